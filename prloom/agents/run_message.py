@@ -55,16 +55,23 @@ class RunReply(RunValue, frozen=True):
     """The reply to a run: on `agent.<stage>.completed` where it went well, else on `agent.<stage>.failed`.
 
     `bundle` is the change as a git bundle in base64, from a worker on another machine; a run in the plan's own worktree
-    has none.
+    has none. Where that machine has found what must not be committed, there is no bundle, and `violations` has a
+    sentence for each.
     """
 
     result: RunResult
     bundle: str | None = None
+    violations: tuple[str, ...] = ()
 
 
 def topic(stage: str) -> str:
     """Return the topic of the runs of a stage."""
     return f"agent.{stage}"
+
+
+def topic_here(stage: str) -> str:
+    """Return the topic of those runs of a stage that only the dispatcher's own machine can do."""
+    return f"{topic(stage)}.here"
 
 
 def encode(value: RunMessage | RunReply) -> str:
@@ -83,6 +90,11 @@ def read_reply(body: str) -> RunReply:
     if reply.bundle is not None:
         unpacked(reply.bundle)
     return reply
+
+
+def packed(bundle: bytes) -> str:
+    """Return a bundle as text."""
+    return base64.b64encode(bundle).decode()
 
 
 def unpacked(bundle: str) -> bytes:

@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "queue": Lazy("prloom.cli.new", "Hand drafts to the dispatcher.", "queue"),
     "todo": Lazy("prloom.cli.todo", "List the TODOs of a plan, or change one."),
     "start": Lazy("prloom.cli.start", "Run the dispatcher."),
+    "worker": Lazy("prloom.cli.worker", "Run agents for a dispatcher on another machine."),
     "status": Lazy("prloom.cli.status", "Show what is waiting, and why."),
     "events": Lazy("prloom.cli.events", "List events and their states."),
     "why": Lazy("prloom.cli.why", "Show the complete history of an event."),

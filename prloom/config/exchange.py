@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from prloom.config.problems import InvalidValue, quoted
 from prloom.config.section import Section
+from prloom.config.values import Flag
 
 _SERVERS = ("postgresql://", "postgres://")
 
@@ -26,4 +27,8 @@ class ExchangeSection(Section):
         default="",
         description="A database on a PostgreSQL server, of which workers on other machines take runs; if it is "
         "empty, runs stay on this machine.",
+    )
+    local: Flag = Field(
+        default=True,
+        description="Whether the dispatcher's own machine takes runs from that database, too; checks always run there.",
     )

@@ -52,9 +52,10 @@ class MachinePolicy:
 
 @dataclass(frozen=True)
 class RunRefused:
-    """The machine does not do the run; the reason is one line."""
+    """The machine does not do the run; the reason is one line. `elsewhere`: another machine may."""
 
     reason: str
+    elsewhere: bool = False
 
 
 def judge(asked: RequestedRun, policy: MachinePolicy) -> RequestedLimits | RunRefused:
@@ -62,9 +63,12 @@ def judge(asked: RequestedRun, policy: MachinePolicy) -> RequestedLimits | RunRe
 
     Limits that are higher than the machine's own become the machine's own.
     """
-    reason = _malformed(asked) or _beyond(asked, policy)
+    reason = _malformed(asked) or _of_others(asked, policy)
     if reason is not None:
         return RunRefused(reason)
+    reason = _beyond(asked, policy)
+    if reason is not None:
+        return RunRefused(reason, elsewhere=True)
     own, wanted = policy.limits, asked.limits
     return replace(
         wanted,
@@ -99,12 +103,16 @@ def _malformed(asked: RequestedRun) -> str | None:
     return None
 
 
-def _beyond(asked: RequestedRun, policy: MachinePolicy) -> str | None:
+def _of_others(asked: RequestedRun, policy: MachinePolicy) -> str | None:
     if not same_repository(asked.repository, policy.repository):
         return (
             f"it is for {shown_repository(asked.repository)}, and this machine works for "
             f"{shown_repository(policy.repository)}; use a database for each repository"
         )
+    return None
+
+
+def _beyond(asked: RequestedRun, policy: MachinePolicy) -> str | None:
     if asked.stage not in policy.stages:
         return f"this machine does not do runs of the stage {printable(asked.stage, 100)}"
     if asked.agent not in policy.agents:

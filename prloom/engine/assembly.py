@@ -54,7 +54,8 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
         environ=environ,
         parallel=config.dispatcher.max_parallel_plans,
         workers=config.agents.workers,
-        exchange=config.exchange.url or None,
+        exchange=config.exchange.url,
+        local=config.exchange.local,
     )
     return Dispatcher(
         registry,

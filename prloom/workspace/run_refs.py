@@ -18,9 +18,12 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST = 100
 
 
-def ref(plan: str) -> str:
-    """Return the ref of the remote under which a plan's commit is kept."""
-    return f"{bundle.REFS}/{_UNSAFE.sub('_', plan)[:_LONGEST] or '_'}"
+def ref(plan: str, run: str | None = None) -> str:
+    """Return the ref of the remote under which a plan's commit is kept: for its worker, or else for another run."""
+    name = f"{bundle.REFS}/{_UNSAFE.sub('_', plan)[:_LONGEST] or '_'}"
+    if run is None:
+        return name
+    return f"{name}+{_UNSAFE.sub('_', run)[:_LONGEST]}"
 
 
 def is_at_remote(repo: Repository, commit: str, *, remote: str = ORIGIN) -> bool:
@@ -29,24 +32,22 @@ def is_at_remote(repo: Repository, commit: str, *, remote: str = ORIGIN) -> bool
     return not git.run(asked, cwd=repo.root).out.strip()
 
 
-def commit_tree(repo: Repository, *, base: str, tree: str) -> str:
+def commit_tree(repo: Repository, *, base: str, tree: str, message: str = "What a run begins with") -> str:
     """Return a commit of prloom's own with this tree on `base`; the same again is the same commit."""
     variables = {**kept.PRLOOM, "GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
-    argv = ["commit-tree", "-p", base, "-m", "What a run begins with", tree]
+    argv = ["commit-tree", "-p", base, "-m", message, tree]
     return git.run(argv, cwd=repo.root, variables=variables).out.strip()
 
 
-def publish(repo: Repository, plan: str, commit: str, *, remote: str = ORIGIN) -> None:
-    """Have the remote keep a commit for a plan's run, in the place of an earlier one; raises WorkspaceError."""
-    name = ref(plan)
+def publish(repo: Repository, name: str, commit: str, *, remote: str = ORIGIN) -> None:
+    """Have the remote keep a commit under a ref of `ref`, in the place of an earlier one; raises WorkspaceError."""
     before = _at_remote(repo, name, remote)
     if before != commit:
         _push(repo, f"{commit}:{name}", f"--force-with-lease={name}:{before}", remote)
 
 
-def withdraw(repo: Repository, plan: str, *, remote: str = ORIGIN) -> None:
-    """Have the remote forget what it keeps for a plan; nothing is no error. Raises WorkspaceError."""
-    name = ref(plan)
+def withdraw(repo: Repository, name: str, *, remote: str = ORIGIN) -> None:
+    """Have the remote forget what it keeps under a ref of `ref`; nothing is no error. Raises WorkspaceError."""
     before = _at_remote(repo, name, remote)
     if before:
         _push(repo, f":{name}", f"--force-with-lease={name}:{before}", remote)

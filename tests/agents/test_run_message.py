@@ -38,7 +38,7 @@ def test_a_message_has_exactly_these_keys():
 
 
 def test_a_reply_has_the_result_and_the_bundle():
-    assert list(json.loads(run_message.encode(REPLY))) == ["result", "bundle"]
+    assert list(json.loads(run_message.encode(REPLY))) == ["result", "bundle", "violations"]
 
 
 def test_what_is_written_is_read_again():

@@ -30,7 +30,8 @@ def raising(error: BaseException) -> click.Command:
 
 def test_every_command_of_the_table_is_there() -> None:
     assert list(main.COMMANDS) == [
-        *("init", "adopt", "new", "edit", "queue", "todo", "start", "status", "events", "why", "diff"),
+        *("init", "adopt", "new", "edit", "queue", "todo", "start", "worker", "status", "events", "why"),
+        "diff",
         *("runs", "logs", "stop", "costs", "emit", "retry", "approve", "drop", "outbox", "forget", "poll"),
         *("pause", "resume", "block", "unblock", "rebase", "plugins", "bridges", "exchange", "doctor", "demo"),
     ]

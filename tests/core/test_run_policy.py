@@ -71,7 +71,8 @@ def test_a_machine_that_does_not_work_still_reads() -> None:
 
     refused = run_policy.judge(ASKED, policy)
 
-    assert refused == RunRefused('this machine does not change files: its prloom.toml has [work] mode = "off"')
+    reason = 'this machine does not change files: its prloom.toml has [work] mode = "off"'
+    assert refused == RunRefused(reason, elsewhere=True)
     assert run_policy.judge(replace(ASKED, rights="read"), policy) == LIMITS
 
 

@@ -23,9 +23,11 @@ _processes.set_forkserver_preload(["run_pools"])
 class ForkedPool:
     """A pool that is a grandchild of this process."""
 
-    def __init__(self, exchange: str, workers: int, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, exchange: str, workers: int, environ: Mapping[str, str], topics: tuple[str, ...] = pool.TOPICS
+    ) -> None:
         leash, self._leash = _processes.Pipe(duplex=False)
-        self.process = _processes.Process(target=work, args=(exchange, workers, dict(environ), leash))
+        self.process = _processes.Process(target=work, args=(exchange, workers, dict(environ), leash, topics))
         self.process.start()
         leash.close()
 
@@ -49,5 +51,5 @@ class StartForked:
         return ForkedPool(exchange, workers, self.environ)
 
 
-def work(exchange: str, workers: int, environ: Mapping[str, str], leash: Connection) -> None:
-    pool.work(exchange, workers, environ, leash=os.dup(leash.fileno()))
+def work(exchange: str, workers: int, environ: Mapping[str, str], leash: Connection, topics: tuple[str, ...]) -> None:
+    pool.work(exchange, workers, environ, leash=os.dup(leash.fileno()), topics=topics)

@@ -27,8 +27,9 @@ sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
 from stage import FunctionHost
 
 from prloom.agents import command, run_folder, runner
-from prloom.agents.agent import Agent, RunRequest, RunResult
+from prloom.agents.agent import Agent, RunRequest
 from prloom.agents.run_folder import ProcessExit
+from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits, RunSpec
 from prloom.api import (
     Action,
@@ -57,6 +58,7 @@ from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import PlanFolders, rules
 from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.runs.run_exchange import RunEnd
 from prloom.engine.views import doctor
 from prloom.errors import AgentError, PrloomError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
@@ -219,6 +221,7 @@ class SwiftPool(AgentPool):
         request: RunRequest,
         *,
         limits: RunLimits | None = None,
+        commit: str | None = None,
     ) -> Path:
         folders.local.make_sub("runs").close()
         folder = folders.runs / run_id
@@ -235,13 +238,13 @@ class SwiftPool(AgentPool):
 class SwiftRuns:
     """Does a run while it is published."""
 
-    async def run(self, folder: Path, *, found: bool = False) -> RunResult:
+    async def run(self, folder: Path, *, found: bool = False) -> RunEnd:
         try:
             if not run_folder.was_begun(folder):
                 _supervise(folder, (folder / run_folder.PROMPT).read_text())
         except OSError as error:
             raise AgentError(f"run {folder.name} could not be started: {error.strerror}; see to it") from error
-        return runner.conclude(folder, command, run_folder.inspect(folder))
+        return RunEnd(RunReply(result=runner.conclude(folder, command, run_folder.inspect(folder))))
 
     async def cancel(self, run: str, reason: str) -> bool:
         return False

@@ -25,8 +25,8 @@ from calls import Call
 from story import SHM, START, InTurn, Story, clear, json_of
 
 from prloom.agents import registry, run_folder, run_message, runner
-from prloom.agents.agent import RunResult
 from prloom.agents.run_folder import ProcessExit
+from prloom.agents.run_message import RunReply
 from prloom.config import loading
 from prloom.core import commit_message
 from prloom.engine import assembly
@@ -38,6 +38,7 @@ from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.runs.run_exchange import RunEnd
 from prloom.engine.views import doctor
 from prloom.engine.work.todo_worker import TodoWorker
 from prloom.errors import PrloomError
@@ -112,7 +113,7 @@ class ShellRuns:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    async def run(self, folder: Path, *, found: bool = False) -> RunResult:
+    async def run(self, folder: Path, *, found: bool = False) -> RunEnd:
         child = None
         if not run_folder.was_begun(folder):
             child = self._start(folder)
@@ -122,7 +123,9 @@ class ShellRuns:
         if child is not None:
             os.waitpid(child, 0)  # noqa: ASYNC222 - it is over
         asked = run_message.read_message((folder / run_folder.MESSAGE).read_text())
-        return runner.conclude(folder, registry.runnable(asked.agent), run_folder.inspect(folder))
+        return RunEnd(
+            RunReply(result=runner.conclude(folder, registry.runnable(asked.agent), run_folder.inspect(folder)))
+        )
 
     async def cancel(self, run: str, reason: str) -> bool:
         return False

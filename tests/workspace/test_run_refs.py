@@ -37,13 +37,13 @@ def test_a_pushed_commit_is_known_to_be_at_the_remote(project: Project, hub: Pro
 def test_a_commit_is_kept_and_forgotten(project: Project, hub: Project, repo: Repository) -> None:
     first, second = project.commit({"a": "1\n"}), project.commit({"a": "2\n"})
 
-    run_refs.publish(repo, "plan", first)
+    run_refs.publish(repo, run_refs.ref("plan"), first)
     assert hub.git("rev-parse", "refs/prloom/runs/plan") == first
-    run_refs.publish(repo, "plan", second)
-    run_refs.publish(repo, "plan", second)
+    run_refs.publish(repo, run_refs.ref("plan"), second)
+    run_refs.publish(repo, run_refs.ref("plan"), second)
     assert hub.git("rev-parse", "refs/prloom/runs/plan") == second
-    run_refs.withdraw(repo, "plan")
-    run_refs.withdraw(repo, "plan")
+    run_refs.withdraw(repo, run_refs.ref("plan"))
+    run_refs.withdraw(repo, run_refs.ref("plan"))
 
     assert hub.git("for-each-ref", "refs/prloom") == ""
     assert hub.sha("main") != second
@@ -52,14 +52,14 @@ def test_a_commit_is_kept_and_forgotten(project: Project, hub: Project, repo: Re
 def test_no_branch_of_the_remote_is_touched(project: Project, hub: Project, repo: Repository) -> None:
     before = hub.git("for-each-ref")
 
-    run_refs.publish(repo, "plan", project.commit({"a": "1\n"}))
-    run_refs.withdraw(repo, "plan")
+    run_refs.publish(repo, run_refs.ref("plan"), project.commit({"a": "1\n"}))
+    run_refs.withdraw(repo, run_refs.ref("plan"))
 
     assert hub.git("for-each-ref") == before
 
 
 def test_a_plans_name_is_no_way_to_another_ref(project: Project, hub: Project, repo: Repository) -> None:
-    run_refs.publish(repo, "../../heads/x y", project.sha("feature"))
+    run_refs.publish(repo, run_refs.ref("../../heads/x y"), project.sha("feature"))
 
     assert hub.git("for-each-ref", "--format=%(refname)", "refs/prloom") == "refs/prloom/runs/_heads_x_y"
 
@@ -79,4 +79,13 @@ def test_a_remote_that_does_not_take_it_says_why(project: Project, hub: Project,
     hub.git("config", "transfer.hideRefs", "refs/prloom")
 
     with pytest.raises(WorkspaceError, match="origin does not keep what a run on another machine needs"):
-        run_refs.publish(repo, "plan", project.commit({"a": "1\n"}))
+        run_refs.publish(repo, run_refs.ref("plan"), project.commit({"a": "1\n"}))
+
+
+def test_runs_beside_the_worker_have_refs_of_their_own(project: Project, hub: Project, repo: Repository) -> None:
+    first, second = project.commit({"a": "1\n"}), project.commit({"a": "2\n"})
+
+    run_refs.publish(repo, run_refs.ref("plan"), first)
+    run_refs.publish(repo, run_refs.ref("plan", "run-1"), second)
+
+    assert hub.git("rev-parse", "refs/prloom/runs/plan", "refs/prloom/runs/plan+run-1").split() == [first, second]

@@ -22,7 +22,7 @@ STAGE = "designer"
 
 async def run(root: Path, config: Config, request: str, *, plan: str | None = None, environ: Mapping[str, str]) -> str:
     """Return the plan that the agent of the stage `designer` writes for a request; raises AgentError."""
-    pool = AgentPool(root=root, environ=environ, parallel=1, workers=0, exchange=config.exchange.url or None)
+    pool = AgentPool(root=root, environ=environ, parallel=1, workers=0, exchange=config.exchange.url)
     agent, model = pool.choose(config, STAGE)
     prompt = design.design_prompt(
         request=request,

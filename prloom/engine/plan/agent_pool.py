@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -14,6 +13,7 @@ import msgspec
 
 from prloom.agents import registry, runner
 from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
+from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.config import stages
 from prloom.config.models import Config
@@ -23,8 +23,9 @@ from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.runtime import PlanFolders
-from prloom.engine.runs import records
+from prloom.engine.runs import exchange_name, records
 from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
+from prloom.engine.runs.run_commits import RunCommits
 from prloom.engine.runs.run_exchange import RunExchange, Runs
 from prloom.errors import AgentError, StorageError
 from prloom.storage import paths, run_log
@@ -38,8 +39,9 @@ class AgentPool:
 
     A usage limit is one of the program's, not of the plan whose run has met it: all runs of the program wait for it.
     These limits are in memory only; after a restart, the next run of a program finds out again. The operator's daily
-    limits count the runs that are in the log, and those that go on. `exchange` is the name of the exchange, by default
-    the repository's own; `start_pool` starts the workers of this machine.
+    limits count the runs that are in the log, and those that go on. `exchange` is the address of the exchange, by
+    default the repository's own; where it is not `local`, other machines do all that they can do. `start_pool` starts
+    the workers of this machine.
     """
 
     def __init__(
@@ -49,7 +51,8 @@ class AgentPool:
         environ: Mapping[str, str],
         parallel: int,
         workers: int,
-        exchange: str | None = None,
+        exchange: str = "",
+        local: bool = True,
         start_pool: StartPool | None = None,
     ) -> None:
         self.root = root
@@ -59,13 +62,17 @@ class AgentPool:
         self._limits: dict[str, UsageLimit] = {}
         self._running: dict[str, str] = {}
         self._rooms: dict[tuple[str, int], asyncio.Semaphore] = {}
-        name = exchange or os.fspath(root.joinpath(*paths.LOCAL, paths.EXCHANGE).absolute())
+        self._local = local
+        name = exchange_name.of(root, exchange)
+        self.commits = RunCommits(root, shared=exchange_name.is_shared(name))
         # As many workers as there may be runs at once, so that none waits for those of another kind.
         self.runs: Runs = RunExchange(name, parallel + workers, start_pool or self._start_pool)
 
     def _start_pool(self, exchange: str, workers: int) -> Pool:
         output = self.root.joinpath(*paths.LOCAL, paths.POOL_LOG)
-        return PoolProcess(exchange, workers, root=self.root, environ=self.environ, output=output)
+        return PoolProcess(
+            exchange, workers, root=self.root, environ=self.environ, output=output, only_here=not self._local
+        )
 
     def choose(self, config: Config, stage: str, model: str | None = None) -> tuple[Agent, str | None]:
         """Return the agent of a stage and the model that it uses; raises AgentError where there is none."""
@@ -130,8 +137,12 @@ class AgentPool:
         request: RunRequest,
         *,
         limits: RunLimits | None = None,
+        commit: str | None = None,
     ) -> Path:
-        """Make the folder of a run, and return it; raises AgentError where that, or the run, is not possible."""
+        """Make the folder of a run, and return it; raises AgentError where that, or the run, is not possible.
+
+        `commit` is what a worker on another machine begins with; without one, only this machine can do the run.
+        """
         try:
             folders.local.make_sub(paths.RUNS).close()
         except StorageError as error:  # something else is in its place: the run fails, and not the plan
@@ -147,18 +158,27 @@ class AgentPool:
             environ=self.environ,
             limits=limits or self.limits(config),
             names=config.agents.env,
+            repository=self.commits.address,
+            commit=commit,
         )
 
     async def run(self, folder: Path, agent: Agent, plan_id: str, now: Clock, *, found: bool = False) -> RunResult:
-        """Have the prepared run of a folder done, and return its result; if this is cancelled first, the run ends too.
+        """Have the prepared run of a folder done, and return its result; see `reply`."""
+        reply = await self.reply(folder, agent, plan_id, now, found=found)
+        await self.commits.forget_other(plan_id, folder.name)
+        return reply.result
+
+    async def reply(self, folder: Path, agent: Agent, plan_id: str, now: Clock, *, found: bool = False) -> RunReply:
+        """Have the prepared run of a folder done, and return the reply; if this is cancelled first, the run ends too.
 
         `found` is a run that an earlier dispatcher has begun. Raises AgentError where it cannot be done at all.
         """
         if agent.name != CHECK:
             self._running[folder.name] = plan_id
         try:
-            result = await self.runs.run(folder, found=found)
-            await asyncio.to_thread(records.save, self.root, folder, plan_id, result, now())
+            end = await self.runs.run(folder, found=found)
+            result = end.reply.result
+            await asyncio.to_thread(records.save, self.root, folder, plan_id, result, now(), machine=end.machine)
         finally:
             self._running.pop(folder.name, None)
         why = ""
@@ -166,7 +186,7 @@ class AgentPool:
             why = f" ({result.error or result.trouble})"
         log.info("plan %s: run %s of %s has ended: %s%s", plan_id, folder.name, agent.name, result.status, why)
         self._note_limit(agent, folder.name, result, now())
-        return result
+        return end.reply
 
     async def cancel(self, run_id: str) -> bool:
         """End a run that waits or goes on; return whether there was one."""

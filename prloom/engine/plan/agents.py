@@ -85,7 +85,8 @@ class AgentTriager:
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
             run_id = run_spec.new_id(runtime.clock(), stage)
             request = self._request(runtime, stage, text, chosen, run_id=run_id)
-            folder = self._pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
+            commit = await self._pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree)
+            folder = self._pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request, commit=commit)
             log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
             result = await self._pool.run(folder, agent, runtime.id, runtime.clock)
         if result.status != "ok":
@@ -122,7 +123,8 @@ class AgentTriager:
         try:
             text = self._prompt(runtime.plan, runtime.text.read(), batch, folders.runs / run_id / run_folder.ANSWER)
             request = self._request(runtime, STAGE, text, model, run_id=run_id)
-            folder = self._pool.prepare(folders, runtime.rules.config, agent, run_id, request)
+            commit = await self._pool.commits.of_other(runtime.id, run_id, folders.worktree)
+            folder = self._pool.prepare(folders, runtime.rules.config, agent, run_id, request, commit=commit)
         except AgentError as error:
             results.fail(batch, str(error))
             return

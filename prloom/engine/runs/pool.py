@@ -1,4 +1,4 @@
-"""Do the agent runs of a dispatcher, in worker processes: `python -m prloom.engine.runs.pool WORKERS`.
+"""Do the agent runs of a dispatcher, in worker processes: `python -m prloom.engine.runs.pool WORKERS [here]`.
 
 The exchange is that of PRLOOM_EXCHANGE. The dispatcher holds the other end of this program's stdin. When that is
 closed, the dispatcher has stopped or was killed: the workers finish the runs that they have, claim no more, and end.
@@ -19,6 +19,7 @@ from prloom.agents.agent import Remote
 from prloom.agents.run_job import LocalRuns
 from prloom.config.stages import STAGES
 from prloom.core.brakes import CHECK
+from prloom.engine.runs.pool_process import ONLY_HERE
 from prloom.exchange import connect, store_url
 from prloom.exchange.worker.config import ClaimConfig
 from prloom.exchange.worker.pool import WorkerPool
@@ -27,13 +28,18 @@ from prloom.workspace import repository
 
 LEASE: Final = timedelta(seconds=60)
 
-TOPICS: Final = tuple(run_message.topic(stage) for stage in (*STAGES, CHECK))
-"""The topics of all stages, and that of the checks."""
+HERE: Final = (run_message.topic(CHECK), *(run_message.topic_here(stage) for stage in STAGES))
+"""The topics of what only this machine can do: checks, and runs in a worktree that no commit describes."""
+
+TOPICS: Final = (*(run_message.topic(stage) for stage in STAGES), *HERE)
+"""The topics of all runs."""
 
 
-def work(exchange: str, workers: int, environ: Mapping[str, str], *, leash: int) -> None:
+def work(
+    exchange: str, workers: int, environ: Mapping[str, str], *, leash: int, topics: tuple[str, ...] = TOPICS
+) -> None:
     """Do runs with so many workers until the pipe `leash` is closed at its other end, or until asked to stop twice."""
-    config = ClaimConfig(topics=TOPICS, group="prloom", lease=LEASE)
+    config = ClaimConfig(topics=topics, group="prloom", lease=LEASE)
     jobs = LocalRuns(environ, _remotes)
     pool = WorkerPool(config, jobs, partial(connect, exchange), name=exchange, report=_report)
     pool.work_with(workers, leash=leash)
@@ -55,7 +61,10 @@ def main(argv: list[str]) -> int:
     os.dup2(nothing, 0)
     os.close(nothing)
     environ = dict(os.environ)
-    work(environ.pop(store_url.VARIABLE), int(argv[1]), environ, leash=leash)
+    topics = TOPICS
+    if ONLY_HERE in argv[2:]:
+        topics = HERE
+    work(environ.pop(store_url.VARIABLE), int(argv[1]), environ, leash=leash, topics=topics)
     return 0
 
 

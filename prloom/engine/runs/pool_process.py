@@ -15,6 +15,9 @@ from prloom.exchange import store_url
 
 log = logging.getLogger(__name__)
 
+ONLY_HERE: Final = "here"
+"""The argument of a pool that leaves to other machines what they can do."""
+
 PATIENCE: Final = 15.0
 """Seconds in which the runs of a pool that is to end are ended."""
 
@@ -36,13 +39,25 @@ StartPool = Callable[[str, int], Pool]
 class PoolProcess:
     """A pool in a session of its own, which outlives this process and then ends by itself."""
 
-    def __init__(self, exchange: str, workers: int, *, root: Path, environ: Mapping[str, str], output: Path) -> None:
-        """Start it; raises AgentError."""
+    def __init__(
+        self,
+        exchange: str,
+        workers: int,
+        *,
+        root: Path,
+        environ: Mapping[str, str],
+        output: Path,
+        only_here: bool = False,
+    ) -> None:
+        """Start it; raises AgentError. With `only_here` it does only what other machines cannot do."""
+        argv = [sys.executable, "-P", "-m", "prloom.engine.runs.pool", str(workers)]
+        if only_here:
+            argv.append(ONLY_HERE)
         try:
             with _opened(output) as file:
                 self._process = subprocess.Popen(
                     # -P: the working folder must not be a place to import from.
-                    [sys.executable, "-P", "-m", "prloom.engine.runs.pool", str(workers)],
+                    argv,
                     cwd=root,
                     env={**environ, store_url.VARIABLE: exchange},
                     stdin=subprocess.PIPE,

@@ -7,6 +7,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunResult
 from prloom.agents.run_folder import RunFinished, RunInProgress, RunStatus
@@ -32,10 +34,18 @@ def build(folder: Path, plan_id: str, now: datetime) -> RunRecord:
     return _record(folder, plan_id, run_folder.read_result(folder), now)
 
 
-def save(root: Path, folder: Path, plan_id: str, result: RunResult, now: datetime) -> None:
-    """Append the record of a run that has ended to the log; a disk that cannot be written is warned of."""
+def save(
+    root: Path, folder: Path, plan_id: str, result: RunResult, now: datetime, *, machine: str | None = None
+) -> None:
+    """Append the record of a run that has ended to the log; a disk that cannot be written is warned of.
+
+    `machine` is the other machine that has done it, if one has.
+    """
     try:
-        run_log.append(root, _record(folder, plan_id, result, now), now)
+        made = _record(folder, plan_id, result, now)
+        if machine is not None:
+            made = replace(made, machine=machine)
+        run_log.append(root, made, now)
     except (PrloomError, OSError) as error:  # the run itself counts all the same
         log.warning("run %s has ended, but it cannot be added to the log of runs: %s", folder.name, error)
 

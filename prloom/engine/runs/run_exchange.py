@@ -17,7 +17,10 @@ from prloom import processes
 from prloom.agents import environment, registry, run_folder, run_message, runner
 from prloom.agents.agent import RunResult
 from prloom.agents.run_folder import RunInProgress
-from prloom.agents.run_message import RunMessage
+from prloom.agents.run_message import RunMessage, RunReply
+from prloom.core import naming
+from prloom.core.brakes import CHECK
+from prloom.engine.runs import exchange_name
 from prloom.engine.runs.pool_process import Pool, StartPool
 from prloom.errors import AgentError
 from prloom.exchange import validation
@@ -34,6 +37,15 @@ CHECK_INTERVAL: Final = 3.0
 _PAUSE: Final = 0.02
 _LONGEST_END: Final = 60.0  # seconds that a worker may need to end a run whose message was cancelled
 _PRODUCER: Final = "prloom"
+_LONGEST_NAME: Final = 100
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """What a run came to, and the other machine that has done it, if one has."""
+
+    reply: RunReply
+    machine: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,7 @@ class RunLoss:
 class Runs(Protocol):
     """Does runs that are prepared, each once."""
 
-    async def run(self, folder: Path, *, found: bool = False) -> RunResult:
+    async def run(self, folder: Path, *, found: bool = False) -> RunEnd:
         """Have the run of a folder done, unless it was, and return what it came to; raises AgentError."""
 
     async def cancel(self, run: str, reason: str) -> bool:
@@ -81,17 +93,17 @@ class RunExchange:
         """Open the exchange and start the pool, if that was not done yet; raises AgentError."""
         await self._opened()
 
-    async def run(self, folder: Path, *, found: bool = False) -> RunResult:
+    async def run(self, folder: Path, *, found: bool = False) -> RunEnd:
         """Have the run of a folder done, unless it was, and return what it came to; raises AgentError.
 
         `found` is a run that an earlier dispatcher has begun. If this is cancelled, so is the run.
         """
         unreadable = run_folder.problem(folder)
         if unreadable is not None:
-            return _lost(folder, unreadable)
-        draft = _draft(folder)
+            return _end(_lost(folder, unreadable))
+        draft = _draft(folder, shared=exchange_name.is_shared(self._name))
         if draft is None:
-            return RunResult(status="interrupted", trouble="lost", error="the run was never published")
+            return _end(RunResult(status="interrupted", trouble="lost", error="the run was never published"))
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._awaited[folder.name] = future
         try:
@@ -106,9 +118,9 @@ class RunExchange:
         if isinstance(reply, Message):
             return await _result(folder, draft, reply)
         if reply.folder is None:
-            return await asyncio.to_thread(_concluded, folder, draft, lost=reply.alone)
+            return _end(await asyncio.to_thread(_concluded, folder, draft, lost=reply.alone))
         await asyncio.to_thread(processes.clean_up, environment.RUN_VARIABLE, folder.name)
-        return _lost(folder, reply.folder)
+        return _end(_lost(folder, reply.folder))
 
     async def cancel(self, run: str, reason: str) -> bool:
         """End a run that waits or goes on; return whether there was one."""
@@ -194,13 +206,19 @@ def _connect(name: str) -> AsyncExchange:
         raise AgentError(f"the exchange of the runs cannot be opened: {error}") from error
 
 
-def _draft(folder: Path) -> Draft | None:
-    """Return the message of the run of a folder; None where the folder has none."""
+def _draft(folder: Path, *, shared: bool) -> Draft | None:
+    """Return the message of the run of a folder; None where the folder has none.
+
+    On an exchange that is shared, a run without a commit is for this machine only.
+    """
     body = run_folder.read(folder, run_folder.MESSAGE, run_folder.LARGE)
     try:
         asked = run_message.read_message((body or b"").decode())
     except (AgentError, UnicodeDecodeError):
         return None
+    topic = run_message.topic(asked.stage)
+    if shared and asked.commit is None and asked.stage != CHECK:
+        topic = run_message.topic_here(asked.stage)
     metadata: Metadata = {
         run_message.RUN: folder.name,
         run_message.FOLDER: str(folder),
@@ -209,7 +227,7 @@ def _draft(folder: Path) -> Draft | None:
     return Draft(
         id=folder.name,
         key=folder.name,
-        topic=run_message.topic(asked.stage),
+        topic=topic,
         body=run_message.encode(asked),
         producer=_PRODUCER,
         metadata=metadata,
@@ -224,14 +242,24 @@ def _worker_died(entry: MessageEntry) -> bool:
     return process is not None and not processes.living(process)
 
 
-async def _result(folder: Path, draft: Draft, reply: Message) -> RunResult:
+async def _result(folder: Path, draft: Draft, reply: Message) -> RunEnd:
     """Return what a reply says that a run came to."""
-    if reply.topic in {f"{draft.topic}.completed", f"{draft.topic}.failed"}:
-        try:
-            return run_message.read_reply(reply.body).result
-        except AgentError as error:
-            return RunResult(status="failed", trouble="lost", error=str(error))
-    return await asyncio.to_thread(_ended, folder, draft)
+    if reply.topic not in {f"{draft.topic}.completed", f"{draft.topic}.failed"}:
+        return _end(await asyncio.to_thread(_ended, folder, draft))
+    try:
+        read = run_message.read_reply(reply.body)
+    except AgentError as error:
+        return _end(RunResult(status="failed", trouble="lost", error=str(error)))
+    machine = reply.metadata.get(run_message.MACHINE)
+    if not isinstance(machine, str):
+        return RunEnd(read)
+    with suppress(OSError):  # it is for people only
+        run_folder.write_result(folder, read.result)
+    return RunEnd(read, naming.printable(machine, _LONGEST_NAME))
+
+
+def _end(result: RunResult) -> RunEnd:
+    return RunEnd(RunReply(result=result))
 
 
 def _ended(folder: Path, draft: Draft) -> RunResult:

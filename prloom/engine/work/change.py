@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prloom.agents.agent import Remote
-from prloom.core import inspection, secret_scan, work_results
-from prloom.core.inspection import InspectionRules
+from prloom.core import secret_scan, work_results
 from prloom.core.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import before_run, branch
+from prloom.engine.work import before_run, branch, change_rules
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 from prloom.workspace import commits, kept, repository, repository_state, snapshot, trees, undo, worktree
@@ -83,6 +82,11 @@ class Changes:
         """Remember the repository before a worker runs, so that what it moves is found; return the remotes."""
         return await asyncio.to_thread(self._record, runtime)
 
+    def take(self, runtime: PlanRuntime, work: TodoWork) -> WorktreeSnapshot:
+        """Return what the worktree changes in the TODO's base; call it in a thread."""
+        assert work.base is not None  # noqa: S101 - set when the worktree was prepared
+        return self._take(runtime, work.base)
+
     # ---- in a thread
 
     def _recover(self, runtime: PlanRuntime) -> None:
@@ -112,20 +116,12 @@ class Changes:
         config = runtime.rules.config.work
         outside = self._undo(runtime, work)
         taken = self._take(runtime, work.base)
-        found = inspection.violations(
-            taken.paths,
-            lines=taken.lines,
-            added=trees.added_texts(self.repo, work.base, taken.tree),
-            rules=InspectionRules(protected=config.protected, max_file=config.max_file, max_diff=config.max_diff),
-            links=taken.links,
-            outside=outside,
-            secrets=self.secrets,
-        )
+        found = change_rules.violations(self.repo, taken, config, outside=outside, secrets=self.secrets)
         return replace(
             report,
             paths=tuple(each.path for each in taken.paths),
             tree=taken.tree,
-            violations=tuple(each.text for each in found),
+            violations=found,
         )
 
     def _commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:

@@ -54,7 +54,8 @@ class ReviewRuns:
             argv=runtime.rules.config.agents.command.argv,
         )
         async with self.pool.worker_slots, self.pool.room(agent, runtime.rules.config, runtime.in_flight):
-            folder = self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
+            commit = await self.pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree, tree=work.tree)
+            folder = self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request, commit=commit)
             result = await self.pool.run(folder, agent, runtime.id, runtime.clock)
         said = await asyncio.to_thread(run_folder.read_answer, folder)
         return _judged(runtime, work, result, said)

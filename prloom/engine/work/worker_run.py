@@ -33,9 +33,11 @@ from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work import todo_events
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
+from prloom.engine.work.received_change import ReceivedChanges
 from prloom.errors import AgentError
 from prloom.model.decision import DecisionParts, Todo
 from prloom.model.work import TodoWork
+from prloom.workspace.bundled_change import WorktreeChangedError
 
 log = logging.getLogger(__name__)
 
@@ -49,16 +51,21 @@ class WorkerRuns:
     pool: AgentPool
     changes: Changes
 
+    def __post_init__(self) -> None:
+        self._received = ReceivedChanges(self.pool.commits, self.changes)
+
     async def attempt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
         """Run a worker once, or wait for the one that runs already, and commit what it comes to."""
         report = await self.run(runtime, work, item)
         running = runtime.event_store.state.work
         if report is None or running is None:
             return
-        if report.end != "interrupted":
+        if report.end != "interrupted" and not report.violations:
             report = await self.changes.inspect(runtime, running, report)
         parts = worker_results.judge(context(runtime), running, report)
         await self._commit(runtime, running, report, parts)
+        if running.run is not None:
+            await self.pool.commits.forget_worker(runtime.id, running.run, found=work.phase == "running")
 
     async def run(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> WorkerReport | None:
         """Run a worker once, or wait for the one that runs already; return how it ended.
@@ -108,6 +115,7 @@ class WorkerRuns:
         self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, agent: Agent, model: str | None
     ) -> Path:
         run_id = run_spec.new_id(runtime.clock(), STAGE)
+        commit = await self._received.begin(runtime, work)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
         session = None
         if agent.resumes and work.agent == agent.name:
@@ -127,7 +135,7 @@ class WorkerRuns:
             answer_path=answer_path,
             argv=runtime.rules.config.agents.command.argv,
         )
-        return self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
+        return self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request, commit=commit)
 
     def _prompt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, answer_path: Path, *, resumed: bool) -> str:
         checks = runtime.rules.config.work.checks
@@ -162,7 +170,8 @@ class WorkerRuns:
                 "work", "prloom", **appended_lines.span(runtime, work_failures.cut_short(work, reason))
             )
             return None
-        result = await self.pool.run(folder, agent, runtime.id, runtime.clock, found=found)
+        reply = await self.pool.reply(folder, agent, runtime.id, runtime.clock, found=found)
+        result = reply.result
         said = await asyncio.to_thread(run_folder.read_answer, folder)
         if result.trouble == "session":
             reason = f"{agent.name} no longer has the session of the last attempt; the next one begins a new one"
@@ -171,7 +180,16 @@ class WorkerRuns:
                 "work", agent.name, **appended_lines.span(runtime, work_failures.cut_short(fresh, reason))
             )
             return None
-        return _report(result, said)
+        report = _report(result, said)
+        if reply.bundle is None and not reply.violations:
+            return report
+        try:
+            return await self._received.apply(runtime, work, folder, reply, report)
+        except WorktreeChangedError as error:
+            runtime.event_store.commit(
+                "work", agent.name, **appended_lines.span(runtime, work_failures.cut_short(work, str(error)))
+            )
+            return None
 
     async def _commit(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport, parts: DecisionParts) -> None:
         step = parts["work"]

@@ -32,7 +32,8 @@ _LONGEST_WAIT: Final = 60.0  # seconds; a signal ends a wait at once
 class WorkerPool:
     """Workers of one kind. This process is theirs: its signals, its children, and what they leave behind.
 
-    `open_exchange` is called in each worker's own process; `name` is what commands find the exchange by.
+    `open_exchange` is called in each worker's own process, and so is `instance`, which names the worker; `name` is what
+    commands find the exchange by.
     """
 
     def __init__(
@@ -43,16 +44,18 @@ class WorkerPool:
         *,
         name: str,
         report: Callable[[WorkerEvent], None],
+        instance: Callable[[], str] = validation.new_instance,
     ) -> None:
         self._config = config
         self._jobs = jobs
         self._open = open_exchange
         self._name = name
         self._report = report
+        self._instance = instance
 
     def work(self, *, once: bool = False, leash: int | None = None) -> Progress | None:
         """Work in this process until asked to stop (None), or until one message is done with (`once`)."""
-        worker = validation.new_instance()
+        worker = self._instance()
         watchdog = Watchdog(worker)
         identity = WorkerIdentity(
             worker=worker,

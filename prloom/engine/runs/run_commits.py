@@ -1,0 +1,95 @@
+"""Give each run a commit that workers on other machines can fetch, and have the remote forget it afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+from prloom.errors import WorkspaceError
+from prloom.workspace import bundled_change, checkout, remote, repository, run_refs
+from prloom.workspace.repository import Repository
+
+log = logging.getLogger(__name__)
+
+
+class RunCommits:
+    """Knows the commits of runs; where the exchange is not `shared` with other machines, nothing is pushed."""
+
+    def __init__(self, root: Path, *, shared: bool) -> None:
+        self._root = root
+        self.shared = shared
+        self._published: set[str] = set()
+        self._repository: Repository | None = None
+        self._address: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The address of the remote `origin`, or the path of the checkout where it has none."""
+        if self._address is None:
+            try:
+                self._address = repository.origin_url(self._repo) or str(self._root)
+            except WorkspaceError:
+                self._address = str(self._root)
+        return self._address
+
+    @property
+    def _repo(self) -> Repository:
+        if self._repository is None:
+            self._repository = repository.find(self._root)
+        return self._repository
+
+    async def of_worker(self, plan: str, *, base: str, tree: str | None) -> str | None:
+        """Return the commit with which a worker's run begins: `base`, or a commit with `tree` on it.
+
+        None where only this machine can do the run. Raises WorkspaceError where the remote does not take the commit.
+        """
+        return await asyncio.to_thread(self._begin, run_refs.ref(plan), base, tree)
+
+    async def of_other(self, plan: str, run: str, worktree: Path, *, tree: str | None = None) -> str | None:
+        """Return the commit that the run of another stage looks at; None where only this machine can do the run."""
+        try:
+            return await asyncio.to_thread(self._of_worktree, run_refs.ref(plan, run), worktree, tree)
+        except WorkspaceError as error:
+            log.warning("plan %s: run %s is done on this machine: %s", plan, run, error)
+            return None
+
+    async def forget_worker(self, plan: str, run: str, *, found: bool) -> None:
+        """Have the remote forget the commit of a worker's run that is over, and forget its bundle.
+
+        Of a run that was `found`, it is not known whether the remote keeps anything. What fails is logged.
+        """
+        if found and self.shared:
+            self._published.add(run_refs.ref(plan))
+        await self._forget(plan, run, run_refs.ref(plan))
+
+    async def forget_other(self, plan: str, run: str) -> None:
+        """Have the remote forget the commit of another stage's run that is over; what fails is logged."""
+        await self._forget(plan, run, run_refs.ref(plan, run))
+
+    async def _forget(self, plan: str, run: str, ref: str) -> None:
+        if self.shared:
+            try:
+                await asyncio.to_thread(self._forget_now, run, ref)
+            except WorkspaceError as error:
+                log.warning("plan %s: what the remote keeps for run %s cannot be removed: %s", plan, run, error)
+
+    def _begin(self, ref: str, base: str, tree: str | None) -> str | None:
+        if not self.shared or not remote.has(self._repo):
+            return None
+        commit = bundled_change.begin(self._repo, ref=ref, base=base, tree=tree)
+        if not run_refs.is_at_remote(self._repo, commit):
+            self._published.add(ref)
+        return commit
+
+    def _of_worktree(self, ref: str, worktree: Path, tree: str | None) -> str | None:
+        found = checkout.at(worktree.resolve())
+        if not self.shared or found is None:
+            return None
+        return self._begin(ref, checkout.head(found), tree)
+
+    def _forget_now(self, run: str, ref: str) -> None:
+        bundled_change.forget(self._repo, run)
+        if ref in self._published:
+            run_refs.withdraw(self._repo, ref)
+            self._published.discard(ref)

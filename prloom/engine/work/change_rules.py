@@ -1,0 +1,33 @@
+"""Inspect a change by the rules of a configuration: the same on the dispatcher's machine and on a worker's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from prloom.config.work import WorkSection
+from prloom.core import inspection
+from prloom.core.inspection import InspectionRules
+from prloom.workspace import trees
+from prloom.workspace.repository import Repository
+from prloom.workspace.snapshot import WorktreeSnapshot
+
+
+def violations(
+    repo: Repository,
+    taken: WorktreeSnapshot,
+    work: WorkSection,
+    *,
+    outside: Sequence[str],
+    secrets: Mapping[str, str],
+) -> tuple[str, ...]:
+    """Return a sentence for each thing in a change that must not be committed, the most serious first."""
+    found = inspection.violations(
+        taken.paths,
+        lines=taken.lines,
+        added=trees.added_texts(repo, taken.base, taken.tree),
+        rules=InspectionRules(protected=work.protected, max_file=work.max_file, max_diff=work.max_diff),
+        links=taken.links,
+        outside=outside,
+        secrets=secrets,
+    )
+    return tuple(each.text for each in found)
