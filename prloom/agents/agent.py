@@ -39,7 +39,7 @@ Trouble = Literal[
     "output",  # the run said more than it may
     "killed",  # a signal from outside ended the program
     "stopped",  # prloom ended the run
-    "lost",  # the run's supervisor died, so that nobody knows
+    "lost",  # the run's worker died, so that nobody knows
     "no_result",  # the program ended without saying how it went
     "empty",  # the program ended well but said nothing
     "error",  # anything else that the program reported

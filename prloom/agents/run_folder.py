@@ -246,7 +246,7 @@ class RunInProgress:
 
 @dataclass(frozen=True)
 class RunInterrupted:
-    """The run's supervisor is gone without a word: killed, or the machine went down. `clean_up` ends what it left."""
+    """The run's worker is gone without a word: killed, or the machine went down. `clean_up` ends what it left."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ _SILENT: tuple[Trouble, ...] = ("empty", "no_result")
 """What a program came to that ended well and said nothing; it may have written its answer into the file."""
 
 _BY_TEXT: tuple[Trouble, ...] = ("turns", "timeout", "silence", "output", "empty", "no_result", "error", "lost")
-"""What a text may bring about (an agent may remove its run's folder, or kill its supervisor).
+"""What a text may bring about (an agent may remove its run's folder, or kill its worker).
 
 The other kinds certainly have nothing to do with the text.
 """
