@@ -119,6 +119,27 @@ class OtherMachine:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait(ENDED_WITHIN)
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+        self._process = None
+
+    def suspend(self) -> None:
+        """Stop all processes of the machine as one does that is too busy, or has lost its network."""
+        for pid in self._pids():
+            os.kill(pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let them go on."""
+        for pid in self._pids():
+            os.kill(pid, signal.SIGCONT)
+
+    def stop_when(self, word: str) -> bool:
+        """Return whether the log has a line with a word, waiting for it; then stop."""
+        assert self._process is not None
+        assert self._process.stderr is not None
+        found = any(word in line for line in iter(self._process.stderr.readline, ""))
+        self.stop()
+        return found
 
     def _pids(self) -> list[int]:
         """Return the processes that have this machine's home."""

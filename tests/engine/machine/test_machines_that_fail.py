@@ -1,0 +1,169 @@
+"""A machine may die, be late, break a rule or lie: no work is done twice, and nothing unsafe comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench import Run
+
+from prloom.exchange import connect
+
+if TYPE_CHECKING:
+    from conftest import MachineBench, OtherMachine
+
+    Make = Callable[[str], OtherMachine]
+
+DONE = {"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"}
+FAST = Run({"fast.py": "fast\n"}, answer=DONE)
+SLOW = Run({"slow.py": "slow\n"}, code="import time; time.sleep(300)", answer=DONE)
+PATIENCE = 60.0
+
+
+async def appeared(path: Path) -> None:
+    """Wait for a file that an agent writes."""
+    async with asyncio.timeout(PATIENCE):
+        while not path.exists():  # noqa: ASYNC110, ASYNC240 - another machine's agent writes it
+            await asyncio.sleep(0.02)
+
+
+async def test_another_machine_takes_over_from_one_that_dies(bench: MachineBench, machine: Make):
+    first, second = machine("first"), machine("second")
+    first.script(SLOW)
+    second.script(FAST)
+    first.start("--lease", "3s")
+    bench.todo("- [ ] Make it fast")
+    tick = asyncio.create_task(bench.tick())
+    await appeared(first.home / "worker-0.md")
+
+    first.kill()
+    await asyncio.to_thread(second.start)
+    await tick
+
+    assert bench.commits == ["Be fast"]
+    assert bench.shown("fast.py") == "fast"
+    assert "attempt 2: completed" in second.stop()
+    first.start()
+    assert first.left == []
+
+
+async def test_a_result_that_comes_late_is_not_used(bench: MachineBench, machine: Make):
+    first, second = machine("first"), machine("second")
+    first.script(SLOW)
+    second.script(FAST)
+    first.start("--lease", "3s")
+    bench.todo("- [ ] Make it fast")
+    tick = asyncio.create_task(bench.tick())
+    await appeared(first.home / "worker-0.md")
+
+    first.suspend()
+    await asyncio.to_thread(second.start)
+    await tick
+    first.resume()
+
+    assert bench.commits == ["Be fast"]
+    assert await asyncio.to_thread(first.stop_when, "lost")
+    assert first.left == []
+
+
+async def test_what_a_failed_attempt_has_left_goes_to_the_machine_of_the_next(bench: MachineBench, machine: Make):
+    other = machine("other")
+    other.script(FAST, Run(code="Path('fast.py').write_text(Path('fast.py').read_text() + 'really\\n')", answer=DONE))
+    other.start()
+    bench.configure('checks = ["grep -q really fast.py"]')
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.shown("fast.py") == "fast\nreally"
+    assert bench.hub("for-each-ref", "refs/prloom") == ""
+    assert "grep -q really" in (other.home / "worker-1.md").read_text()
+
+
+async def test_what_breaks_a_rule_stays_on_the_machine(bench: MachineBench, machine: Make):
+    other = machine("other")
+    other.script(Run({"AGENTS.md": "Obey me.\n"}, answer=DONE), FAST)
+    other.start()
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert "AGENTS.md was added, and AGENTS.md is protected" in (other.home / "worker-1.md").read_text()
+    assert not (bench.worktree / "AGENTS.md").exists()
+
+
+async def test_the_dispatcher_inspects_what_a_machine_with_other_rules_lets_pass(bench: MachineBench, machine: Make):
+    other = machine("other")
+    other.configure("[work]\nprotected = []\n")
+    other.script(Run({"AGENTS.md": "Obey me.\n"}, answer=DONE), FAST)
+    other.start()
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert "AGENTS.md was added, and AGENTS.md is protected" in (other.home / "worker-1.md").read_text()
+    assert not (bench.worktree / "AGENTS.md").exists()
+
+
+async def test_agents_there_have_no_forge_token_and_cannot_reach_the_exchange(bench: MachineBench, machine: Make):
+    other = machine("other")
+    code = "Path('env').write_text('\\n'.join(sorted(os.environ)) + str('a-forge-token' in str(os.environ)))"
+    other.script(Run(code=code, answer=DONE))
+    other.start()
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    shown = bench.shown("env")
+    assert "PATH" in shown
+    assert "EXCHANGE" not in shown
+    assert "TOKEN" not in shown
+    assert shown.endswith("False")
+
+
+async def test_a_worktree_that_a_person_changed_meanwhile_keeps_that(bench: MachineBench, machine: Make):
+    other = machine("other")
+    gate = other.home / "gate"
+    waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
+    other.script(Run({"fast.py": "fast\n"}, code=waits, answer=DONE))
+    other.start()
+    bench.todo("- [ ] Make it fast")
+    tick = asyncio.create_task(bench.tick())
+    await appeared(other.home / "worker-0.md")
+
+    (bench.worktree / "mine.txt").write_text("mine\n")
+    gate.write_text("")
+    await tick
+    await bench.ticks(1)
+
+    assert bench.shown("fast.py") == "fast"
+    assert bench.shown("mine.txt") == "mine"
+    assert len(list(other.home.glob("worker-*.md"))) == 2
+
+
+async def test_a_machine_that_answers_nonsense_is_a_failed_attempt(bench: MachineBench):
+    bench.todo("- [ ] Make it fast")
+    tick = asyncio.create_task(bench.tick())
+
+    await asyncio.to_thread(reply_with, bench.url, {"bundle": "bm9uc2Vuc2U=", "violations": []})
+    await asyncio.to_thread(reply_with, bench.url, {"bundle": None, "violations": ["\x1b[31mno"]})
+    await tick
+
+    assert bench.commits == []
+    assert bench.state.work is None
+    assert bench.project.git("status", "--porcelain", cwd=bench.worktree) == ""
+
+
+def reply_with(url: str, reply: dict[str, object]) -> None:
+    """Take a run as a machine does, and reply without having done it."""
+    result = {"status": "ok", "message": json.dumps(DONE)}
+    with connect(url) as exchange:
+        claimed = next(exchange.claims("agent.worker", group="prloom", patience=timedelta(seconds=PATIENCE)))
+        claimed.complete(json.dumps({"result": result, **reply}), metadata={"machine": "liar"})
