@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -143,8 +143,12 @@ class DryTriager:
         """Return a semaphore that is free: nothing is run."""
         return asyncio.Semaphore()
 
-    async def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
+    def orphans(self, folders: PlanFolders, state: DispatchState) -> Sequence[str]:
         """Leave the runs of the real dispatcher alone."""
+        return ()
+
+    async def stop(self, runs: Sequence[str]) -> None:
+        """Do nothing: there are none."""
 
     async def close(self) -> None:
         """Do nothing: there is nothing that runs."""

@@ -176,7 +176,10 @@ class ScriptedTriager:
     def slot(self) -> asyncio.Semaphore:
         return self.slots
 
-    async def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
+    def orphans(self, folders: PlanFolders, state: DispatchState) -> Sequence[str]:
+        return ()
+
+    async def stop(self, runs: Sequence[str]) -> None:
         return
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from prloom.agents import registry, run_folder, run_spec
@@ -59,14 +59,18 @@ class AgentTriager:
         unknown = RunResult(status="interrupted", error="this prloom does not know its agent")
         _triage_run(runtime, run, "prloom").settle(unknown, None)
 
-    async def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
-        """End those of the latest runs that still go on and are not about events; the others are recovered."""
+    def orphans(self, folders: PlanFolders, state: DispatchState) -> Sequence[str]:
+        """Return those of the latest runs that did not end and are not about events; the others are recovered."""
         own = {event.run for event in state.open.values()}
         if state.work is not None:
             own.add(state.work.run)
-        for folder in await asyncio.to_thread(_unfinished, folders.runs, own):
-            if await self._pool.cancel(folder.name):
-                log.info("run %s is ended, because no job waits for it any more", folder.name)
+        return tuple(folder.name for folder in _unfinished(folders.runs, own))
+
+    async def stop(self, runs: Sequence[str]) -> None:
+        """End those of these runs that go on."""
+        for run in runs:
+            if await self._pool.cancel(run):
+                log.info("run %s is ended, because no job waits for it any more", run)
 
     async def close(self) -> None:
         """Have the workers end that do the runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -47,8 +47,11 @@ class Triager(Protocol):
     async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
         """Settle a run that an earlier dispatcher began, or one whose job has failed."""
 
-    async def stop_orphans(self, folders: PlanFolders, state: DispatchState) -> None:
-        """End the runs that an earlier dispatcher began for hooks: no job waits for them."""
+    def orphans(self, folders: PlanFolders, state: DispatchState) -> Sequence[str]:
+        """Return the runs that an earlier dispatcher may have begun for hooks: no job waits for them."""
+
+    async def stop(self, runs: Sequence[str]) -> None:
+        """End those of these runs that go on."""
 
     async def close(self) -> None:
         """End what does the runs."""

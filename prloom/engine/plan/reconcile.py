@@ -102,7 +102,9 @@ def _recover_runs(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
     found = False
     if not runtime.orphans_stopped:
         runtime.orphans_stopped = True
-        dependencies.tasks.spawn(runtime, partial(triager.stop_orphans, runtime.folders, state))
+        orphans = triager.orphans(runtime.folders, state)
+        if orphans:
+            dependencies.tasks.spawn(runtime, partial(triager.stop, orphans))
     for run, ids in _runs(state).items():
         if runtime.in_flight.event_ids.isdisjoint(ids):
             dependencies.tasks.begin(runtime, ids, partial(_recover_run, runtime, run, ids, triager))
