@@ -23,6 +23,7 @@ import exchange_postgres
 import history
 import idle
 import latency
+import machines
 from harness import TINY, Figure, Row, Sizes, document, scaled, table
 
 ROWS: tuple[Row, ...] = (
@@ -35,6 +36,7 @@ ROWS: tuple[Row, ...] = (
     *exchange.ROWS,
     *exchange_commands.ROWS,
     *exchange_postgres.ROWS,
+    *machines.ROWS,
 )
 
 

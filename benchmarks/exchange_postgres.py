@@ -56,9 +56,9 @@ class Bare:
 
 def work(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     """Claim, complete and reply; bare: the same with a SKIP LOCKED statement and a transaction of two more."""
-    if not _possible():
+    if not possible():
         return
-    with _server() as server, Exchange(PostgresStore(server)) as exchange:
+    with running_server() as server, Exchange(PostgresStore(server)) as exchange:
         bare = Bare(server)
         bare.fill((sizes.rounds + 1) * MANY)
         exchange_work.publish(exchange, (sizes.rounds + 1) * MANY)
@@ -75,9 +75,9 @@ def work(sizes: Sizes, folder: Path) -> Iterator[Figure]:
 
 def history(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     """Claim, complete and reply with a long history and with none."""
-    if not _possible():
+    if not possible():
         return
-    with _server() as server:
+    with running_server() as server:
         names = [f"{server}&schema={name}" for name in ("full", "empty")]
         full, empty = (Exchange(PostgresStore(name)) for name in names)
         _finished(names[0], sizes.saved)
@@ -97,9 +97,9 @@ def history(sizes: Sizes, folder: Path) -> Iterator[Figure]:
 
 def idle(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     """Count what twenty workers write, and what they cost, while there is nothing to do."""
-    if not _possible():
+    if not possible():
         return
-    with _server() as server:
+    with running_server() as server:
         Exchange(PostgresStore(server)).close()
         with psycopg.connect(server, autocommit=True) as watch:
             yield from exchange_work.idle(
@@ -118,7 +118,8 @@ def _written(watch: psycopg.Connection) -> int:
     return int(row[0])
 
 
-def _possible() -> bool:
+def possible() -> bool:
+    """Whether a server can be had here; if not, stderr says why."""
     try:
         postgres_server.programs()
     except postgres_server.NoServerError as error:
@@ -128,7 +129,7 @@ def _possible() -> bool:
 
 
 @contextmanager
-def _server() -> Iterator[str]:
+def running_server() -> Iterator[str]:
     """Run a server that keeps its word through a power cut, and give its URL."""
     server = postgres_server.Server(postgres_server.programs(), durable=True)
     try:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import postgres_server
 import pytest
 
 pytestmark = pytest.mark.timeout(300)  # real dispatchers, on a machine that may have much else to do
@@ -28,6 +29,7 @@ GROUPS = {
     "latency without inotify": {"hook without inotify"},
     "beside an agent": {"beside"},
     "commands": {"help", "status 2", "status 3"},
+    "machines": {"machines"},
 }
 
 
@@ -41,6 +43,8 @@ def bench(*args: str) -> subprocess.CompletedProcess[str]:
 def test_a_row_can_be_measured_and_the_page_has_it(group: str, tmp_path: Path):
     if group == "latency without inotify" and not can_be_watchless():
         pytest.skip("this machine lets nobody make a user namespace")
+    if group == "machines" and not can_have_postgres():
+        pytest.skip("no PostgreSQL server can be had here")
 
     ended = bench("--tiny", "--only", group, "--json", str(tmp_path / "results.json"))
 
@@ -77,6 +81,14 @@ def in_words(figure: dict[str, Any]) -> str:
 def words(text: str) -> str:
     """Return a text without its numbers, which the sizes of a run decide."""
     return re.sub(r"\d[\d,]*", "N", text)
+
+
+def can_have_postgres() -> bool:
+    try:
+        postgres_server.programs()
+    except postgres_server.NoServerError:
+        return False
+    return True
 
 
 def can_be_watchless() -> bool:

@@ -238,7 +238,7 @@ class SwiftPool(AgentPool):
 class SwiftRuns:
     """Does a run while it is published."""
 
-    async def run(self, folder: Path, *, found: bool = False) -> RunEnd:
+    async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         try:
             if not run_folder.was_begun(folder):
                 _supervise(folder, (folder / run_folder.PROMPT).read_text())

@@ -113,7 +113,7 @@ class ShellRuns:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    async def run(self, folder: Path, *, found: bool = False) -> RunEnd:
+    async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         child = None
         if not run_folder.was_begun(folder):
             child = self._start(folder)

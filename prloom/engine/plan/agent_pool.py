@@ -176,7 +176,7 @@ class AgentPool:
         if agent.name != CHECK:
             self._running[folder.name] = plan_id
         try:
-            end = await self.runs.run(folder, found=found)
+            end = await self.runs.outcome(folder, found=found)
             result = end.reply.result
             await asyncio.to_thread(records.save, self.root, folder, plan_id, result, now(), machine=end.machine)
         finally:

@@ -59,7 +59,7 @@ class RunLoss:
 class Runs(Protocol):
     """Does runs that are prepared, each once."""
 
-    async def run(self, folder: Path, *, found: bool = False) -> RunEnd:
+    async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         """Have the run of a folder done, unless it was, and return what it came to; raises AgentError."""
 
     async def cancel(self, run: str, reason: str) -> bool:
@@ -93,7 +93,7 @@ class RunExchange:
         """Open the exchange and start the pool, if that was not done yet; raises AgentError."""
         await self._opened()
 
-    async def run(self, folder: Path, *, found: bool = False) -> RunEnd:
+    async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         """Have the run of a folder done, unless it was, and return what it came to; raises AgentError.
 
         `found` is a run that an earlier dispatcher has begun. If this is cancelled, so is the run.
@@ -121,6 +121,10 @@ class RunExchange:
             return _end(await asyncio.to_thread(_concluded, folder, draft, lost=reply.alone))
         await asyncio.to_thread(processes.clean_up, environment.RUN_VARIABLE, folder.name)
         return _end(_lost(folder, reply.folder))
+
+    async def run(self, folder: Path, *, found: bool = False) -> RunResult:
+        """Have the run of a folder done, and return its result alone; see `outcome`."""
+        return (await self.outcome(folder, found=found)).reply.result
 
     async def cancel(self, run: str, reason: str) -> bool:
         """End a run that waits or goes on; return whether there was one."""
