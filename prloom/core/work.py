@@ -98,6 +98,8 @@ class Finish:
 
 Step = Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
 
+_RUN_PROGRAMS = ("prepared", "ready", "running", "changed", "checked", "reviewed", "accepted")
+"""Phases whose steps run agents, checks or hooks, which may write in the plan's folder."""
 _PAUSABLE = ("taken", "prepared", "ready")
 """Phases in which a pause takes effect: no worker runs, and none of its work waits to be committed."""
 _BLOCKABLE = (*_PAUSABLE, "changed", "checked", "reviewed", "accepted")
@@ -130,6 +132,11 @@ def next_step(
     if state.unfinished and not any(todo.state == "open" for todo in todos):
         return Finish()
     return None
+
+
+def runs_programs(step: Step) -> bool:
+    """Whether a step may run programs that can write in the plan's folder."""
+    return isinstance(step, Finish) or (isinstance(step, Continue) and step.work.phase in _RUN_PROGRAMS)
 
 
 def _first(

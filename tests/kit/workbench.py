@@ -86,11 +86,15 @@ class Workbench:
 
     async def tick(self) -> None:
         """Do one full tick, with a worker that knows nothing of an earlier one."""
+        self.employ()
+        await self.stage.tick()
+
+    def employ(self) -> None:
+        """Give the stage a worker that knows nothing of an earlier one."""
         programs = f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
         environ = {"PATH": programs, "HOME": str(self.home)}
         pool = AgentPool(root=self.project.root, environ=environ, parallel=1, workers=1)
         self.stage.todo_worker = TodoWorker(pool)
-        await self.stage.tick()
 
     async def ticks(self, count: int) -> None:
         """Do so many full ticks."""

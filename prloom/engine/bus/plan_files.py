@@ -150,14 +150,16 @@ class PlanState:
 
 
 class PlanFolder:
-    """Implements `prloom.api.Files` over `<worktree>/prloom/.local`."""
+    """Implements `prloom.api.Files` over `<worktree>/prloom/.local`; `was_read` says whether a file was read."""
 
     def __init__(self, folder: SafeDir, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
+        self.was_read = False
 
     def read_text(self, name: str) -> str | None:
         """Return the text of a file, or None if there is none; bytes that are not UTF-8 are shown as U+FFFD."""
+        self.was_read = True
         content = self._folder.read_bytes(name)
         if content is None:
             return None
@@ -174,6 +176,7 @@ class PlanFolder:
 
     def stamp(self, name: str) -> str | None:
         """Return a text that differs whenever the file has changed; None where it changed too recently to be sure."""
+        self.was_read = True
         found = self._folder.stat(name)
         if found is None:
             return "missing"

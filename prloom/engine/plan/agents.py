@@ -14,6 +14,7 @@ from prloom.agents.agent import Agent, Rights, RunRequest, RunResult
 from prloom.api.context import Services
 from prloom.core import breaker, prompt
 from prloom.core.dispatch import RunTriage
+from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.plugin_set import HookServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
@@ -85,9 +86,10 @@ class AgentTriager:
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
             run_id = run_spec.new_id(runtime.clock(), stage)
             request = self._request(runtime, stage, text, chosen, run_id=run_id)
-            run = self._pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request).start()
-            log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
-            result = await self._pool.wait(run, agent, runtime.id, runtime.clock)
+            async with appended_lines.watching(runtime):
+                run = self._pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request).start()
+                log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
+                result = await self._pool.wait(run, agent, runtime.id, runtime.clock)
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
         return result.message

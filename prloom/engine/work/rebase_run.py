@@ -11,7 +11,6 @@ from prloom.core import work_failures, work_results
 from prloom.core.naming import printable
 from prloom.core.plan_file import TodoItem
 from prloom.core.work_failures import AttemptFailed
-from prloom.engine.plan import appended_lines
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
@@ -75,7 +74,7 @@ class RebaseRuns:
         self._commit(runtime, work_failures.failed(context(runtime), work, failure))
 
     def _commit(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
-        runtime.event_store.commit("work", "prloom", **appended_lines.span(runtime, parts))
+        runtime.event_store.commit("work", "prloom", **parts)
 
     # ---- in a thread
 

@@ -56,7 +56,8 @@ class TodoWorker:
 
     def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Begin the next steps of the work on a plan, beside everything else; return whether there are any."""
-        if runtime.in_flight.working or self._next(runtime, dependencies) is None:
+        left_open = runtime.usable and appended_lines.is_left_open(runtime)
+        if runtime.in_flight.working or (self._next(runtime, dependencies) is None and not left_open):
             return False
         runtime.in_flight.working = True
         dependencies.tasks.spawn(runtime, partial(self._work, runtime, dependencies))
@@ -69,7 +70,14 @@ class TodoWorker:
     async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> None:
         try:
             while (step := self._next(runtime, dependencies)) is not None:
-                await self._do(runtime, step, dependencies)
+                if not work_rules.runs_programs(step):
+                    await self._do(runtime, step, dependencies)
+                    continue
+                async with appended_lines.watching(runtime):
+                    while step is not None and work_rules.runs_programs(step):
+                        await self._do(runtime, step, dependencies)
+                        step = self._next(runtime, dependencies)
+            await appended_lines.close(runtime)
         finally:
             runtime.in_flight.working = False
 
@@ -244,7 +252,7 @@ class TodoWorker:
 
 
 def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:
-    runtime.event_store.commit("work", "prloom", **appended_lines.span(runtime, parts))
+    runtime.event_store.commit("work", "prloom", **parts)
 
 
 def _noted(ctx: WorkContext, step: Propose | Correct | BlockPlan | Unblock) -> DecisionParts:

@@ -27,7 +27,6 @@ from prloom.core import (
 from prloom.core.plan_file import TodoItem
 from prloom.core.worker_answer import WorkAnswer
 from prloom.core.worker_results import WorkerReport
-from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work import todo_events
@@ -93,13 +92,13 @@ class WorkerRuns:
             store.commit("work", "prloom", **work_failures.delayed(context(runtime), work, str(error)))
             return False
         started = work_results.started(work, run=prepared.folder.name, agent=agent.name)
-        store.commit("work", agent.name, **appended_lines.span(runtime, started))
+        store.commit("work", agent.name, **started)
         try:
             self._running[prepared.folder.name] = prepared.start()
         except AgentError as error:
             waiting = store.state.work or work
             delayed = work_failures.delayed(context(runtime), waiting, str(error))
-            store.commit("work", "prloom", **appended_lines.span(runtime, delayed))
+            store.commit("work", "prloom", **delayed)
             return False
         return True
 
@@ -157,18 +156,14 @@ class WorkerRuns:
         if agent is None:
             runner.stop(run)
             reason = f"this prloom does not know the agent {work.agent}"
-            runtime.event_store.commit(
-                "work", "prloom", **appended_lines.span(runtime, work_failures.cut_short(work, reason))
-            )
+            runtime.event_store.commit("work", "prloom", **work_failures.cut_short(work, reason))
             return None
         result = await self.pool.wait(run, agent, runtime.id, runtime.clock)
         said = await asyncio.to_thread(run_folder.read_answer, run.folder)
         if result.trouble == "session":
             reason = f"{agent.name} no longer has the session of the last attempt; the next one begins a new one"
             fresh = replace(work, session=None)
-            runtime.event_store.commit(
-                "work", agent.name, **appended_lines.span(runtime, work_failures.cut_short(fresh, reason))
-            )
+            runtime.event_store.commit("work", agent.name, **work_failures.cut_short(fresh, reason))
             return None
         return _report(result, said)
 
@@ -190,8 +185,8 @@ class WorkerRuns:
 
 
 def _end(runtime: PlanRuntime, parts: DecisionParts, *, by: str) -> None:
-    """Commit what a run came to; what was appended to the bus until now may be the worker's."""
-    runtime.event_store.commit("work", by, **appended_lines.span(runtime, parts))
+    """Commit what a run came to."""
+    runtime.event_store.commit("work", by, **parts)
 
 
 def _report(result: RunResult, said: str | None) -> WorkerReport:

@@ -344,7 +344,7 @@ async def test_an_event_line_that_appears_while_a_worker_runs_is_held_whatever_i
     assert bench.commits == ["Be fast"]
     assert bench.state.open["forged"].state == "held"
     assert bench.state.open["forged"].reason == (
-        "it was appended to events.jsonl while a worker ran in the plan's worktree, and not by prloom"
+        "it appeared in the plan's folder while a worker ran there, and the worker may have written it"
     )
 
 
