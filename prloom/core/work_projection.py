@@ -8,9 +8,13 @@ from msgspec.structs import replace
 
 from prloom.model import record
 from prloom.model.decision import Decision, Thread
+from prloom.model.plan import ENDED
 from prloom.model.record import Json, Timestamp
 from prloom.model.state import DispatchState
 from prloom.model.work import DoneTodo, TodoWork, WorkStep
+
+_ELSEWHERE = frozenset({"corrected", "retried", "hooks_run"})
+"""Steps that change no more than the box in the plan, or the hooks about the whole plan that are due."""
 
 
 def fields(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:
@@ -21,6 +25,7 @@ def fields(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[s
         **_rebase(state, decision),
         **_work(state, decision, at),
         **_suspect(state, decision),
+        **_life(state, decision, at),
     }
 
 
@@ -55,7 +60,7 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
         block = decision.block
     changed: dict[str, Json] = {"block": block}
     step = decision.work
-    if step is None or step.verdict in {"corrected", "retried"}:  # these change no more than the box in the plan
+    if step is None or step.verdict in _ELSEWHERE:
         return changed
     match step.verdict:
         case "proposed" | "granted":
@@ -66,9 +71,9 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
             changed["done_todos"] = record.without(state.done_todos, step.todo_id)
             return changed
         case "hooked" if step.work is None:
-            return {**changed, "finish_hooked": (*state.finish_hooked, f"{decision.stage}:{decision.by}")}
+            return changed
         case "finished":
-            return {**changed, "unfinished": False, "finish_hooked": ()}
+            return {**changed, "unfinished": False}
         case "taken":
             changed.update(_permissions(state, step))
         case "committed":
@@ -79,6 +84,32 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
             changed["reopened"] = record.without(state.reopened, step.todo_id)
             changed["unfinished"] = True
     return {**changed, "work": _timed(step, at)}
+
+
+def _life(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:
+    """Return which hooks about the whole plan are due and have run, and when its pull request ended."""
+    due, ran, ended_at, step = list(state.hooks_due), state.plan_hooked, state.ended_at, decision.work
+    over: set[str] = set()
+    if step is not None and step.verdict == "hooked" and step.work is None:
+        ran = (*ran, f"{decision.stage}:{decision.by}")
+    if step is not None and step.verdict == "finished":
+        over.add("beforeFinish")
+        due.append("afterFinish")
+    if step is not None and step.hook is not None:
+        over.add(step.hook)
+        due = [each for each in due if each != step.hook]
+    if decision.plan_status in ENDED and ended_at is None:
+        ended_at = at
+        due.append("afterMerge")
+    if decision.plan_status == "active":
+        ended_at = None
+        over.add("afterMerge")
+        due = [each for each in due if each != "afterMerge"]
+    return {
+        "hooks_due": tuple(dict.fromkeys(due)),
+        "plan_hooked": tuple(each for each in ran if each.partition(":")[0] not in over),
+        "ended_at": ended_at,
+    }
 
 
 def _timed(step: WorkStep, at: Timestamp) -> TodoWork | None:

@@ -12,7 +12,7 @@ from prloom.core.naming import printable
 from prloom.core.work import BlockPlan, Correct, Propose, Take, Withdraw, WorkContext
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
-from prloom.model.work import Block, TodoWork, WorkStep, WorkVerdict
+from prloom.model.work import Block, LifeHook, TodoWork, WorkStep, WorkVerdict
 
 
 def taken(step: Take, event_ids: tuple[str, ...], *, rebase: bool = False) -> DecisionParts:
@@ -151,8 +151,13 @@ def unblocked() -> DecisionParts:
 
 
 def finished(plan_id: str) -> DecisionParts:
-    """Return that the hooks of a plan without open TODOs have run."""
+    """Return that the beforeFinish hooks of a plan without open TODOs have run."""
     return {"work": WorkStep(todo_id=plan_id, verdict="finished")}
+
+
+def hooks_run(plan_id: str, hook: LifeHook) -> DecisionParts:
+    """Return that every plugin's hook of a point about the whole plan has run."""
+    return {"work": WorkStep(todo_id=plan_id, verdict="hooks_run", hook=hook)}
 
 
 def hooked(work: TodoWork, plugin: str) -> WorkStep:

@@ -11,7 +11,7 @@ from prloom.model.decision import Deferral, Thread, Todo
 from prloom.model.kinds import OpenState
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.record import START, Cursor, Position, Record, Timestamp
-from prloom.model.work import Block, DoneTodo, TodoWork
+from prloom.model.work import Block, DoneTodo, LifeHook, TodoWork
 
 
 class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,8 +90,9 @@ class DispatchState(Record, frozen=True, kw_only=True):
     TODO that is worked on, `block` why none is. `done_todos` are those that prloom did, and `reopened` the rounds of
     those that were requested again; `commits` counts the commits that they became. Where each TODO has to be allowed
     first, `proposed` is the one that waits for that, and `granted` are those that may begin. `unfinished` says that a
-    TODO was done since the plan was finished last, and `finish_hooked` names the hooks that have run to finish it, as
-    `hook:plugin`. `pull_request` is how far the pull request shows this.
+    TODO was done since the plan was finished last. `hooks_due` are the hook points about the whole plan that are to be
+    called, and `plan_hooked` names the hooks of those that have run, as `hook:plugin`. `ended_at` is when the pull
+    request was merged or closed. `pull_request` is how far the pull request shows this.
     Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
     """
 
@@ -115,7 +116,9 @@ class DispatchState(Record, frozen=True, kw_only=True):
     reopened: Mapping[str, int] = field(default_factory=dict)
     granted: tuple[str, ...] = ()
     unfinished: bool = False
-    finish_hooked: tuple[str, ...] = ()
+    plan_hooked: tuple[str, ...] = ()
+    hooks_due: tuple[LifeHook, ...] = ()
+    ended_at: Timestamp | None = None
     pull_request: KeptPullRequest = KeptPullRequest()
     suspect_from: Cursor | None = None
     suspect_to: Cursor | None = None

@@ -46,8 +46,12 @@ WorkVerdict = Literal[
     "retried",
     "corrected",
     "finished",
+    "hooks_run",
 ]
 """What a step of the work came to; docs/files.md says what each of them means."""
+
+LifeHook = Literal["afterActivate", "beforeFinish", "afterFinish", "afterMerge"]
+"""The hook points about a plan as a whole that the dispatcher calls."""
 
 BoxState = Literal["open", "done", "blocked"]
 """What the box of a TODO in `plan.md` shows after a step."""
@@ -98,7 +102,8 @@ class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One step of the work on a TODO, as a decision records it.
 
     `work` is the state after the step; None ends the work on the TODO. `box` is what `plan.md` shows from then on, with
-    the reason where that is `blocked`; `notes` are added to the plan for later TODOs.
+    the reason where that is `blocked`; `notes` are added to the plan for later TODOs. A step with a `hook` is about the
+    plan as a whole: every plugin's hook of that point has run.
     """
 
     todo_id: str
@@ -108,6 +113,7 @@ class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     box: BoxState | None = None
     commit: str | None = None
     notes: str | None = None
+    hook: LifeHook | None = None
 
 
 class Block(Record, frozen=True, kw_only=True, omit_defaults=True):

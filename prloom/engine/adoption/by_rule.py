@@ -21,6 +21,7 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
+from prloom.model.plan import ENDED
 from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,6 @@ log = logging.getLogger(__name__)
 LIMIT = 300
 """Seconds that one reading of the list may take."""
 
-_ENDED = frozenset({"merged", "closed"})
 _LET_GO = 30  # seconds
 
 
@@ -174,7 +174,7 @@ class RuleAdoption:
 
 def is_over(runtime: PlanRuntime) -> bool:
     """Whether a plan that a rule adopted has ended and nothing waits in it, nor is under way."""
-    if runtime.plan.rule is None or runtime.plan.status not in _ENDED or not runtime.usable:
+    if runtime.plan.rule is None or runtime.plan.status not in ENDED or not runtime.usable:
         return False
     state, in_flight = runtime.event_store.state, runtime.in_flight
     waits = state.open or state.work or state.unfinished or any(not each.courtesy for each in state.queue.values())

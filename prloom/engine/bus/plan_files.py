@@ -140,13 +140,15 @@ class PlanState:
         self._edit = edit
 
     def apply(self, decision: Decision) -> None:
-        """Note that the pull request was opened, closed, merged or reopened."""
+        """Note that the pull request was opened, closed, merged or reopened, and that the plan is well on its way."""
         opened = decision.opened
         if opened is not None:
             self._edit(lambda plan: replace(plan, pr=opened.number, forge=opened.forge, url=opened.url))
         status = decision.plan_status
         if status is not None:
             self._edit(lambda plan: replace(plan, status=status))
+        if decision.work is not None and decision.work.hook == "afterActivate":
+            self._edit(lambda plan: replace(plan, activates=False))
 
 
 class PlanFolder:

@@ -13,13 +13,14 @@ from prloom.core import commit_message, secret_scan, work_failures, work_replies
 from prloom.core import work as work_rules
 from prloom.core.commit_message import Trailers
 from prloom.core.plan_file import TodoItem
+from prloom.core.plan_life import RunHooks
 from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, Step, Take, Unblock, Withdraw, WorkContext
 from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import plan_hooks, pull_request, todo_events
+from prloom.engine.work import life_hooks, plan_hooks, pull_request, todo_events
 from prloom.engine.work.branch import BranchBlockedError
 from prloom.engine.work.change import Changes
 from prloom.engine.work.check_run import CheckRuns
@@ -31,7 +32,7 @@ from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import AgentError, WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.hook import HookTodo
-from prloom.model.work import TodoWork, WorkStep
+from prloom.model.work import TodoWork
 from prloom.workspace.commit_hooks import CommitRefusedError
 
 log = logging.getLogger(__name__)
@@ -81,9 +82,12 @@ class TodoWorker:
         finally:
             runtime.in_flight.working = False
 
-    def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
-        if not runtime.usable or runtime.plan.status != "active":
+    def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | RunHooks | None:
+        if not runtime.usable:
             return None
+        life = life_hooks.next_step(runtime, dependencies)
+        if life is not None or runtime.plan.status != "active":
+            return life
         return work_rules.next_step(
             runtime.event_store.state,
             runtime.text.todos(),
@@ -92,31 +96,38 @@ class TodoWorker:
             may_take=dependencies.horizon is None or not runtime.in_flight.took,
         )
 
-    async def _do(self, runtime: PlanRuntime, step: Step, dependencies: PlanDependencies) -> None:
+    async def _do(self, runtime: PlanRuntime, step: Step | RunHooks, dependencies: PlanDependencies) -> None:
         """Do one step. Git that fails and programs that are missing make the work wait, and not the plan's comments."""
         try:
-            match step:
-                case Take():
-                    self._take(runtime, step)
-                case Continue(work=work) if work.rebase and work.phase in _OF_REBASES:
-                    await self._continue_rebase(runtime, work)
-                case Continue(work=work):
-                    await self._continue(runtime, work, dependencies)
-                case Withdraw(work=work):
-                    await self._keep(runtime, work)
-                    _commit(runtime, work_results.removed(step))
-                case Propose() | Correct() | BlockPlan() | Unblock():
-                    _commit(runtime, _noted(context(runtime), step))
-                case Finish():
-                    await self._finish(runtime, dependencies)
-                case _:
-                    assert_never(step)
+            await self._step(runtime, step, dependencies)
         except PlanHookBlockedError as error:
             self._block(runtime, str(error), "hook")
         except BranchBlockedError as error:
             self._block(runtime, str(error), "branch")
         except (WorkspaceError, AgentError) as error:
             self._wait(runtime, str(error))
+
+    async def _step(self, runtime: PlanRuntime, step: Step | RunHooks, dependencies: PlanDependencies) -> None:
+        match step:
+            case Take():
+                self._take(runtime, step)
+            case Continue(work=work) if work.rebase and work.phase in _OF_REBASES:
+                await self._continue_rebase(runtime, work)
+            case Continue(work=work):
+                await self._continue(runtime, work, dependencies)
+            case Withdraw():
+                await self._withdraw(runtime, step)
+            case Propose() | Correct() | BlockPlan() | Unblock():
+                _commit(runtime, _noted(context(runtime), step))
+            case Finish():
+                await life_hooks.run(runtime, "beforeFinish", dependencies)
+                if isinstance(self._next(runtime, dependencies), Finish):  # a hook may have added a TODO
+                    _commit(runtime, work_results.finished(runtime.id))
+            case RunHooks(hook=name):
+                await life_hooks.run(runtime, name, dependencies)
+                _commit(runtime, work_results.hooks_run(runtime.id, name))
+            case _:
+                assert_never(step)
 
     def _take(self, runtime: PlanRuntime, step: Take) -> None:
         runtime.in_flight.took = True
@@ -217,20 +228,15 @@ class TodoWorker:
         else:
             await self._changes.keep(runtime, work)
 
+    async def _withdraw(self, runtime: PlanRuntime, step: Withdraw) -> None:
+        if step.work.commit is None:  # else it stays on the branch
+            await self._keep(runtime, step.work)
+        _commit(runtime, work_results.removed(step))
+
     async def _report(self, runtime: PlanRuntime, work: TodoWork) -> None:
         events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
         parts = work_results.done(work, pause=runtime.rules.config.work.pause_after_todo)
         _commit(runtime, {**parts, "actions": work_replies.done(work, events)})
-
-    async def _finish(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> None:
-        """Run the hooks of a plan without open TODOs; where one adds a TODO, that is worked on first."""
-        for name in ("beforeFinish", "afterFinish"):
-            done = {each.partition(":")[2] for each in _finish_hooks(runtime, name)}
-            hook = PlanHook(name, done, lambda _plugin: WorkStep(todo_id=runtime.id, verdict="hooked"))
-            await _run_hooks(runtime, hook, dependencies)
-            if not isinstance(self._next(runtime, dependencies), Finish):
-                return
-        _commit(runtime, work_results.finished(runtime.id))
 
     # ---- waits and blocks
 
@@ -294,10 +300,6 @@ def _item(runtime: PlanRuntime, work: TodoWork) -> TodoItem:
 def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:
     """Return the work as it is now: hooks may have been recorded since."""
     return runtime.event_store.state.work or work
-
-
-def _finish_hooks(runtime: PlanRuntime, name: str) -> list[str]:
-    return [each for each in runtime.event_store.state.finish_hooked if each.startswith(f"{name}:")]
 
 
 def _message(runtime: PlanRuntime, work: TodoWork, secrets: Mapping[str, str]) -> str:
