@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from prloom.core.plan_file import TodoItem
-from prloom.core.work import Continue, Withdraw
+from prloom.core.work import Continue, RunHooks, Withdraw
 from prloom.model.plan import ENDED, Plan
 from prloom.model.state import DispatchState
-from prloom.model.work import LifeHook
-
-
-@dataclass(frozen=True)
-class RunHooks:
-    """Run the hooks of a point about the whole plan."""
-
-    hook: LifeHook
-
 
 Step = RunHooks | Withdraw | Continue
 

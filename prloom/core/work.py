@@ -14,7 +14,7 @@ from typing import Literal
 from prloom.backoff import Backoff
 from prloom.core.plan_file import TodoItem
 from prloom.model.state import DispatchState
-from prloom.model.work import Block, TodoWork
+from prloom.model.work import Block, LifeHook, TodoWork
 
 Mode = Literal["auto", "ask", "off"]
 
@@ -96,7 +96,14 @@ class Finish:
     """Finish the plan: no TODO is open."""
 
 
-Step = Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
+@dataclass(frozen=True)
+class RunHooks:
+    """Run the hooks of a point about the whole plan."""
+
+    hook: LifeHook
+
+
+Step = RunHooks | Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
 
 _RUN_PROGRAMS = ("prepared", "ready", "running", "changed", "checked", "reviewed", "accepted")
 """Phases whose steps run agents, checks or hooks, which may write in the plan's folder."""
@@ -136,7 +143,7 @@ def next_step(
 
 def runs_programs(step: Step) -> bool:
     """Whether a step may run programs that can write in the plan's folder."""
-    return isinstance(step, Finish) or (isinstance(step, Continue) and step.work.phase in _RUN_PROGRAMS)
+    return isinstance(step, Finish | RunHooks) or (isinstance(step, Continue) and step.work.phase in _RUN_PROGRAMS)
 
 
 def _first(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, assert_never
 
 from msgspec.structs import replace
 
 from prloom.core import outbox
 from prloom.core.naming import printable
-from prloom.core.work import BlockPlan, Correct, Propose, Take, Withdraw, WorkContext
+from prloom.core.work import BlockPlan, Correct, Propose, Take, Unblock, Withdraw, WorkContext
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.work import Block, LifeHook, TodoWork, WorkStep, WorkVerdict
@@ -138,6 +138,21 @@ def blocked_by_todo(ctx: WorkContext, step: BlockPlan) -> DecisionParts:
     assert step.todo.id is not None  # noqa: S101 - next_step looks at no other
     reason = f'the TODO "{step.todo.title}" is blocked'
     return {"block": todo_block(ctx, step.todo.id, reason)}
+
+
+def noted(ctx: WorkContext, step: Propose | Correct | BlockPlan | Unblock) -> DecisionParts:
+    """Return the decision of a step that is no more than that."""
+    match step:
+        case Propose():
+            return proposed(ctx, step)
+        case Correct():
+            return corrected(step)
+        case BlockPlan():
+            return blocked_by_todo(ctx, step)
+        case Unblock():
+            return unblocked()
+        case _:
+            assert_never(step)
 
 
 def reopened(todo_id: str) -> DecisionParts:

@@ -9,8 +9,7 @@ import pytest
 
 from prloom.core import plan_life, work_results
 from prloom.core.plan_file import TodoItem
-from prloom.core.plan_life import RunHooks
-from prloom.core.work import Continue, Withdraw
+from prloom.core.work import Continue, RunHooks, Withdraw
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prloom.agents.agent import Remote
-from prloom.core import inspection, secret_scan, work_results
+from prloom.core import commit_message, inspection, secret_scan, work_results
+from prloom.core.commit_message import Trailers
 from prloom.core.inspection import InspectionRules
 from prloom.core.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
@@ -67,8 +68,9 @@ class Changes:
         base, tree = _inspected(work)
         return await asyncio.to_thread(lambda: trees.diff_text(self.repo, base, tree, limit_bytes=LONGEST_DIFF))
 
-    async def commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:
+    async def commit(self, runtime: PlanRuntime, work: TodoWork) -> str:
         """Commit exactly the inspected change, and return the commit; one that is there already is found again."""
+        message = _message(runtime, work, self.secrets)
         return await asyncio.to_thread(self._commit, runtime, work, message)
 
     async def push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
@@ -170,3 +172,9 @@ def _inspected(work: TodoWork) -> tuple[str, str]:
     assert work.base is not None  # noqa: S101 - set when the worktree was prepared
     assert work.tree is not None  # noqa: S101 - set when the change was inspected
     return work.base, work.tree
+
+
+def _message(runtime: PlanRuntime, work: TodoWork, secrets: Mapping[str, str]) -> str:
+    trailers = Trailers(plan=runtime.id, todo=work.id, round=work.round, events=work.event_ids)
+    said = secret_scan.masked(work.message or "", secrets)
+    return commit_message.write(said, title=secret_scan.masked(work.title, secrets), trailers=trailers)

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
-from prloom.core import commit_message, secret_scan, work_failures, work_replies, work_results
 from prloom.core import work as work_rules
-from prloom.core.commit_message import Trailers
+from prloom.core import work_failures, work_replies, work_results
 from prloom.core.plan_file import TodoItem
-from prloom.core.plan_life import RunHooks
-from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, Step, Take, Unblock, Withdraw, WorkContext
+from prloom.core.work import (
+    BlockPlan,
+    Continue,
+    Correct,
+    Finish,
+    Propose,
+    RunHooks,
+    Step,
+    Take,
+    Unblock,
+    Withdraw,
+)
 from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
@@ -82,7 +90,7 @@ class TodoWorker:
         finally:
             runtime.in_flight.working = False
 
-    def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | RunHooks | None:
+    def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
         if not runtime.usable:
             return None
         life = life_hooks.next_step(runtime, dependencies)
@@ -96,7 +104,7 @@ class TodoWorker:
             may_take=dependencies.horizon is None or not runtime.in_flight.took,
         )
 
-    async def _do(self, runtime: PlanRuntime, step: Step | RunHooks, dependencies: PlanDependencies) -> None:
+    async def _do(self, runtime: PlanRuntime, step: Step, dependencies: PlanDependencies) -> None:
         """Do one step. Git that fails and programs that are missing make the work wait, and not the plan's comments."""
         try:
             await self._step(runtime, step, dependencies)
@@ -107,7 +115,7 @@ class TodoWorker:
         except (WorkspaceError, AgentError) as error:
             self._wait(runtime, str(error))
 
-    async def _step(self, runtime: PlanRuntime, step: Step | RunHooks, dependencies: PlanDependencies) -> None:
+    async def _step(self, runtime: PlanRuntime, step: Step, dependencies: PlanDependencies) -> None:
         match step:
             case Take():
                 self._take(runtime, step)
@@ -118,7 +126,7 @@ class TodoWorker:
             case Withdraw():
                 await self._withdraw(runtime, step)
             case Propose() | Correct() | BlockPlan() | Unblock():
-                _commit(runtime, _noted(context(runtime), step))
+                _commit(runtime, work_results.noted(context(runtime), step))
             case Finish():
                 await life_hooks.run(runtime, "beforeFinish", dependencies)
                 if isinstance(self._next(runtime, dependencies), Finish):  # a hook may have added a TODO
@@ -205,9 +213,8 @@ class TodoWorker:
         await self._fail(runtime, parts)
 
     async def _commit_change(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        message = _message(runtime, work, self._changes.secrets)
         try:
-            commit = await self._changes.commit(runtime, work, message)
+            commit = await self._changes.commit(runtime, work)
         except CommitRefusedError as error:
             failure = AttemptFailed("check", "a commit hook refused the change", str(error))
             await self._fail(runtime, work_failures.failed(context(runtime), work, failure))
@@ -261,21 +268,6 @@ def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:
     runtime.event_store.commit("work", "prloom", **parts)
 
 
-def _noted(ctx: WorkContext, step: Propose | Correct | BlockPlan | Unblock) -> DecisionParts:
-    """Return the decision of a step that is no more than that."""
-    match step:
-        case Propose():
-            return work_results.proposed(ctx, step)
-        case Correct():
-            return work_results.corrected(step)
-        case BlockPlan():
-            return work_results.blocked_by_todo(ctx, step)
-        case Unblock():
-            return work_results.unblocked()
-        case _:
-            assert_never(step)
-
-
 def _todo_hook(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) -> PlanHook:
     """Return a hook about the TODO that is worked on; which plugins' hooks have run is kept in the work."""
     return PlanHook(
@@ -300,9 +292,3 @@ def _item(runtime: PlanRuntime, work: TodoWork) -> TodoItem:
 def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:
     """Return the work as it is now: hooks may have been recorded since."""
     return runtime.event_store.state.work or work
-
-
-def _message(runtime: PlanRuntime, work: TodoWork, secrets: Mapping[str, str]) -> str:
-    trailers = Trailers(plan=runtime.id, todo=work.id, round=work.round, events=work.event_ids)
-    said = secret_scan.masked(work.message or "", secrets)
-    return commit_message.write(said, title=secret_scan.masked(work.title, secrets), trailers=trailers)
