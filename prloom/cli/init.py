@@ -11,7 +11,7 @@ TEMPLATE = """# prloom's configuration. docs/configuration.md lists every key wi
 base_branch = {base}
 
 [stages]
-# The agent that reads feedback: "auto" uses the first of claude, codex, opencode, gemini and amp that is installed.
+# The agent that reads feedback: "auto" uses the first supported one that is installed.
 default = "auto"
 
 [trust]

@@ -21,8 +21,6 @@ from prloom.model.kinds import Verdict
 from prloom.model.record import Json
 from prloom.model.state import OpenEvent
 
-"""Hooks that only observe: they mark nothing, and their failure delays no event."""
-
 OnError = Literal["defer", "pass"]
 
 

@@ -19,7 +19,7 @@ from prloom.agents.agent import RunRequest, RunResult, TokenUsage
 from prloom.agents.registry import AGENTS
 from prloom.agents.run_spec import RunLimits
 from prloom.agents.runner import AgentRun
-from prloom.cli import run_output
+from prloom.cli import logs
 from prloom.engine.runs import records
 from prloom.engine.runs.output import RunOutput
 
@@ -251,7 +251,7 @@ async def test_a_run_is_followed_until_it_ends(stage: Stage, launch: Launch, tmp
         os.waitpid(run.child or 0, 0)
         run.child = None
 
-    lines = list(run_output.lines(RunOutput(run.folder), wait=wait))
+    lines = list(logs.lines(RunOutput(run.folder), wait=wait))
 
     assert lines == ["one", "two"]
     assert len(waits) == 1
@@ -267,7 +267,7 @@ def test_pieces_of_a_text_are_one_line(tmp_path: Path) -> None:
     events = [*said[:2], used, said[2]]
     run_folder.write_new(folder, run_folder.OUTPUT, "\n".join(map(json.dumps, events)).encode())
 
-    lines = list(run_output.lines(RunOutput(folder), wait=None))
+    lines = list(logs.lines(RunOutput(folder), wait=None))
 
     assert lines[0] == "Done"
     assert lines[1].endswith("(and 1 more line)\x1b[0m")

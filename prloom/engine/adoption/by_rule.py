@@ -51,7 +51,7 @@ class RuleAdoption:
     def begin(self, spawn: Callable[[Job], None], changed: Callable[[], None]) -> None:
         """Begin to adopt and to give up where it is time; `changed` is called when the plans are others then."""
         rules = [section.rule() for section in self.config.adopt]
-        bridge, now = self._forge(), self.registry.clock()
+        bridge, now = self.bridges.only_forge(), self.registry.clock()
         if self._running or bridge is None or not self._due(bridge, now):
             return
         ended = [runtime for runtime in self.registry.runtimes.values() if is_over(runtime)]
@@ -61,13 +61,6 @@ class RuleAdoption:
 
     def _due(self, bridge: LoadedBridge, now: datetime) -> bool:
         return self._last is None or not self._last <= now < self._last + bridge.poll_interval
-
-    def _forge(self) -> LoadedBridge | None:
-        forges = [each for each in self.bridges.loaded if isinstance(each.bridge, Forge)]
-        usable = [each for each in forges if isinstance(each.bridge, Forge) and each.bridge.unavailable() is None]
-        if len(usable) == 1:
-            return usable[0]
-        return None
 
     async def _run(
         self,

@@ -86,10 +86,7 @@ def _bridge(runtime: PlanRuntime, dependencies: PlanDependencies) -> LoadedBridg
         if found is not None and isinstance(found.bridge, Forge):
             return found
         return None
-    forges = [each for each in loaded.loaded if isinstance(each.bridge, Forge) and each.bridge.unavailable() is None]
-    if len(forges) == 1:
-        return forges[0]
-    return None
+    return loaded.only_forge()
 
 
 def _cockpit(runtime: PlanRuntime) -> str:
