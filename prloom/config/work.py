@@ -48,6 +48,11 @@ class WorkSection(Section):
     open: Literal["first_commit", "never"] = Field(
         default="first_commit", description="When prloom opens a pull request, as a draft, for a plan that has none."
     )
+    keep: Duration = Field(
+        default=timedelta(days=7),
+        description="How long a worktree is kept after its pull request was merged or closed; while work would be lost "
+        "with it, it is kept longer.",
+    )
     pause_after_todo: Flag = Field(
         default=False, description="Whether the plan is paused after each TODO, until `prloom resume`."
     )

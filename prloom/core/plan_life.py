@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 from prloom.core.plan_file import TodoItem
 from prloom.core.work import Continue, RunHooks, Withdraw
 from prloom.model.plan import ENDED, Plan
+from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
+from prloom.model.work import Kept
 
 Step = RunHooks | Withdraw | Continue
 
@@ -37,3 +40,33 @@ def _after_the_end(plan: Plan, state: DispatchState) -> Step | None:
     if "afterMerge" in state.hooks_due and state.block is None:
         return RunHooks("afterMerge")
     return None
+
+
+def kept(plan: Plan, state: DispatchState, todos: Sequence[TodoItem], keep: timedelta) -> Kept | None:
+    """Return until when the worktree of a plan that has ended is kept, or what keeps it; None while neither is known.
+
+    What a rule has adopted is given up at once, without `keep`.
+    """
+    if plan.status not in ENDED or state.ended_at is None or state.hooks_due or state.work is not None:
+        return None
+    waits = tuple(_waits(state, todos))
+    if waits:
+        return Kept(reason=", ".join(waits))
+    if plan.rule is not None:
+        return Kept(until=state.ended_at)
+    return Kept(until=Timestamp.of(state.ended_at + keep))
+
+
+def _waits(state: DispatchState, todos: Sequence[TodoItem]) -> Iterator[str]:
+    if state.block is not None:
+        yield f"it is blocked ({state.block.reason})"
+    counts = {
+        "event": len(state.open),
+        "action": sum(not each.courtesy for each in state.queue.values()),
+        "TODO": sum(not todo.over for todo in todos),
+    }
+    for name, count in counts.items():
+        if count == 1:
+            yield f"1 {name} is open"
+        elif count:
+            yield f"{count} {name}s are open"

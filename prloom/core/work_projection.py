@@ -90,6 +90,7 @@ def _life(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
     """Return which hooks about the whole plan are due and have run, and when its pull request ended."""
     due, ran, ended_at, step = list(state.hooks_due), state.plan_hooked, state.ended_at, decision.work
     over: set[str] = set()
+    kept = decision.kept or state.kept
     if step is not None and step.verdict == "hooked" and step.work is None:
         ran = (*ran, f"{decision.stage}:{decision.by}")
     if step is not None and step.verdict == "finished":
@@ -102,13 +103,14 @@ def _life(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
         ended_at = at
         due.append("afterMerge")
     if decision.plan_status == "active":
-        ended_at = None
+        ended_at = kept = None
         over.add("afterMerge")
         due = [each for each in due if each != "afterMerge"]
     return {
         "hooks_due": tuple(dict.fromkeys(due)),
         "plan_hooked": tuple(each for each in ran if each.partition(":")[0] not in over),
         "ended_at": ended_at,
+        "kept": kept,
     }
 
 

@@ -12,7 +12,7 @@ from prloom.model.event import Target
 from prloom.model.kinds import State, Verdict
 from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Cursor, Json, Position, Record, Timestamp
-from prloom.model.work import Block, WorkStep
+from prloom.model.work import Block, Kept, WorkStep
 
 OnExpire = Literal["park", "pass", "drop"]
 Scope = Literal["plan", "global"]
@@ -133,7 +133,8 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     once this decision is applied, `fingerprint` a checksum of what was read there, and `rereading` how far a file that
     took another's place is to be read again. `plan_status` is what the plan is from now on. `work` is a step of the
     work on a TODO. A `block` keeps the plan's TODOs from being worked on until a decision that says `unblocked`.
-    `pull_request` is how far the pull request shows all this, and `opened` the one that was opened. Between
+    `pull_request` is how far the pull request shows all this, and `opened` the one that was opened. `kept` is until
+    when, or why, the worktree of a plan that has ended is kept. Between
     `suspect_from` and `suspect_to` in `events.jsonl`, a worker may have written. A `snapshot` opens a new segment of
     the log: the whole state, so that nothing older is needed to rebuild it.
     """
@@ -165,6 +166,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     unblocked: bool = False
     pull_request: KeptPullRequest | None = None
     opened: OpenedPullRequest | None = None
+    kept: Kept | None = None
     suspect_from: Cursor | None = None
     suspect_to: Cursor | None = None
     snapshot: Mapping[str, Json] | None = None
@@ -197,5 +199,6 @@ class DecisionParts(TypedDict, total=False):
     unblocked: bool
     pull_request: KeptPullRequest | None
     opened: OpenedPullRequest | None
+    kept: Kept | None
     suspect_from: Cursor | None
     suspect_to: Cursor | None

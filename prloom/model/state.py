@@ -11,7 +11,7 @@ from prloom.model.decision import Deferral, Thread, Todo
 from prloom.model.kinds import OpenState
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.record import START, Cursor, Position, Record, Timestamp
-from prloom.model.work import Block, DoneTodo, LifeHook, TodoWork
+from prloom.model.work import Block, DoneTodo, Kept, LifeHook, TodoWork
 
 
 class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -92,7 +92,8 @@ class DispatchState(Record, frozen=True, kw_only=True):
     first, `proposed` is the one that waits for that, and `granted` are those that may begin. `unfinished` says that a
     TODO was done since the plan was finished last. `hooks_due` are the hook points about the whole plan that are to be
     called, and `plan_hooked` names the hooks of those that have run, as `hook:plugin`. `ended_at` is when the pull
-    request was merged or closed. `pull_request` is how far the pull request shows this.
+    request was merged or closed, and `kept` until when, or why, the worktree is kept since then. `pull_request` is how
+    far the pull request shows this.
     Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
     """
 
@@ -119,6 +120,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     plan_hooked: tuple[str, ...] = ()
     hooks_due: tuple[LifeHook, ...] = ()
     ended_at: Timestamp | None = None
+    kept: Kept | None = None
     pull_request: KeptPullRequest = KeptPullRequest()
     suspect_from: Cursor | None = None
     suspect_to: Cursor | None = None

@@ -130,6 +130,13 @@ class Block(Record, frozen=True, kw_only=True, omit_defaults=True):
     cause: Literal["todo", "worktree", "branch", "hook", "operator", "limit"] = "operator"
 
 
+class Kept(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Until when the worktree of a plan that has ended is kept; or why it is, until a person has seen to that."""
+
+    until: Timestamp | None = None
+    reason: str | None = None
+
+
 class DoneTodo(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A TODO that was done, in which round, and by which commit; None where there was nothing to do."""
 

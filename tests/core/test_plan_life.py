@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, timedelta
 
 import pytest
 
@@ -12,8 +12,8 @@ from prloom.core.plan_file import TodoItem
 from prloom.core.work import Continue, RunHooks, Withdraw
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
-from prloom.model.state import DispatchState
-from prloom.model.work import Block, LifeHook, TodoWork
+from prloom.model.state import DispatchState, OpenEvent, QueuedAction
+from prloom.model.work import Block, Kept, LifeHook, TodoWork
 
 Folded = Callable[..., DispatchState]
 AT = Timestamp(2026, 11, 23, 12, tzinfo=UTC)
@@ -99,3 +99,30 @@ def test_which_plugins_were_called_is_forgotten_when_all_were(folded: Folded, ho
         parts = work_results.finished("fast")
 
     assert folded(state, **parts).plan_hooked == ("afterTodo:b",)
+
+
+def test_a_worktree_is_kept_for_a_while_but_one_that_a_rule_adopted_is_not(folded: Folded) -> None:
+    ended = folded(folded(DispatchState(), plan_status="merged", at=AT), **work_results.hooks_run("fast", "afterMerge"))
+    ruled = Plan(id="fast", branch="fast", status="merged", rule="@me")
+
+    assert plan_life.kept(a_plan("merged"), ended, (), timedelta(days=1)) == Kept(until=LATER)
+    assert plan_life.kept(ruled, ended, (), timedelta(days=1)) == Kept(until=AT)
+
+
+def test_nothing_is_known_of_a_worktree_before_the_hooks_of_the_end_have_run_nor_of_one_in_use(folded: Folded) -> None:
+    ended = folded(DispatchState(), plan_status="merged")
+
+    assert plan_life.kept(a_plan("merged"), ended, (), timedelta()) is None
+    assert plan_life.kept(a_plan(), DispatchState(), (), timedelta()) is None
+
+
+def test_what_waits_in_a_plan_keeps_its_worktree(
+    an_open_event: Callable[..., OpenEvent], a_queued_action: Callable[..., QueuedAction]
+) -> None:
+    sign = a_queued_action("a-2", courtesy=True)
+    queue = {"a-1": a_queued_action(), "a-2": sign}
+    waits = DispatchState(ended_at=AT, block=BLOCK, open={"e1": an_open_event(), "e2": an_open_event()}, queue=queue)
+
+    assert plan_life.kept(a_plan("closed"), waits, (OPEN,), timedelta()) == Kept(
+        reason="it is blocked (plugin p: no), 2 events are open, 1 action is open, 1 TODO is open"
+    )

@@ -137,6 +137,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         rule=plan.rule or UNSET,
         work=UNSET if plan.work else False,
         pull_request_wait=work_status.pull_request_wait(state),
+        kept=state.kept or UNSET,
     )
 
 

@@ -6,6 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from prloom.model.plan import Counts
 from prloom.model.record import Record, Timestamp
+from prloom.model.work import Kept
 
 SCHEMA_VERSION = 1
 
@@ -157,7 +158,8 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     `block` is what keeps its TODOs from being worked on. `commits` counts the commits that prloom made for them.
     `spent` is left out where costs were not added up. `rule` is left out, or names the rule that adopted the plan;
     `work` is left out, or false where prloom lists TODOs only. `pull_request_wait` is left out unless the pull request
-    could not be brought up to date. A draft has no worktree.
+    could not be brought up to date. `kept` is left out, or says until when, or why, the worktree of a plan that has
+    ended is kept. A draft has no worktree.
     """
 
     id: str
@@ -178,6 +180,7 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     rule: str | UnsetType = UNSET
     work: bool | UnsetType = UNSET
     pull_request_wait: WorkWait | UnsetType = UNSET
+    kept: Kept | UnsetType = UNSET
 
 
 class LostPlan(Record, frozen=True, kw_only=True):
