@@ -123,6 +123,7 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: Timestamp)
         by=decision.by,
         alone=before.alone or change.alone,
         run=decision.run if change.verdict == "started" else None,
+        woken_by=change.woken_by or (before.woken_by if change.state == "pending" else None),
         acknowledgement=before.acknowledgement if change.state == "held" else None,
     )
     match change.verdict:
@@ -132,7 +133,7 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: Timestamp)
             return replace(moved, passed=(*before.passed, change.plugin or decision.by))
         case "retried" if before.state == "parked":  # a person has looked: the wait begins anew
             return replace(moved, passed=(), deferral=None, first_deferred_at=None, failures=0)
-        case "due" | "retried":
+        case "due" | "woken" | "retried":
             return replace(moved, passed=())
         case "admitted" | "vouched" | "held":  # a look-up's wait is over, and does not count as a deferral
             vouched = change.verdict == "vouched"

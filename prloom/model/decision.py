@@ -18,8 +18,25 @@ OnExpire = Literal["park", "pass", "drop"]
 Scope = Literal["plan", "global"]
 
 
-class Deferral(Record, frozen=True):
+class WakeOn(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What ends a wait early, whichever comes first.
+
+    That is an event of one of the `types` (patterns, as `check_*`), one in one of the `threads`, or the end of `todo`.
+    """
+
+    types: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
+    todo: str | None = None
+
+
+def _park() -> OnExpire:
+    return "park"
+
+
+class Deferral(Record, frozen=True, omit_defaults=True):
     """Why an event waits and how the wait ends: `owner` put it off, `attempts` times in a row.
+
+    It ends at `deferred_until`, or as `wake_on` says, if that comes first.
 
     At `deadline` the wait ends as `on_expire` says: the event is parked for a person,
     passes on as if the owner had let it through, or is dropped.
@@ -31,7 +48,8 @@ class Deferral(Record, frozen=True):
     first_deferred_at: Timestamp
     deferred_until: Timestamp
     deadline: Timestamp
-    on_expire: OnExpire = "park"
+    on_expire: OnExpire = field(default_factory=_park)  # so that it is always written
+    wake_on: WakeOn | None = None
 
 
 class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -57,7 +75,8 @@ class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one event: its state from now on, and the verdict and reason that put it there.
 
     `intake` is present in the first change of an event. `plugin` names the plugin that is done with the event where it
-    passes on. `alone` says that the event is triaged in a run of its own from now on.
+    passes on. `alone` says that the event is triaged in a run of its own from now on. `woken_by` is the event or TODO
+    that ended its wait.
     """
 
     event_id: str
@@ -68,6 +87,7 @@ class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
     deferral: Deferral | None = None
     plugin: str | None = None
     alone: bool = False
+    woken_by: str | None = None
 
 
 class StateWrite(Record, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from prloom import errors
-from prloom.core import deferral, issued, pull_request, triage
+from prloom.core import deferral, issued, pull_request, triage, wake
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import admission, delivery, scheduler
@@ -167,10 +167,12 @@ def _resolve_todos(runtime: PlanRuntime) -> bool:
     stamp, items = runtime.text.stamp(), runtime.text.todos()
     done, dropped = issued.ended_todos(state.todos, items)
     unknown = issued.unknown_todos(state.todos, items, runtime.issued.posts().todos)
-    if done or dropped or unknown:
+    woken = wake.by_todos(state.open, items)
+    if done or dropped or unknown or woken:
         runtime.event_store.commit(
             "todo",
             "prloom",
+            changes=woken,
             actions=issued.resolve_threads(state.todos, done, dropped),
             todos=unknown,
             todos_done=done,
@@ -178,4 +180,4 @@ def _resolve_todos(runtime: PlanRuntime) -> bool:
             rebase_requested=issued.rebase_requested(state.rebase_todo, dropped, unknown),
         )
     runtime.todos_checked = stamp
-    return bool(done or dropped or unknown)
+    return bool(done or dropped or unknown or woken)

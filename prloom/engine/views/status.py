@@ -196,6 +196,7 @@ def _deferred(opened: Iterable[OpenEvent], now: datetime) -> tuple[DeferredEvent
                 deferred_until=wait.deferred_until,
                 deadline=wait.deadline,
                 age_ms=_age(first, now),
+                wake_on=wait.wake_on or UNSET,
             )
         )
     return tuple(sorted(found, key=lambda event: event.first_deferred_at))

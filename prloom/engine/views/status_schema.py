@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
+from prloom.model.decision import WakeOn
 from prloom.model.plan import Counts
 from prloom.model.record import Record, Timestamp
 from prloom.model.work import Kept
@@ -33,7 +34,10 @@ class Totals(Record, frozen=True, kw_only=True):
 
 
 class DeferredEvent(Record, frozen=True, kw_only=True):
-    """A deferred event: since when, by what it was deferred last, why, until when; `age_ms` is its wait so far."""
+    """A deferred event: since when, by what it was deferred last, why, until when; `age_ms` is its wait so far.
+
+    `wake_on` is what ends the wait early, if anything does.
+    """
 
     id: str
     type: str
@@ -44,6 +48,7 @@ class DeferredEvent(Record, frozen=True, kw_only=True):
     deferred_until: Timestamp
     deadline: Timestamp
     age_ms: int
+    wake_on: WakeOn | UnsetType = UNSET
 
 
 class HeldEvent(Record, frozen=True, kw_only=True):
