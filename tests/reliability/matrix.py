@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -92,8 +93,8 @@ def _kills(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
             yield Cell(story, call, at, "kill", (LATER[turn % len(LATER)], "kill"))
 
 
-def sample(found: Sequence[Cell], each: int) -> list[Cell]:
-    """Return some cells of each call and fault, spread over all of them; always the same ones.
+def sample(found: Sequence[Cell], each: int, turn: int = 0) -> list[Cell]:
+    """Return some cells of each call and fault, spread over all of them; each turn, an integer, takes others.
 
     Where all of a call's second faults or cuts are as good as one another, they are of one kind.
     """
@@ -101,7 +102,7 @@ def sample(found: Sequence[Cell], each: int) -> list[Cell]:
     for cell in found:
         groups[cell.row, cell.fault if cell.again is None and "cut" not in cell.fault else ""].append(cell)
     return [
-        group[(2 * number + 1) * len(group) // (2 * min(each, len(group)))]
+        group[((2 * number + 1) * len(group) // (2 * min(each, len(group))) + turn) % len(group)]
         for group in groups.values()
         for number in range(min(each, len(group)))
     ]
@@ -186,6 +187,7 @@ def told(story: Story, root: Path, layer: Layer | None, telling: int) -> list[st
 def _in_a_child(work: Callable[[], list[Any]], report: Callable[[], list[Any]] | None = None) -> tuple[bool, list[Any]]:
     """Do something in a process of its own; return whether it was killed, and what it returned."""
     reading, writing = os.pipe()
+    gc.freeze()  # or each collection in the child copies all pages
     child = os.fork()
     if child == 0:
         try:
