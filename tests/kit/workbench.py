@@ -84,16 +84,16 @@ class Workbench:
         with self.plan.open("a") as file:
             file.writelines(f"{line}\n" for line in lines)
 
-    async def tick(self) -> None:
-        """Do one full tick, with a worker that knows nothing of an earlier one."""
-        self.employ()
+    async def tick(self, *, workers: int = 1) -> None:
+        """Do one full tick, with so many workers at once, which know nothing of an earlier one."""
+        self.employ(workers=workers)
         await self.stage.tick()
 
-    def employ(self) -> None:
+    def employ(self, *, workers: int = 1) -> None:
         """Give the stage a worker that knows nothing of an earlier one."""
         programs = f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
         environ = {"PATH": programs, "HOME": str(self.home)}
-        pool = AgentPool(root=self.project.root, environ=environ, parallel=1, workers=1)
+        pool = AgentPool(root=self.project.root, environ=environ, parallel=1, workers=workers)
         self.stage.todo_worker = TodoWorker(pool)
 
     async def ticks(self, count: int) -> None:

@@ -20,9 +20,10 @@ from prloom.core import brakes, breaker
 from prloom.core.brakes import CHECK, DailyLimits
 from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import Clock
-from prloom.engine.plan.runtime import PlanFolders
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.runs import records
 from prloom.errors import AgentError, StorageError
+from prloom.model.work import TodoWork
 from prloom.storage import paths, run_log
 from prloom.workspace import repository
 
@@ -67,6 +68,17 @@ class AgentPool:
             limits.max_cost_usd_per_day,
         )
         return brakes.tripped(daily, plan_id, run_log.today(self.root, now), tuple(self._running.values()), now)
+
+    def limit_of_todo(self, agent: Agent, runtime: PlanRuntime, work: TodoWork) -> UsageLimit | None:
+        """Return the limit that keeps a run for a TODO from being prepared at this moment, or None.
+
+        Call it last of all, with nothing that waits before the run is prepared: other runs begin meanwhile.
+        """
+        now = runtime.clock()
+        limit = self.limit(agent, runtime.rules.config, runtime.id, now)
+        if limit is None or not breaker.limit_applies(limit, (), now) or (limit.brake and work.lifted):
+            return None
+        return limit
 
     def limits(self, config: Config) -> RunLimits:
         """Return what an agent's run may use."""

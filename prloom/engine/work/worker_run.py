@@ -14,7 +14,6 @@ from prloom.agents import registry, run_folder, run_spec, runner
 from prloom.agents.agent import Agent, RunRequest, RunResult
 from prloom.core import (
     answer,
-    breaker,
     plan_file,
     plan_text,
     work_failures,
@@ -78,16 +77,19 @@ class WorkerRuns:
 
     async def _start(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> bool:
         """Start the worker; return whether it runs. What keeps it from being started is a wait, and no failure."""
-        store, now = runtime.event_store, runtime.clock()
+        store = runtime.event_store
         try:
             agent, model = self.pool.choose(runtime.rules.config, STAGE)
-            limit = self.pool.limit(agent, runtime.rules.config, runtime.id, now)
-            if limit is not None and breaker.limit_applies(limit, (), now) and not (limit.brake and work.lifted):
+            limit = self.pool.limit_of_todo(agent, runtime, work)
+            if limit is None:
+                request = await self._request(runtime, work, item, agent, model)
+                limit = self.pool.limit_of_todo(agent, runtime, work)  # other runs may have begun meanwhile
+            if limit is not None:
                 store.commit(
                     "work", agent.name, **work_failures.limited(context(runtime), work, limit.reason, limit.until)
                 )
                 return False
-            prepared = await self._prepare(runtime, work, item, agent, model)
+            prepared = self.pool.prepare(runtime.folders, runtime.rules.config, agent, request.run, request)
         except AgentError as error:
             store.commit("work", "prloom", **work_failures.delayed(context(runtime), work, str(error)))
             return False
@@ -102,15 +104,15 @@ class WorkerRuns:
             return False
         return True
 
-    async def _prepare(
+    async def _request(
         self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, agent: Agent, model: str | None
-    ) -> runner.Prepared:
+    ) -> RunRequest:
         run_id = run_spec.new_id(runtime.clock(), STAGE)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
         session = None
         if agent.resumes and work.agent == agent.name:
             session = work.session
-        request = RunRequest(
+        return RunRequest(
             prompt=await asyncio.to_thread(self._prompt, runtime, work, item, answer_path, resumed=session is not None),
             stage=STAGE,
             cwd=runtime.folders.worktree,
@@ -124,8 +126,8 @@ class WorkerRuns:
             remotes=await self.changes.record_repository(runtime),
             answer_path=answer_path,
             argv=runtime.rules.config.agents.command.argv,
+            run=run_id,
         )
-        return self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request)
 
     def _prompt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, answer_path: Path, *, resumed: bool) -> str:
         checks = runtime.rules.config.work.checks

@@ -316,6 +316,20 @@ async def test_a_daily_limit_stops_the_work_with_its_name_until_a_person_lifts_i
     assert bench.commits == ["Add one", "Add two"]
 
 
+async def test_a_daily_limit_holds_for_plans_whose_workers_start_at_the_same_time(bench: Workbench):
+    bench.configure(rest="[limits]\nmax_runs_per_day = 1")
+    bench.script(*named("one", "two"))
+    bench.project.git("branch", "more", "main")
+    more = bench.project.adopt(bench.stage, "more")
+    for plan in (bench.plan, more / "prloom/.local/plan.md"):
+        with plan.open("a") as file:
+            file.write("- [ ] first\n")
+
+    await bench.tick(workers=2)
+
+    assert bench.runs() == 1
+
+
 async def test_a_daily_limit_ends_with_the_day(bench: Workbench):
     bench.configure(rest="[limits]\nmax_runs_per_day = 1")
     bench.script(*named("one", "two"))
