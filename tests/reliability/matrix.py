@@ -16,6 +16,7 @@ import calls
 import injectors
 import work_story
 from calls import Call, Layer
+from pull_story import REQUEST
 from stories import STORIES
 from story import Story
 
@@ -26,7 +27,7 @@ LATER = (3, 17, 40, 90, 150, 230, 340, 470)
 """The same where git is at work, whose calls are many."""
 
 KINDS = ("once", "twice", "power")
-APART = ("work",)
+APART = ("work", "pull")
 """Stories that are only told where they are named: they take seconds each."""
 WELL, TOLD = 0, 3
 
@@ -73,6 +74,9 @@ def _cells(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
     if story == "work":
         yield from _kills(story, kind, made)
         return
+    if story == "pull":
+        yield from _requests(story, kind, made)
+        return
     for at, call in enumerate(made, 1):
         if story == "github" and call.protocol != calls.REQUEST:  # the others are those of the life of events
             continue
@@ -91,6 +95,16 @@ def _kills(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
             yield Cell(story, call, at, "kill")
         elif kind == "twice":
             yield Cell(story, call, at, "kill", (LATER[turn % len(LATER)], "kill"))
+
+
+def _requests(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
+    """Yield the kills and the broken connections before and after each request to the forge."""
+    for turn, (at, call) in enumerate((at, each) for at, each in enumerate(made, 1) if each.protocol == REQUEST):
+        for fault in ("kill", "EIO"):
+            if kind == "once":
+                yield Cell(story, call, at, fault)
+            elif kind == "twice":
+                yield Cell(story, call, at, fault, (LATER[turn % len(LATER)], "kill"))
 
 
 def sample(found: Sequence[Cell], each: int, turn: int = 0) -> list[Cell]:

@@ -12,9 +12,7 @@ from typing import Any
 from forge_bridge import ForgeBridge
 
 from prloom.api import Action, Author, BridgeContext, Delivered, Event, Polled, PullRequest, Refused, Target
-
-REFUSED = "ghost"
-"""A thread that was deleted meanwhile: the forge refuses every reply to it."""
+from prloom.core import cockpit_markers
 
 
 class SoakForge(ForgeBridge):
@@ -26,6 +24,7 @@ class SoakForge(ForgeBridge):
         self.lossy = False
         self.opened: Counter[str] = Counter()
         self._numbers = 0
+        self._unreported: list[Event] = []
 
     def tell(self, kind: str, pull: PullRequest | int, body: str = "", **fields: Any) -> Event:
         """Report an event about a pull request, and return it."""
@@ -38,7 +37,7 @@ class SoakForge(ForgeBridge):
         event = Event(
             id=f"forge:{self._numbers}", source=self.name, type=kind, body=body, pr=number, **{**about, **fields}
         )
-        self.news.append(event)
+        self._unreported.append(event)
         return event
 
     def comment(self, pull: PullRequest, login: str, body: str, *, trust: str = "write", bot: bool = False) -> Event:
@@ -67,7 +66,12 @@ class SoakForge(ForgeBridge):
     async def events(self, ctx: BridgeContext, state: Any) -> Polled:
         if self.down:
             raise ConnectionError("the forge is down")
-        return await super().events(ctx, state)
+        ours = {plan.pr for plan in ctx.plans}  # of other pull requests, a bridge reports nothing
+        self.news += [event for event in self._unreported if event.pr in ours]
+        self._unreported = [event for event in self._unreported if event.pr not in ours]
+        polled = await super().events(ctx, state)
+        ticked = {pull.number: cockpit_markers.ticked(pull.body) for pull in self.pulls.values()}
+        return replace(polled, ticked=ticked)
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         if self.down:

@@ -1,4 +1,4 @@
-"""A plan's work, killed before anything that it changes, and killed again while that is put right.
+"""A plan's work and its pull request, killed before anything that they change, and again while that is put right.
 
 A sample of all kills; PRLOOM_WORK_KILLS=all tries every one of them, which takes an hour.
 """
@@ -37,3 +37,15 @@ def test_killed_again_while_it_recovers_a_plans_work_is_neither_lost_nor_done_tw
 
     assert report["wrong"] == []
     assert report["cells"] >= 4
+
+
+@pytest.mark.timeout(1800)
+def test_killed_before_the_answer_to_a_request_comes_a_pull_request_is_opened_once_and_a_comment_answered_once(
+    ran: Callable[..., Any],
+):
+    answers = () if ALL else ("--fault", "kill", "--each", "1", "--part", "1", "2")
+    report = ran("crash_matrix.py", "once", "--story", "pull", "--jobs", "1", *answers, hours=1 / 2)
+
+    assert report["wrong"] == []
+    asked = {row.partition("|answer ")[2] for row, *_ in report["rows"]}
+    assert asked >= {"open", "describe", "ready", "RequestReviewers", "Comment", "ResolveThread"}
