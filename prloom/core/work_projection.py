@@ -13,7 +13,9 @@ from prloom.model.record import Json, Timestamp
 from prloom.model.state import DispatchState
 from prloom.model.work import DoneTodo, TodoWork, WorkStep
 
-_ELSEWHERE = frozenset({"corrected", "retried", "hooks_run"})
+_ANSWER_USED = frozenset({"taken", "removed", "parked", "reopened", "done", "nothing_to_do"})
+_TODO_MOVED = _ANSWER_USED | {"answered", "retried"}
+_ELSEWHERE = frozenset({"answered", "corrected", "retried", "hooks_run"})
 """Steps that change no more than the box in the plan, or the hooks about the whole plan that are due."""
 
 
@@ -24,6 +26,7 @@ def fields(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[s
         "pull_request": decision.pull_request or state.pull_request,
         **_rebase(state, decision),
         **_work(state, decision, at),
+        **_questions(state, decision.work),
         **_suspect(state, decision),
         **_life(state, decision, at),
     }
@@ -51,6 +54,22 @@ def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
     if todo in {*decision.todos_done, *decision.todos_dropped} or not requested:
         return {"rebase_requested": False, "rebase_todo": None}
     return {"rebase_requested": requested, "rebase_todo": todo}
+
+
+def _questions(state: DispatchState, step: WorkStep | None) -> Mapping[str, Json]:
+    """Return the questions that wait, and the answers that the next attempts are told, after a step of the work."""
+    if step is None:
+        return {}
+    questions, answers = state.questions, state.answers
+    if step.verdict in _TODO_MOVED and step.todo_id in questions:
+        questions = record.without(questions, step.todo_id)
+    if step.verdict in _ANSWER_USED and step.todo_id in answers:
+        answers = record.without(answers, step.todo_id)
+    if step.question is not None:
+        questions = {**questions, step.todo_id: step.question}
+    if step.answer is not None:
+        answers = {**answers, step.todo_id: step.answer}
+    return {"questions": questions, "answers": answers}
 
 
 def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:

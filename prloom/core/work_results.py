@@ -15,11 +15,11 @@ from prloom.model.record import Timestamp
 from prloom.model.work import Block, LifeHook, TodoWork, WorkStep, WorkVerdict
 
 
-def taken(step: Take, event_ids: tuple[str, ...], *, rebase: bool = False) -> DecisionParts:
-    """Return the beginning of the work on a TODO that these events requested."""
+def taken(step: Take, event_ids: tuple[str, ...], *, rebase: bool = False, answer: str | None = None) -> DecisionParts:
+    """Return the beginning of the work on a TODO that these events requested, with the answer to its last question."""
     todo = step.todo
     assert todo.id is not None  # noqa: S101 - next_step takes no other
-    work = TodoWork(id=todo.id, title=todo.title, round=step.round, event_ids=event_ids, rebase=rebase)
+    work = TodoWork(id=todo.id, title=todo.title, round=step.round, event_ids=event_ids, rebase=rebase, answer=answer)
     return {"work": WorkStep(todo_id=todo.id, verdict="taken", work=work)}
 
 

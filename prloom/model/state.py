@@ -11,7 +11,7 @@ from prloom.model.decision import Deferral, Thread, Todo
 from prloom.model.kinds import OpenState
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.record import START, Cursor, Position, Record, Timestamp
-from prloom.model.work import Block, DoneTodo, Kept, LifeHook, TodoWork
+from prloom.model.work import Block, DoneTodo, Kept, LifeHook, Question, TodoWork
 
 
 class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -96,6 +96,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     called, and `plan_hooked` names the hooks of those that have run, as `hook:plugin`. `ended_at` is when the pull
     request was merged or closed, and `kept` until when, or why, the worktree is kept since then. `pull_request` is how
     far the pull request shows this.
+    `questions` are those about TODOs that wait for an answer, and `answers` what the next attempts at TODOs are told.
     Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
     """
 
@@ -128,6 +129,8 @@ class DispatchState(Record, frozen=True, kw_only=True):
     suspect_to: Cursor | None = None
     commits: int = 0
     proposed: str | None = None
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Attempt(Record, frozen=True):

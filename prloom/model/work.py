@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from prloom.model.record import Record, Timestamp
+from prloom.model.record import Cursor, Record, Timestamp
 
 Phase = Literal[
     "taken", "prepared", "ready", "running", "changed", "checked", "reviewed", "accepted", "committed", "pushed"
@@ -43,6 +43,7 @@ WorkVerdict = Literal[
     "hooked",
     "proposed",
     "granted",
+    "answered",
     "retried",
     "corrected",
     "finished",
@@ -60,14 +61,14 @@ BoxState = Literal["open", "done", "blocked"]
 class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The work on one TODO between two of its steps.
 
-    `round` counts how often the TODO was requested. `attempt` numbers the present attempt, which began at
-    `started_at`; `failures` and `rejections` count against their limits. `base` is the commit that the change is made
-    on. `run`, `agent` and `session` are those of the worker. `feedback` is what the next attempt is told of the last
-    one, `fingerprints` are digests of what that one produced, and `violated` says that it broke a rule. `tree` is the
-    inspected change, `summary` and `message` the worker's own words about it, `commit` what it became. Nothing is done
-    before `retry_at`, because of `waits_for`, which began at `waits_since`. `hooked` are the plugins whose hooks of
-    this phase have run. A `rebase` is one of the branch: `base` is its old tip, `tree` and `commit` its new one.
-    `lifted` says that a person lifted the daily limits for this TODO.
+    `round` counts how often the TODO was requested. `attempt` numbers the present attempt, which began at `started_at`;
+    `failures` and `rejections` count against their limits. `base` is the commit that the change is made on. `run`,
+    `agent` and `session` are those of the worker. `feedback` is what the next attempt is told of the last one, `answer`
+    what a person answered to a question of an earlier one, `fingerprints` are digests of what that one produced, and
+    `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the worker's own words
+    about it, `commit` what it became. Nothing is done before `retry_at`, because of `waits_for`, which began at
+    `waits_since`. `hooked` are the plugins whose hooks of this phase have run. A `rebase` is one of the branch: `base`
+    is its old tip, `tree` and `commit` its new one. `lifted` says that a person lifted the daily limits for this TODO.
     """
 
     id: str
@@ -84,6 +85,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     agent: str | None = None
     session: str | None = None
     feedback: str | None = None
+    answer: str | None = None
     fingerprints: tuple[str, ...] = ()
     violated: bool = False
     tree: str | None = None
@@ -98,12 +100,27 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     lifted: bool = False
 
 
+class Question(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What a worker asked about a TODO, and where: answers are looked for behind `after` in `events.jsonl`.
+
+    It was asked in the conversations `threads`, as replies to the events `event_ids`, or in no conversation of its own:
+    then `targets` are the places.
+    """
+
+    text: str
+    after: Cursor
+    threads: tuple[str, ...] = ()
+    event_ids: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+
+
 class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One step of the work on a TODO, as a decision records it.
 
     `work` is the state after the step; None ends the work on the TODO. `box` is what `plan.md` shows from then on, with
     the reason where that is `blocked`; `notes` are added to the plan for later TODOs. A step with a `hook` is about the
-    plan as a whole: every plugin's hook of that point has run.
+    plan as a whole: every plugin's hook of that point has run. A `question` waits for an answer by a trusted person,
+    and an `answer` is what the next attempt is told.
     """
 
     todo_id: str
@@ -114,6 +131,8 @@ class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     commit: str | None = None
     notes: str | None = None
     hook: LifeHook | None = None
+    question: Question | None = None
+    answer: str | None = None
 
 
 class Block(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -141,7 +141,9 @@ class TodoWorker:
         runtime.in_flight.took = True
         assert step.todo.id is not None  # noqa: S101 - next_step takes no other
         rebase = step.todo.id == runtime.event_store.state.rebase_todo
-        _commit(runtime, work_results.taken(step, todo_events.ids(runtime, step.todo.id), rebase=rebase))
+        answer = runtime.event_store.state.answers.get(step.todo.id)
+        event_ids = todo_events.ids(runtime, step.todo.id)
+        _commit(runtime, work_results.taken(step, event_ids, rebase=rebase, answer=answer))
 
     async def _continue(self, runtime: PlanRuntime, work: TodoWork, dependencies: PlanDependencies) -> None:
         """Do what the phase of the work says; see `prloom.model.work.Phase`."""

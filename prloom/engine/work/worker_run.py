@@ -16,6 +16,7 @@ from prloom.core import (
     answer,
     plan_file,
     plan_text,
+    questions,
     work_failures,
     work_replies,
     work_results,
@@ -145,6 +146,7 @@ class WorkerRuns:
             repository_context=self.pool.repository_context("worker.md"),
             notes=plan_text.notes(text),
             failure=work.feedback,
+            answer=work.answer,
             answer_path=str(answer_path),
             fence=fence,
             checks=checks,
@@ -177,7 +179,10 @@ class WorkerRuns:
             if isinstance(report.answer, WorkAnswer) and report.answer.outcome == "blocked" and report.answer.question:
                 events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
                 target = reply_target(runtime.plan)
-                parts["actions"] = work_replies.question(work, report.answer.question, events, target)
+                posts = work_replies.question(work, report.answer.question, events, target)
+                after = runtime.event_store.events.end()
+                parts["actions"] = posts
+                parts["work"] = replace(step, question=questions.question(report.answer.question, events, posts, after))
         if isinstance(report.answer, WorkAnswer) and step.verdict in {"changed", "nothing_to_do", "parked"}:
             parts["todos"] = tuple(
                 Todo(id=work_results.further_id(work, number), title=todo.title, context=todo.context)
