@@ -33,12 +33,16 @@ class CommandReply:
 
 @dataclass(frozen=True)
 class CommandContext:
-    """The plan whose pull request a command was written on, with its TODOs; `plugin_commands` are for the help."""
+    """The plan whose pull request a command was written on, with its TODOs; `plugin_commands` are for the help.
+
+    Without `rebases`, the operator does not want any.
+    """
 
     plan_id: str
     state: DispatchState
     todos: Sequence[TodoItem]
     plugin_commands: Mapping[str, str]
+    rebases: bool = True
 
 
 def reply(ctx: CommandContext, event: Event, command: SlashCommand) -> CommandReply:
@@ -112,6 +116,8 @@ def _go(state: DispatchState, todos: Sequence[TodoItem], named: Sequence[str]) -
 
 
 def _rebase(ctx: CommandContext, event: Event) -> CommandReply:
+    if not ctx.rebases:
+        return CommandReply('prloom does not rebase this branch: the operator has set `[work] rebase = "never"`.')
     requested = work_requests.rebase_requested(ctx.state, ctx.plan_id, event.id)
     if not requested:
         return CommandReply("A rebase is requested already.")

@@ -17,6 +17,7 @@ from prloom.model.state import DispatchState
 from prloom.model.work import Block, LifeHook, TodoWork
 
 Mode = Literal["auto", "ask", "off"]
+Rebase = Literal["on_request", "auto", "never"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class WorkRules:
     review: bool = False
     max_attempts: int = 3
     max_review_rounds: int = 2
+    max_ci_fixes: int = 3
+    rebase: Rebase = "on_request"
     backoff: Backoff = field(default_factory=Backoff)
 
 

@@ -12,7 +12,7 @@ from prloom.model.event import Target
 from prloom.model.kinds import State, Verdict
 from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Cursor, Json, Position, Record, Timestamp
-from prloom.model.work import Block, Kept, WorkStep
+from prloom.model.work import Block, CiFixes, Kept, WorkStep
 
 OnExpire = Literal["park", "pass", "drop"]
 Scope = Literal["plan", "global"]
@@ -154,7 +154,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     took another's place is to be read again. `plan_status` is what the plan is from now on. `work` is a step of the
     work on a TODO. A `block` keeps the plan's TODOs from being worked on until a decision that says `unblocked`.
     `pull_request` is how far the pull request shows all this, and `opened` the one that was opened. `kept` is until
-    when, or why, the worktree of a plan that has ended is kept. Between
+    when, or why, the worktree of a plan that has ended is kept. `ci_fixes` counts the TODOs for failed checks. Between
     `suspect_from` and `suspect_to` in `events.jsonl`, a worker may have written. A `snapshot` opens a new segment of
     the log: the whole state, so that nothing older is needed to rebuild it.
     """
@@ -187,6 +187,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     pull_request: KeptPullRequest | None = None
     opened: OpenedPullRequest | None = None
     kept: Kept | None = None
+    ci_fixes: CiFixes | None = None
     suspect_from: Cursor | None = None
     suspect_to: Cursor | None = None
     snapshot: Mapping[str, Json] | None = None
@@ -220,5 +221,6 @@ class DecisionParts(TypedDict, total=False):
     pull_request: KeptPullRequest | None
     opened: OpenedPullRequest | None
     kept: Kept | None
+    ci_fixes: CiFixes | None
     suspect_from: Cursor | None
     suspect_to: Cursor | None

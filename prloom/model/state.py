@@ -11,7 +11,7 @@ from prloom.model.decision import Deferral, Thread, Todo
 from prloom.model.kinds import OpenState
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.record import START, Cursor, Position, Record, Timestamp
-from prloom.model.work import Block, DoneTodo, Kept, LifeHook, Question, TodoWork
+from prloom.model.work import Block, CiFixes, DoneTodo, Kept, LifeHook, Question, TodoWork
 
 
 class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -95,8 +95,9 @@ class DispatchState(Record, frozen=True, kw_only=True):
     TODO was done since the plan was finished last. `hooks_due` are the hook points about the whole plan that are to be
     called, and `plan_hooked` names the hooks of those that have run, as `hook:plugin`. `ended_at` is when the pull
     request was merged or closed, and `kept` until when, or why, the worktree is kept since then. `pull_request` is how
-    far the pull request shows this.
-    `questions` are those about TODOs that wait for an answer, and `answers` what the next attempts at TODOs are told.
+    far the pull request shows this. `ci_fixes` counts the TODOs for failed checks, and `own_head` is what prloom pushed
+    last. `questions` are those about TODOs that wait for an answer, and `answers` what the next attempts at TODOs are
+    told.
     Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
     """
 
@@ -124,6 +125,8 @@ class DispatchState(Record, frozen=True, kw_only=True):
     hooks_due: tuple[LifeHook, ...] = ()
     ended_at: Timestamp | None = None
     kept: Kept | None = None
+    ci_fixes: CiFixes = CiFixes()
+    own_head: str | None = None
     pull_request: KeptPullRequest = KeptPullRequest()
     suspect_from: Cursor | None = None
     suspect_to: Cursor | None = None

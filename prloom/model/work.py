@@ -156,6 +156,13 @@ class Kept(Record, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
 
 
+class CiFixes(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """How many TODOs failed checks became since a person last made a head, the latest of them for the commit `head`."""
+
+    count: int = 0
+    head: str | None = None
+
+
 class DoneTodo(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A TODO that was done, in which round, and by which commit; None where there was nothing to do."""
 

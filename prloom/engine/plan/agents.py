@@ -165,4 +165,5 @@ class AgentTriager:
 
 def _triage_run(runtime: PlanRuntime, run_id: str, by: str) -> TriageRun:
     target = reply_target(runtime.plan)
-    return TriageRun(runtime.event_store, runtime.rules.backoff, target, run_id, by)
+    rebases = runtime.rules.work.rebase != "never"
+    return TriageRun(runtime.event_store, runtime.rules.backoff, target, run_id, by, rebases=rebases)

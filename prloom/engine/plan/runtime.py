@@ -73,6 +73,8 @@ def rules(config: Config) -> Rules:
             review=config.work.review,
             max_attempts=config.limits.max_attempts,
             max_review_rounds=config.limits.max_review_rounds,
+            max_ci_fixes=config.limits.max_ci_fixes,
+            rebase=config.work.rebase,
             backoff=waits,
         ),
     )
