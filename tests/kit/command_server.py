@@ -26,8 +26,12 @@ LEFT_OUT = ("prloom.testing", "prloom.exchange.postgres")
 """What no command of a repository needs: it would import pytest, or a library that may not be there."""
 
 
+LIMIT = 240
+"""Seconds that a command may take: on a machine that has much else to do, many times what it needs."""
+
+
 def run(
-    args: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: str | None = None, limit: float = 60
+    args: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: str | None = None, limit: float = LIMIT
 ) -> subprocess.CompletedProcess[str]:
     """Run a command line of prloom to its end; raises TimeoutExpired, and kills it, where that takes too long."""
     command = ["prloom", *args]

@@ -77,7 +77,7 @@ class Repository:
         return [sys.executable, "-m", "prloom", *args]
 
     def run(
-        self, *args: str, code: int = 0, stdin: str | None = None, limit: float = 60
+        self, *args: str, code: int = 0, stdin: str | None = None, limit: float = command_server.LIMIT
     ) -> subprocess.CompletedProcess[str]:
         """Run prloom in a process of its own and expect an exit code."""
         ended = command_server.run(args, cwd=self.root, env=self.env, stdin=stdin, limit=limit)
