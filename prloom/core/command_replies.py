@@ -126,10 +126,11 @@ def _rebase(ctx: CommandContext, event: Event) -> CommandReply:
 
 def _approve(state: DispatchState, event: Event, command: SlashCommand) -> CommandReply:
     held = commands.held_before(event, state.open.values(), command.words[1:])
-    by = "by the operator"
+    by, login = "by the operator", None
     if event.author:
-        by = f"by {event.author.login}"
-    changes = requests.approved(held, by)
+        login = event.author.login
+        by = f"by {login}"
+    changes = requests.approved(held, by, login=login)
     text = "There is no held comment to approve."
     if changes:
         text = f"Approved {_counted(changes, 'held comment')}."

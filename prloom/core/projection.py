@@ -138,7 +138,8 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: Timestamp)
         case "admitted" | "vouched" | "held":  # a look-up's wait is over, and does not count as a deferral
             vouched = change.verdict == "vouched"
             named = None if change.deferral is None else at
-            return replace(moved, deferral=change.deferral, first_deferred_at=None, deferred_at=named, vouched=vouched)
+            moved = replace(moved, first_deferred_at=None, deferred_at=named, approved_by=change.approved_by)
+            return replace(moved, deferral=change.deferral, vouched=vouched)
         case "expired":
             # Plugins that let it pass before do not see it again: two owners would defer it in alternation for ever.
             passed = (*before.passed, change.plugin) if change.plugin else ()

@@ -76,7 +76,7 @@ class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `intake` is present in the first change of an event. `plugin` names the plugin that is done with the event where it
     passes on. `alone` says that the event is triaged in a run of its own from now on. `woken_by` is the event or TODO
-    that ended its wait.
+    that ended its wait, and `approved_by` the login of the person who approved its text, or `operator`.
     """
 
     event_id: str
@@ -88,6 +88,7 @@ class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
     plugin: str | None = None
     alone: bool = False
     woken_by: str | None = None
+    approved_by: str | None = None
 
 
 class StateWrite(Record, frozen=True, kw_only=True):
@@ -108,7 +109,10 @@ class Thread(Record, frozen=True):
 
 
 class Todo(Record, frozen=True, kw_only=True):
-    """A change that a comment requests, with what a worker needs to know; a `rebase` is that of the whole branch."""
+    """A change that a comment requests, with what a worker needs to know; a `rebase` is that of the whole branch.
+
+    `approved_by` are the people who approved those of its events whose authors are not trusted.
+    """
 
     id: str
     title: str
@@ -116,6 +120,7 @@ class Todo(Record, frozen=True, kw_only=True):
     event_ids: tuple[str, ...] = ()
     threads: tuple[Thread, ...] = ()
     rebase: bool = False
+    approved_by: tuple[str, ...] = ()
 
 
 class PlanText(Record, frozen=True, kw_only=True):

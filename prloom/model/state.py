@@ -23,7 +23,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     has caused, from which the next one's id is derived. `written_at` is when its text got its present form. `vouched`
     says that its author is not trusted, only its text. `acknowledgement` is what a held event's author gets once it is
     let in. A `notice` is for plugins, not for agents. `woken_by` is what ended its latest wait early: it is shown again
-    once every observer has seen that.
+    once every observer has seen that. `approved_by` is who approved its text.
     """
 
     id: str
@@ -51,6 +51,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     acknowledgement: Action | None = None
     notice: bool = False
     woken_by: str | None = None
+    approved_by: str | None = None
 
 
 class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -182,7 +182,7 @@ def _resolve_todos(runtime: PlanRuntime) -> bool:
         return False
     if not runtime.text.read().strip():
         return False
-    runtime.text.add_ids()
+    runtime.text.add_ids(state.done_todos)
     stamp, items = runtime.text.stamp(), runtime.text.todos()
     done, dropped = issued.ended_todos(state.todos, items)
     unknown = issued.unknown_todos(state.todos, items, runtime.issued.posts().todos)

@@ -13,7 +13,7 @@ from prloom.core.commit_message import Trailers
 from prloom.core.inspection import InspectionRules
 from prloom.core.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import before_run, branch
+from prloom.engine.work import before_run, branch, todo_events
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 from prloom.workspace import commits, kept, repository, repository_state, snapshot, trees, undo, worktree
@@ -175,6 +175,7 @@ def _inspected(work: TodoWork) -> tuple[str, str]:
 
 
 def _message(runtime: PlanRuntime, work: TodoWork, secrets: Mapping[str, str]) -> str:
-    trailers = Trailers(plan=runtime.id, todo=work.id, round=work.round, events=work.event_ids)
+    approved_by = todo_events.approved_by(runtime, work.id)
+    trailers = Trailers(plan=runtime.id, todo=work.id, round=work.round, events=work.event_ids, approved_by=approved_by)
     said = secret_scan.masked(work.message or "", secrets)
     return commit_message.write(said, title=secret_scan.masked(work.title, secrets), trailers=trailers)

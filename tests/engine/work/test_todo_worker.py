@@ -374,3 +374,42 @@ async def test_an_event_line_from_before_and_after_a_run_is_the_operators(bench:
     await bench.tick()
 
     assert bench.stage.triager.batches == [("before",), ("after",)]
+
+
+@pytest.mark.parametrize("others", ["", "- [ ] Another <!-- prloom:todo t-x -->\n"])
+async def test_a_todo_with_the_title_of_one_that_was_done_and_taken_out_is_done_anew(bench: Workbench, others: str):
+    bench.script(*named("one", "two", "three"))
+    bench.todo("- [ ] Update the list")
+    await bench.tick()
+    bench.plan.write_text(f"# Plan\n\n## TODO\n{others.replace('[ ]', '[x]')}")
+    bench.employ()
+    async with bench.stage.rounds() as again:
+        await again()
+        bench.todo("- [ ] Update the list")
+        await again()
+
+    assert bench.commits == ["Add one", "Add two"]
+    assert len(bench.state.done_todos) == 2
+
+
+async def test_after_a_restart_it_is_known_by_the_other_todos_that_it_was_added(bench: Workbench):
+    bench.script(*named("one", "two"))
+    bench.todo("- [ ] Update the list")
+    await bench.tick()
+    bench.plan.write_text("# Plan\n\n## TODO\n- [x] Another <!-- prloom:todo t-x -->\n- [ ] Update the list\n")
+
+    await bench.tick()
+
+    assert bench.commits == ["Add one", "Add two"]
+
+
+async def test_a_copy_that_an_editor_saved_without_ids_has_nothing_done_again(bench: Workbench):
+    bench.script(*named("one", "two"))
+    bench.todo("- [ ] Update the list")
+    await bench.tick()
+    bench.plan.write_text("# Plan\n\n## TODO\n- [ ] Update the list\n")
+
+    await bench.ticks(2)
+
+    assert bench.commits == ["Add one"]
+    assert bench.boxes == ["- [x] Update the list"]
