@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "resume": Lazy("prloom.cli.pause", "Resume the work on a plan, or on all.", "resume"),
     "block": Lazy("prloom.cli.block", "Work on no TODO of a plan, with a reason.", "block"),
     "unblock": Lazy("prloom.cli.block", "Let the TODOs of a blocked plan be worked on again.", "unblock"),
+    "open": Lazy("prloom.cli.open", "Open a shell, or the agent, in a plan's worktree."),
     "rebase": Lazy("prloom.cli.rebase", "Rebase a plan's branch onto its base."),
     "plugins": Lazy("prloom.cli.plugins", "List, enable, disable, create and test plugins."),
     "bridges": Lazy("prloom.cli.bridges", "List the bridges."),

@@ -22,6 +22,8 @@ DISPATCHER = "dispatcher.json"
 CONTROL = "control.jsonl"
 LOCK = "dispatcher.lock"
 PLAN_TEXT = "plan.md"
+SESSIONS = "sessions"
+"""The folder, in the main checkout, of the locks that persons or prloom have of worktrees."""
 PLAN_STATE = "state.json"
 REVIEW = "review.md"
 

@@ -99,7 +99,7 @@ def _begin(runtime: PlanRuntime, step: Step, subscribers: Subscribers, dependenc
             store.commit("notice", "prloom", changes=dispatch.complete_notices(ids))
         case RunTriage(event_ids=ids) if not dependencies.agents:
             store.commit(ON_GLOBAL_EVENT, "prloom", changes=tuple(_shown_to_all(event_id) for event_id in ids))
-        case RunTriage(event_ids=ids) if _settled_without_agent(runtime, ids, dependencies):
+        case RunTriage(event_ids=ids) if _made_todos(runtime, ids, dependencies):
             pass
         case RunTriage():
             in_flight.agent_queued = True
@@ -132,14 +132,14 @@ async def _run_triage(runtime: PlanRuntime, subscribers: Subscribers, dependenci
             state, events = runtime.event_store.state, _pending(runtime.event_store, in_flight)
             steps = _steps(state, in_flight, events, subscribers, triaging=is_triaging(state))
             step = next((step for step in steps if isinstance(step, RunTriage)), None)
-            if step is not None and not _settled_without_agent(runtime, step.event_ids, dependencies):
+            if step is not None and not _made_todos(runtime, step.event_ids, dependencies):
                 with in_flight.working_on(step.event_ids):
                     await dependencies.triager.triage(runtime, step)
     finally:
         in_flight.agent_queued = False
 
 
-def _settled_without_agent(runtime: PlanRuntime, event_ids: Iterable[str], dependencies: PlanDependencies) -> bool:
+def _made_todos(runtime: PlanRuntime, event_ids: Iterable[str], dependencies: PlanDependencies) -> bool:
     """Commit what becomes of failed checks and conflicts; return whether there were any.
 
     Where TODOs are not worked on, an agent decides about them as about all other events.

@@ -30,8 +30,9 @@ from prloom.engine.views.status_schema import (
     Totals,
 )
 from prloom.model.state import OpenEvent
-from prloom.storage import paths
+from prloom.storage import paths, plan_session
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.plan_session import PlanSession
 from prloom.storage.safe_dir import SafeDir
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -54,9 +55,13 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
     with local:
         listed = sorted((*shown, *waiting), key=_order)
         refused = runtime_status.unopened(local, [each.plan for each in listed])
+        sessions = plan_session.sessions(repository.root)
         return build(
             repository,
-            tuple(plan_status(each, now, refused=refused.get(each.plan.id)) for each in listed),
+            tuple(
+                plan_status(each, now, refused=refused.get(each.plan.id), session=sessions.get(each.plan.id))
+                for each in listed
+            ),
             runtime_status.dispatcher(local),
             runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus),
             tuple(map(_offering, runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus))),
@@ -108,7 +113,9 @@ def build(
     )
 
 
-def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> PlanStatus:
+def plan_status(
+    of: Snapshot, now: datetime, *, refused: str | None = None, session: PlanSession | None = None
+) -> PlanStatus:
     """Return the status of one plan; `refused` is why the dispatcher could not open it."""
     state, plan = of.bus.state, of.plan
     queue = [action for action in state.queue.values() if not action.courtesy]
@@ -138,6 +145,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None) -> P
         work=UNSET if plan.work else False,
         pull_request_wait=work_status.pull_request_wait(state),
         kept=state.kept or UNSET,
+        session=work_status.session(session),
     )
 
 

@@ -8,6 +8,7 @@ from prloom.model.decision import WakeOn
 from prloom.model.plan import Counts
 from prloom.model.record import Record, Timestamp
 from prloom.model.work import Kept
+from prloom.storage.plan_session import SessionKind
 
 SCHEMA_VERSION = 1
 
@@ -157,6 +158,14 @@ class Spent(Record, frozen=True, kw_only=True):
     unmeasured_runs: int
 
 
+class SessionStatus(Record, frozen=True, kw_only=True):
+    """A person's session in the worktree of a plan, until which prloom does not work there."""
+
+    kind: SessionKind
+    pid: int
+    since: Timestamp
+
+
 class PlanStatus(Record, frozen=True, kw_only=True):
     """One plan. `last_error` is why it cannot be worked on or read, if so; `rebase_requested` is left out or true.
 
@@ -164,7 +173,7 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     `spent` is left out where costs were not added up. `rule` is left out, or names the rule that adopted the plan;
     `work` is left out, or false where prloom lists TODOs only. `pull_request_wait` is left out unless the pull request
     could not be brought up to date. `kept` is left out, or says until when, or why, the worktree of a plan that has
-    ended is kept. A draft has no worktree.
+    ended is kept. `session` is left out, or a person's in the worktree. A draft has no worktree.
     """
 
     id: str
@@ -186,6 +195,7 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     work: bool | UnsetType = UNSET
     pull_request_wait: WorkWait | UnsetType = UNSET
     kept: Kept | UnsetType = UNSET
+    session: SessionStatus | UnsetType = UNSET
 
 
 class LostPlan(Record, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
@@ -41,10 +42,10 @@ from prloom.errors import AgentError, WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.hook import HookTodo
 from prloom.model.work import TodoWork
+from prloom.storage import plan_session
 from prloom.workspace.commit_hooks import CommitRefusedError
 
 log = logging.getLogger(__name__)
-
 
 _OF_REBASES = ("ready", "running", "checked", "accepted", "committed")
 """Phases in which a TODO for a rebase takes another way than a change."""
@@ -68,15 +69,17 @@ class TodoWorker:
         left_open = runtime.usable and appended_lines.is_left_open(runtime)
         if runtime.in_flight.working or (self._next(runtime, dependencies) is None and not left_open):
             return False
-        runtime.in_flight.working = True
-        dependencies.tasks.spawn(runtime, partial(self._work, runtime, dependencies))
-        return True
+        lock = plan_session.take_for_work(runtime.folders.repo_root, runtime.id)
+        if lock is not None:  # else a person has the worktree
+            runtime.in_flight.working = True
+            dependencies.tasks.spawn(runtime, partial(self._work, runtime, dependencies, lock))
+        return lock is not None
 
     def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Begin what is to be done with the pull request, which a forge that fails does not keep the work from."""
         return pull_request.begin(runtime, dependencies)
 
-    async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> None:
+    async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies, lock: int) -> None:
         try:
             while (step := self._next(runtime, dependencies)) is not None:
                 if not work_rules.runs_programs(step):
@@ -88,6 +91,7 @@ class TodoWorker:
                         step = self._next(runtime, dependencies)
             await appended_lines.close(runtime)
         finally:
+            os.close(lock)
             runtime.in_flight.working = False
 
     def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
