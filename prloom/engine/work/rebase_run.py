@@ -12,6 +12,7 @@ from prloom.core.naming import printable
 from prloom.core.plan_file import TodoItem
 from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.work.branch import refused
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.engine.work.worker_run import WorkerRuns
@@ -123,7 +124,7 @@ class RebaseRuns:
         if there in {None, work.base, tip}:
             done = remote.push(repo, branch, tip, there)
             if isinstance(done, Rejected) and done.failure.cause != "lost_race":
-                raise WorkspaceError(f"origin does not take the push: {done.failure.reason}")
+                raise refused(done.failure)
             if not isinstance(done, Rejected):
                 return work_results.pushed(work, f"the branch is at {tip[:12]}")
         self._give_up(runtime, work)

@@ -30,7 +30,7 @@ from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import life_hooks, plan_hooks, pull_request, todo_events
-from prloom.engine.work.branch import BranchBlockedError
+from prloom.engine.work.branch import BranchBlockedError, PushRefusedError
 from prloom.engine.work.change import Changes
 from prloom.engine.work.check_run import CheckRuns
 from prloom.engine.work.context import context
@@ -116,6 +116,8 @@ class TodoWorker:
             self._block(runtime, str(error), "hook")
         except BranchBlockedError as error:
             self._block(runtime, str(error), "branch")
+        except PushRefusedError as error:
+            self._wait(runtime, str(error), refused=True)
         except (WorkspaceError, AgentError) as error:
             self._wait(runtime, str(error))
 
@@ -260,14 +262,14 @@ class TodoWorker:
         log.warning("plan %s is blocked: %s", runtime.id, reason)
         _commit(runtime, work_results.blocked(context(runtime), reason, way_on=way_on, cause=cause))
 
-    def _wait(self, runtime: PlanRuntime, reason: str) -> None:
+    def _wait(self, runtime: PlanRuntime, reason: str, *, refused: bool = False) -> None:
         """Try the present step again later; after the deadline of all waits, a person is asked."""
         work = runtime.event_store.state.work
         if work is None:
             self._block(runtime, reason, "worktree")
             return
         log.warning("plan %s: the TODO %s waits: %s", runtime.id, work.id, reason)
-        _commit(runtime, work_failures.delayed(context(runtime), work, reason))
+        _commit(runtime, work_failures.delayed(context(runtime), work, reason, refused=refused))
 
 
 def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:

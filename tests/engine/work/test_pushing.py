@@ -125,3 +125,56 @@ async def test_a_remote_that_cannot_be_reached_makes_the_work_wait_with_its_reas
     assert bench.state.work.waits_for is not None
     assert bench.state.work.waits_for.startswith("origin cannot be read:")
     assert bench.state.work.failures == 0
+
+
+def refuse(remote: Remote, *, yes: bool) -> None:
+    hook = remote.bare / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\necho not on a Friday >&2\nexit {int(yes)}\n")
+    hook.chmod(0o755)
+
+
+async def test_a_commit_that_the_remote_refuses_blocks_the_plan_after_five_tries_and_is_kept(
+    bench: Workbench, remote: Remote
+):
+    refuse(remote, yes=True)
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+    await bench.tick()
+    assert bench.state.work is not None
+    assert bench.state.work.waits_for is not None
+    assert "not on a Friday" in bench.state.work.waits_for
+    for _ in range(4):
+        assert bench.state.block is None
+        bench.stage.clock.advance(hours=1)
+        await bench.tick()
+
+    commit = bench.project.git("rev-parse", "work")
+    assert (bench.commits, remote.subjects) == (["Be fast"], [])
+    assert bench.state.block is not None
+    assert bench.state.block.reason.endswith(f"not on a Friday; commit {commit[:12]} is kept on the local branch")
+    assert bench.state.block.way_on == "prloom resume work"
+
+    refuse(remote, yes=False)
+    bench.stage.ask("resume", "work")
+    await bench.ticks(2)
+    assert remote.subjects == ["Be fast"]
+    assert bench.boxes == ["- [x] Make it fast"]
+    assert bench.runs() == 1
+
+
+async def test_a_remote_that_is_away_for_longer_than_the_deadline_blocks_the_plan_and_the_commit_is_kept(
+    bench: Workbench, remote: Remote
+):
+    during_the_hooks(bench, lambda: remote.bare.rename(remote.bare.with_suffix(".away")))
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+    await bench.tick()
+    assert bench.state.block is None
+
+    bench.stage.clock.advance(days=8)
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.state.block is not None
+    assert bench.state.block.way_on == "prloom resume work"
