@@ -116,6 +116,9 @@ def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
     yield from work_text.lines(plan, now)
     for event in plan.events.deferred:
         yield from _deferred(event, now)
+    for action in plan.actions.waiting or ():
+        text = f"{layout.shown_id(action.id)}: {terminal.clean(action.reason)}"
+        yield from layout.item("waiting", text, f"until {layout.clock(action.until)} at the latest")
 
 
 def _head(plan: PlanStatus) -> str:

@@ -77,6 +77,9 @@ class LimitsSection(Section):
     max_cost_usd_per_day: float = Field(
         default=0.0, ge=0, description="What runs may cost in a day, in US dollars, as far as agent programs say it."
     )
+    max_replies_per_thread_per_day: Count = Field(
+        default=10, ge=0, description="How many replies prloom posts in one conversation in a day (UTC)."
+    )
     max_ci_fixes: Count = Field(
         default=3,
         ge=0,

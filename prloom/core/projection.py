@@ -7,7 +7,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from prloom.core import work_projection
+from prloom.core import reply_limit, work_projection
 from prloom.model import record
 from prloom.model.decision import Change, Decision, DeliveryChange, Intake
 from prloom.model.kinds import OpenState
@@ -37,6 +37,9 @@ def fold(
         _change(opened, done, change, decision, at)
     queue = dict(state.queue)
     _queue(queue, opened, decision, at=at, outbox=outbox)
+    sent = [
+        queue[each.action_id] for each in decision.deliveries if each.state == "delivered" and each.action_id in queue
+    ]
     delivered = state.delivered + _deliver(queue, decision.deliveries, at)
     return replace(
         state,
@@ -50,6 +53,7 @@ def fold(
         done=done,
         queue=queue,
         delivered=delivered,
+        replies=reply_limit.counted(state.replies, sent, at),
         paused=state.paused if decision.paused is None else decision.paused,
         **work_projection.fields(state, decision, at),
     )
@@ -183,6 +187,7 @@ def _queue(
             event_id=related,
             courtesy=action.id in decision.courtesies,
             draft=action.id in decision.drafts,
+            thread=reply_limit.thread(action),
         )
         if related in opened:
             opened[related] = replace(opened[related], actions=opened[related].actions + 1)
@@ -211,5 +216,6 @@ def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[DeliveryChange, .
             withheld=delivery.withheld,
             released=action.released or delivery.released,
             commit=action.commit or delivery.commit,
+            lifted=action.lifted or delivery.state == "queued",
         )
     return delivered

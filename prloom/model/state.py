@@ -61,7 +61,8 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     `attempts` counts the tries that are over; `tried_at` is when the latest was. `failed` ends them until a person
     requests a retry. `commit` is the commit that the attempts are about, where the action itself names none. A
     `courtesy` only acknowledges: it goes after all others, and is dropped where it cannot be delivered soon. A `draft`
-    waits until a person sends it.
+    waits until a person sends it. `thread` names the conversation in which it says something, and `lifted` says that a
+    person lets it go although that has had its replies of the day.
     """
 
     id: str
@@ -79,6 +80,15 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     courtesy: bool = False
     draft: bool = False
     commit: str | None = None
+    thread: str | None = None
+    lifted: bool = False
+
+
+class RepliesToday(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """How many replies each conversation has had on a day (UTC)."""
+
+    day: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 class DispatchState(Record, frozen=True, kw_only=True):
@@ -99,6 +109,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     far the pull request shows this. `ci_fixes` counts the TODOs for failed checks, and `own_head` is what prloom pushed
     last. `questions` are those about TODOs that wait for an answer, and `answers` what the next attempts at TODOs are
     told.
+    `replies` counts the replies of today.
     Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
     """
 
@@ -135,6 +146,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     proposed: str | None = None
     questions: Mapping[str, Question] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
+    replies: RepliesToday = RepliesToday()
 
 
 class Attempt(Record, frozen=True):

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from prloom.core import plan_status as statuses
+from prloom.core import reply_limit
 from prloom.core.costs import CostGroup
 from prloom.engine.views import drafts, plan_names, runtime_status, snapshot, work_status
 from prloom.engine.views.snapshot import Snapshot
@@ -28,8 +29,9 @@ from prloom.engine.views.status_schema import (
     Spent,
     StatusDocument,
     Totals,
+    WaitingAction,
 )
-from prloom.model.state import OpenEvent
+from prloom.model.state import OpenEvent, QueuedAction
 from prloom.storage import paths, plan_session
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.plan_session import PlanSession
@@ -137,6 +139,7 @@ def plan_status(
         actions=ActionCounts(
             queued=len(queue) - len(failed) - drafts,
             drafts=drafts or UNSET,
+            waiting=_waiting_actions(queue) or UNSET,
             delivered=state.delivered,
             failed=tuple(FailedAction(id=action.id, error=action.error, withheld=action.withheld) for action in failed),
         ),
@@ -182,6 +185,14 @@ def _events(of: Snapshot, now: datetime) -> EventCounts:
             for event in opened
             if event.state == "parked"
         ),
+    )
+
+
+def _waiting_actions(queue: Iterable[QueuedAction]) -> tuple[WaitingAction, ...]:
+    return tuple(
+        WaitingAction(id=action.id, reason=action.error or "", until=action.next_try)
+        for action in queue
+        if reply_limit.is_on(action) and action.next_try is not None
     )
 
 

@@ -79,6 +79,14 @@ class FailedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     withheld: bool = False
 
 
+class WaitingAction(Record, frozen=True, kw_only=True):
+    """An action that a brake holds back until then."""
+
+    id: str
+    reason: str
+    until: Timestamp
+
+
 class WorkWait(Record, frozen=True, kw_only=True):
     """A wait of the work: why, since when, and when prloom tries again."""
 
@@ -139,12 +147,16 @@ class EventCounts(Record, frozen=True, kw_only=True):
 
 
 class ActionCounts(Record, frozen=True, kw_only=True):
-    """What became of the plan's actions; `drafts` are left out where none waits until a person sends it."""
+    """What became of the plan's actions.
+
+    `drafts` are those that wait until a person sends them, and `waiting` those that a brake holds back; if any.
+    """
 
     queued: int
     delivered: int
     failed: tuple[FailedAction, ...]
     drafts: int | UnsetType = UNSET
+    waiting: tuple[WaitingAction, ...] | UnsetType = UNSET
 
 
 class Spent(Record, frozen=True, kw_only=True):
