@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -34,3 +35,62 @@ async def test_a_todo_is_done_on_another_machine_and_committed_here(bench: Machi
     log = other.stop()
     assert "completed" in log
     assert other.left == []
+
+
+def test_a_reply_waits_for_the_next_dispatcher(bench: MachineBench, machine: Make):
+    other = machine("other")
+    gate = other.home / "gate"
+    waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
+    other.script(Run(FAST.files, code=waits, answer=FAST.answer))
+    other.start()
+    bench.todo("- [ ] Make it fast")
+    bench.tick_killed_at(other.home / "worker-0.md")
+
+    gate.write_text("")
+    asyncio.run(bench.tick())
+
+    assert bench.commits == ["Be fast"]
+    assert len(list(other.home.glob("worker-*.md"))) == 1
+
+
+async def test_a_review_is_done_on_another_machine_with_the_change_in_its_files(bench: MachineBench, machine: Make):
+    other = machine("other")
+    verdict = {"verdict": "approve", "comments": [], "summary": "Good."}
+    seen = f"(Path({str(other.home)!r}) / 'seen').write_text(Path('fast.py').read_text())"
+    other.script(FAST)
+    other.script(Run(code=seen, answer=verdict), stage="review")
+    other.start()
+    bench.configure("review = true")
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert (other.home / "seen").read_text() == "fast\n"
+    assert bench.hub("for-each-ref", "refs/prloom") == ""
+
+
+async def test_unpushed_commits_are_lent_to_the_machine_and_taken_back(bench: MachineBench, machine: Make):
+    other = machine("other")
+    other.script(Run({"fast.py": "fast\n"}, code="assert Path('mine.txt').exists()", answer=FAST.answer))
+    other.start()
+    (bench.worktree / "mine.txt").write_text("mine\n")
+    bench.project.git("add", "mine.txt", cwd=bench.worktree)
+    bench.project.git("commit", "--quiet", "--message=mine", cwd=bench.worktree)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["mine", "Be fast"]
+    assert bench.hub("for-each-ref", "refs/prloom") == ""
+
+
+async def test_the_dispatchers_own_machine_does_runs_too_where_it_is_configured(bench: MachineBench):
+    bench.local = True
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.runs() == 1
