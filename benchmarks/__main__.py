@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import agent_runs
 import appending
 import catching_up
 import commands
@@ -32,6 +33,7 @@ ROWS: tuple[Row, ...] = (
     *catching_up.ROWS,
     *idle.ROWS,
     *latency.ROWS,
+    *agent_runs.ROWS,
     *commands.ROWS,
     *exchange.ROWS,
     *exchange_commands.ROWS,

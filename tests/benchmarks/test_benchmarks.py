@@ -28,6 +28,7 @@ GROUPS = {
     "latency": {"hook", "action"},
     "latency without inotify": {"hook without inotify"},
     "beside an agent": {"beside"},
+    "agent runs": {"run start", "run end"},
     "commands": {"help", "status 2", "status 3"},
     "machines": {"machines"},
 }

@@ -148,7 +148,8 @@ class ShellRuns:
                 (os.POSIX_SPAWN_DUP2, lock, 3),
             ]
             argv = ["sh", "-c", SUPERVISOR, "sh", str(folder), form, spec["cwd"], *spec["argv"]]
-            return os.posix_spawn("/bin/sh", argv, self._environ, file_actions=actions, setsid=True)
+            environ = {**self._environ, "PRLOOM_STAGE": spec["stage"]}
+            return os.posix_spawn("/bin/sh", argv, environ, file_actions=actions, setsid=True)
         finally:
             os.close(lock)
 

@@ -152,8 +152,8 @@ async def test_a_pool_that_is_killed_without_its_workers_ends_no_run(bench: Benc
     await until(lambda: len(bench.pools) == 2)
     await asyncio.to_thread(go.write_text, "")
 
-    assert (await running).reply.result.status == "ok"
-    assert (await exchange.run(bench.prepare("print('next')"))).reply.result.message == "next"
+    assert (await running).status == "ok"
+    assert (await exchange.run(bench.prepare("print('next')"))).message == "next"
     assert bench.begun == 1
 
 
@@ -167,11 +167,11 @@ async def test_a_pool_that_is_killed_interrupts_its_runs_and_another_one_does_th
     kill(bench.pools[0], workers=True)
     if agent:
         started.kill()
-    result = (await running).reply.result
+    result = await running
 
     assert (result.status, result.trouble) == ("interrupted", "lost")
     assert processes.tagged(environment.RUN_VARIABLE, folder.name) == []
-    assert (await exchange.run(bench.prepare("print('next')"))).reply.result.message == "next"
+    assert (await exchange.run(bench.prepare("print('next')"))).message == "next"
 
 
 async def test_an_agent_that_is_killed_alone_has_failed(bench: Bench):
@@ -181,7 +181,7 @@ async def test_an_agent_that_is_killed_alone_has_failed(bench: Bench):
 
     agent_of(folder).kill()
 
-    assert (await running).reply.result.trouble == "killed"
+    assert (await running).trouble == "killed"
 
 
 async def test_a_run_that_its_dispatcher_gives_up_is_ended_and_is_no_failed_attempt(bench: Bench):
@@ -196,7 +196,7 @@ async def test_a_run_that_its_dispatcher_gives_up_is_ended_and_is_no_failed_atte
     end = run_folder.inspect(folder)
     assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "terminated"
-    again = (await bench.dispatcher().run(folder, found=True)).reply.result
+    again = await bench.dispatcher().run(folder, found=True)
     assert (again.status, again.trouble) == ("interrupted", "stopped")
 
 
@@ -209,7 +209,7 @@ async def test_an_answer_that_is_no_reply_fails_the_run(bench: Bench):
         claim = other.inspect(folder.name).claims[-1]
         other.store.settle(claim.id, Completed(body="what?"))
 
-    result = (await running).reply.result
+    result = await running
 
     assert (result.status, result.trouble) == ("failed", "lost")
     assert result.error is not None
