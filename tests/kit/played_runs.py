@@ -14,11 +14,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from prloom.agents import run_folder, runner
+from prloom.agents import registry, run_folder, runner
 from prloom.agents.run_folder import ProcessExit
+from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunSpec
 from prloom.core.brakes import CHECK
 from prloom.engine.plan.agent_pool import AgentPool
+from prloom.engine.runs.run_exchange import RunEnd
 
 MODEL = "claude-played-1"
 
@@ -36,36 +38,24 @@ Player = Callable[[RunSpec, str, Path], Played]
 """Plays a run: from its invocation, its prompt and its folder."""
 
 
-class PlayedPool(AgentPool):
-    """A pool whose runs are over as soon as they are started; the operator's checks are real programs."""
+class PlayedRuns:
+    """Does runs that are over as soon as they are begun; the operator's checks are real programs."""
 
-    def __init__(self, player: Player, clock: Callable[[], datetime], **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, player: Player, clock: Callable[[], datetime], environ: Mapping[str, str]) -> None:
         self._player = player
         self._clock = clock
+        self._environ = environ
 
-    def prepare(self, *args: Any, **more: Any) -> runner.Prepared:
-        prepared = super().prepare(*args, **more)
-        return PlayedRun(prepared.folder, prepared.env, self._player, self._clock)
-
-
-@dataclass(frozen=True)
-class PlayedRun(runner.Prepared):
-    """A run that is played when it is started."""
-
-    player: Player
-    clock: Callable[[], datetime]
-
-    def start(self) -> runner.AgentRun:
-        spec = run_folder.load(self.folder, run_folder.INVOCATION, RunSpec)
+    async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
+        spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)
         assert spec is not None
-        if spec.stage == CHECK:
-            played = _checked(spec, self.env)
+        if spec.agent == CHECK:
+            played = _checked(spec, {name: self._environ.get(name, "") for name in spec.environment})
         else:
-            played = self.player(spec, (self.folder / run_folder.PROMPT).read_text(), self.folder)
-        run_folder.write_new(self.folder, run_folder.OUTPUT, played.output.encode())
-        run_folder.write_new(self.folder, run_folder.STDERR, b"")
-        began = self.clock()
+            played = self._player(spec, (folder / run_folder.PROMPT).read_text(), folder)
+        run_folder.write_new(folder, run_folder.OUTPUT, played.output.encode())
+        run_folder.write_new(folder, run_folder.STDERR, b"")
+        began = self._clock()
         ended = ProcessExit(
             code=played.code,
             ended_by="exit",
@@ -73,8 +63,24 @@ class PlayedRun(runner.Prepared):
             ended_at=began + timedelta(seconds=played.seconds),
             duration_ms=round(played.seconds * 1000),
         )
-        run_folder.write_new(self.folder, run_folder.EXIT, run_folder.encode(ended))
-        return runner.AgentRun(self.folder)
+        run_folder.write_new(folder, run_folder.EXIT, run_folder.encode(ended))
+        result = runner.conclude(folder, registry.runnable(spec.agent), run_folder.inspect(folder))
+        return RunEnd(RunReply(result))
+
+    async def cancel(self, run: str, reason: str) -> bool:
+        return False
+
+    async def close(self) -> None:
+        pass
+
+
+def played_pool(
+    player: Player, clock: Callable[[], datetime], *, environ: Mapping[str, str], **given: Any
+) -> AgentPool:
+    """Return a pool of agents whose runs a function plays."""
+    pool = AgentPool(environ=environ, **given)
+    pool.runs = PlayedRuns(player, clock, environ)
+    return pool
 
 
 def _checked(spec: RunSpec, env: Mapping[str, str]) -> Played:

@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "kit"), str(HERE.parents[1])]
 
 import soak_checks
-from played_runs import PlayedPool
+from played_runs import played_pool
 from project import Project
 from soak_agents import BAD, SHARED, Agents
 from soak_forge import SoakForge
@@ -118,7 +118,7 @@ class Soak:
 
     def _dispatcher(self) -> AbstractAsyncContextManager[Callable[[], Awaitable[None]]]:
         """Have a dispatcher that knows nothing of an earlier one, and a pool that does not either."""
-        self.pool = PlayedPool(
+        self.pool = played_pool(
             self.agents.play, self.stage.clock, root=self.root, environ=self._environ, parallel=4, workers=4
         )
         self.stage.triager = AgentTriager(self.pool, self._text)  # type: ignore[assignment]
