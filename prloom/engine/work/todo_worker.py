@@ -36,7 +36,6 @@ from prloom.workspace.commit_hooks import CommitRefusedError
 
 log = logging.getLogger(__name__)
 
-
 _OF_REBASES = ("ready", "running", "checked", "accepted", "committed")
 """Phases in which a TODO for a rebase takes another way than a change."""
 
@@ -287,8 +286,7 @@ def _item(runtime: PlanRuntime, work: TodoWork) -> TodoItem:
     return next(found, None) or TodoItem(work.id, work.title)
 
 
-def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:
-    """Return the work as it is now: hooks may have been recorded since."""
+def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:  # hooks may have been recorded since
     return runtime.event_store.state.work or work
 
 
