@@ -8,7 +8,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 # One more than there are processors: many tests wait for a process of their own.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help setup demo test bench kill crash-matrix mutants check format lint types layers clean
+.PHONY: help setup demo test bench kill crash-matrix soak mutants check format lint types layers clean
 
 help:
 	@echo "make demo    set up what the demo needs, and show prloom at work on a temporary repository"
@@ -17,6 +17,7 @@ help:
 	@echo "make kill    set up and kill the exchange's workers and publishers 200 times (1 minute)"
 	@echo "make crash-matrix"
 	@echo "             set up and make each call of each write fail (30 minutes): docs/reliability.md"
+	@echo "make soak    set up and let weeks of simulated work on 50 plans go by (an hour): docs/reliability.md"
 	@echo "make mutants set up and change the code in one place at a time, to see that a test notices: docs/mutants.md"
 	@echo "make check   run everything that a change must pass: tests, format, lint, types, layers"
 	@echo "make format  format the code"
@@ -51,6 +52,14 @@ kill: setup
 
 crash-matrix: setup
 	$(BIN)/python tests/reliability/publish.py
+
+# Which weeks: `make soak SEED=7 PLANS=50 DAYS=28`; the same seed makes the same weeks.
+SEED ?= 1
+PLANS ?= 50
+DAYS ?= 28
+
+soak: setup
+	$(BIN)/python tests/reliability/soak.py --seed $(SEED) --plans $(PLANS) --days $(DAYS)
 
 # Which mutants, and for how long: `make mutants MUTANTS='prloom.core.trust*' MINUTES=10`. The next run continues.
 MUTANTS ?= prloom.core.* prloom.engine.bus.event_store.* prloom.storage.journal.*

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from prloom.api import (
+    SPEECH,
     Duration,
     Event,
     HookContext,
@@ -26,6 +27,8 @@ from prloom.api import (
 
 ITEM = "review_feedback"
 """The type of an item of `review.md`, which is written for prloom and does not wait."""
+
+_SPEECH = [name for name in SPEECH if name != ITEM]
 
 
 class Config(BaseModel):
@@ -99,6 +102,7 @@ class QuietPeriod:
             (quiet_at - triage.now) // timedelta(milliseconds=1),
             until=until,
             on_expire="pass",
+            wake_on={"types": _SPEECH},
         )
 
     def _still_waiting(self, since: Json, now: datetime) -> Mapping[str, str]:

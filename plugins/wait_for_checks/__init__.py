@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from pydantic import BaseModel, ConfigDict
 
@@ -26,11 +26,6 @@ from prloom.api import (
     moment,
 )
 
-TRY_INTERVAL = timedelta(seconds=30)
-"""Waiting feedback is tried at multiples of this, so that all of it goes on together."""
-
-_SHORTEST = timedelta(seconds=1)
-_EPOCH = datetime.fromtimestamp(0, UTC)
 _REMEMBERED = 500  # events that have waited, so that none waits twice
 
 
@@ -67,6 +62,9 @@ class FeedbackGate:
         before = hook.get_state("checks")
         if before is None or not new.at or new.at >= before["at"]:
             hook.set_state("checks", asdict(replace(new, heard=iso(hook.now))))
+            if event.type != CHECKS_CHANGED:
+                for waiting in hook.get_state("since") or {}:
+                    hook.wake(waiting)
 
     def defer(self, plan: str, triage: TriageContext) -> None:
         """Put off feedback while checks run, but each event not longer than it may wait."""
@@ -88,16 +86,10 @@ class FeedbackGate:
         for event in feedback:
             until = moment(since.setdefault(event.id, iso(triage.now))) + self._at_most
             if until > triage.now:
-                wait = (_next_try(triage.now) - triage.now) // timedelta(milliseconds=1)
-                triage.mark_event_deferred(event.id, str(checks), wait, until=until, on_expire="pass")
+                report = {"types": [CHECKS_CHANGED]}
+                triage.mark_event_deferred(event.id, str(checks), until=until, on_expire="pass", wake_on=report)
         if since != before:
             triage.set_state("since", dict(list(since.items())[-_REMEMBERED:]))
-
-
-def _next_try(now: datetime) -> datetime:
-    """Return the next moment at which all waiting feedback is tried; it is a second away at least."""
-    tries = -((_EPOCH - now - _SHORTEST) // TRY_INTERVAL)  # divided downwards, below zero: upwards
-    return _EPOCH + tries * TRY_INTERVAL
 
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")

@@ -58,6 +58,7 @@ class HookContext:
         self._call = call
         self._services = services
         self._actions: list[Action] = []
+        self._wakes: list[str] = []
         self._runs: list[Coroutine[Any, Any, str]] = []
         self._plan_store = Store(plugin, "plan", call.state, limit=call.limits.state_bytes)
         self._global_store = Store(plugin, "global", call.global_state, limit=call.limits.state_bytes)
@@ -167,6 +168,12 @@ class HookContext:
         """
         self._emit("emit_merge", target, Merge(method, commit), related_event_id)
 
+    def wake(self, event_id: str) -> None:
+        """End this plugin's own deferral of an event, which is then shown again; no other wait ends."""
+        if not isinstance(event_id, str) or not event_id:
+            raise self._mistake("wake", f"the event is {event_id!r}; give the id of an event")
+        self._wakes.append(event_id)
+
     def run_agent(
         self, prompt: str, *, files: Sequence[str] = (), stage: str = "worker", model: str | None = None
     ) -> Coroutine[Any, Any, str]:
@@ -213,7 +220,7 @@ class HookContext:
         if plan is not None and plan != self._call.plan:
             changed = plan
         writes = tuple(each.writes() for each in (self._plan_store, self._global_store) if each.touched)
-        return Outcome(actions=tuple(self._actions), writes=writes, plan=changed)
+        return Outcome(actions=tuple(self._actions), writes=writes, plan=changed, wakes=tuple(self._wakes))
 
     def _emit(self, name: str, target: Target | None, payload: Payload, related: str | None) -> None:
         if target is not None:

@@ -11,10 +11,12 @@ Kind = Literal["plan", "event", "guard", "lifecycle"]
 
 HOOKS: dict[str, Kind] = {
     "afterDesign": "plan",
+    "afterActivate": "plan",
     "beforeTodo": "plan",
     "afterTodo": "plan",
     "beforeFinish": "plan",
     "afterFinish": "plan",
+    "afterMerge": "plan",
     "beforeTriage": "plan",
     "onEvent": "event",
     "onGlobalEvent": "event",
@@ -23,14 +25,24 @@ HOOKS: dict[str, Kind] = {
     "preTool": "guard",
     "postTool": "guard",
     "transformToolResult": "guard",
-    "afterActivate": "lifecycle",
     "sessionStart": "lifecycle",
     "sessionEnd": "lifecycle",
 }
 """Every hook point and its kind; the kind says what the hook is called with and what its failure means."""
 
 FIRING = frozenset(
-    {"onEvent", "beforeTriage", "onGlobalEvent", "beforeTodo", "afterTodo", "beforeFinish", "afterFinish"}
+    {
+        "onEvent",
+        "beforeTriage",
+        "onGlobalEvent",
+        "afterDesign",
+        "afterActivate",
+        "beforeTodo",
+        "afterTodo",
+        "beforeFinish",
+        "afterFinish",
+        "afterMerge",
+    }
 )
 """The hook points that this version of prloom calls. Add a hook point here in the change that begins to call it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from datetime import datetime, timedelta
 from typing import get_args
@@ -13,10 +14,13 @@ from prloom.api.context import Services
 from prloom.api.plan_context import PlanContext
 from prloom.backoff import SHORTEST
 from prloom.model import record
-from prloom.model.decision import OnExpire
-from prloom.model.event import Event
+from prloom.model.decision import OnExpire, WakeOn
+from prloom.model.event import LONGEST_ID, Event
 from prloom.model.hook import HookCall, Mark, Outcome, PluginDeferral
+from prloom.model.record import Json
 
+_CONDITIONS = ("types", "threads", "todo")
+_MOST_CONDITIONS = 100
 _SHORTEST_MS = round(SHORTEST / timedelta(milliseconds=1))
 
 
@@ -45,8 +49,13 @@ class TriageContext(PlanContext):
         *,
         until: datetime | str | None = None,
         on_expire: OnExpire | None = None,
+        wake_on: Mapping[str, Json] | WakeOn | None = None,
     ) -> None:
-        """Put the event off: it is shown again after `retry_after_ms` milliseconds (default: the usual backoff).
+        """Put the event off: it is shown again after `retry_after_ms` milliseconds.
+
+        `wake_on` ends the wait early, whichever comes first: `{"types": ["check_*"], "threads": [...], "todo": "..."}`.
+        That is an event of such a type, or one in such a thread (`context.thread`), that arrives on the plan, or the
+        end of that TODO. Without a time and a condition, the usual backoff holds; with a condition, the deadline.
 
         `until` is the deadline of the whole wait (aware time or ISO 8601); `on_expire` says what happens then:
         "park" it for a person (the default), let it "pass" as if this plugin had not marked it, or "drop" it.
@@ -56,7 +65,8 @@ class TriageContext(PlanContext):
         if on_expire is not None and on_expire not in get_args(OnExpire):
             raise self._mistake(name, f"on_expire is {on_expire!r}; use 'park', 'pass' or 'drop'")
         deadline = self._deadline(name, until)
-        self._mark(name, Mark(event_id, "deferred", reason, retry_after_ms, deadline, on_expire))
+        condition = self._condition(name, wake_on)
+        self._mark(name, Mark(event_id, "deferred", reason, retry_after_ms, deadline, on_expire, condition))
 
     def deferral(self, event_id: str) -> PluginDeferral | None:
         """Return how the event was deferred before, by this or another plugin, or None if it never was."""
@@ -96,6 +106,27 @@ class TriageContext(PlanContext):
                 seconds = f"; if you mean {delay} seconds, give {delay * 1000}"
             text = "%s: retry_after_ms is %s, in milliseconds; event %s waits for the shortest time, %s ms%s"
             self.log.warning(text, name, delay, event_id, _SHORTEST_MS, seconds)
+
+    def _condition(self, name: str, wake_on: Mapping[str, Json] | WakeOn | None) -> WakeOn | None:
+        if wake_on is None or isinstance(wake_on, WakeOn):
+            return wake_on
+        if not isinstance(wake_on, Mapping) or not set(wake_on) <= set(_CONDITIONS):
+            raise self._mistake(name, f"wake_on is {wake_on!r}; give a dict with {', '.join(_CONDITIONS)}")
+        for key in ("types", "threads"):
+            value = wake_on.get(key)
+            if isinstance(value, str):
+                raise self._mistake(name, f"wake_on: {key} is {value!r}; give a list, such as [{value!r}]")
+        try:
+            given = {key: value for key, value in wake_on.items() if value is not None}
+            condition = record.from_wire(WakeOn, given)
+        except msgspec.ValidationError as error:
+            raise self._mistake(name, f"wake_on: {error}") from error
+        named = (*condition.types, *condition.threads, *filter(None, [condition.todo]))
+        if not named:
+            raise self._mistake(name, f"wake_on is empty; name at least one of {', '.join(_CONDITIONS)}")
+        if len(named) > _MOST_CONDITIONS or max(map(len, named)) > LONGEST_ID:
+            raise self._mistake(name, f"wake_on names more than {_MOST_CONDITIONS} things, or one that is too long")
+        return condition
 
     def _deadline(self, name: str, until: datetime | str | None) -> str | None:
         if until is None:

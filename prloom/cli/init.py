@@ -11,7 +11,7 @@ TEMPLATE = """# prloom's configuration. docs/configuration.md lists every key wi
 base_branch = {base}
 
 [stages]
-# The agent that reads feedback: "auto" uses the first of claude, codex, opencode, gemini and amp that is installed.
+# The agent that reads feedback: "auto" uses the first supported one that is installed.
 default = "auto"
 
 [trust]
@@ -50,4 +50,5 @@ def command(given: Options) -> None:
             folder.replace(path.name, text.encode(), mode=0o666)  # what the umask makes of it, as an editor would
         click.echo(f"Wrote {terminal.clean(str(path))}.")
     click.echo("prloom/.local is kept out of git (.git/info/exclude).")
-    click.echo("Next: run `prloom adopt --branch B`, and `prloom doctor` to check the setup.")
+    click.echo("Next: begin with `prloom new` (a new plan) or `prloom adopt` (a pull request, or --branch B).")
+    click.echo("`prloom doctor` checks the setup.")

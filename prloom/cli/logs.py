@@ -1,46 +1,114 @@
-"""Send the log to stderr, with nothing in it that a terminal would obey; stdout stays free for the answer."""
+"""`prloom logs`: what an agent says and does, one line for each step, with nothing in it that a terminal would obey."""
 
-import logging
-from typing import Literal
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import terminal
+from prloom.cli import context, terminal
+from prloom.cli.context import Options, pass_options
+from prloom.errors import PrloomError
 
-_NAME = "prloom-stderr"
-_OURS = ("prloom", "prloom_plugins")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
+    from prloom.agents.agent import StreamEntry
+    from prloom.cli.terminal import Role
+    from prloom.engine.runs.output import RunOutput
 
-class _Clean(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        from prloom.core import secret_scan  # noqa: PLC0415 - a command that has nothing to tell need not pay for it
-
-        first, *others = terminal.clean_block(secret_scan.masked(super().format(record))).split("\n")
-        return "\n".join([first, *(f"    {line}" for line in others)])  # so that no text passes for a line of the log
-
-
-class _Stderr(logging.Handler):
-    """Writes where stderr is now, not where it was when the handler was made."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            click.echo(self.format(record), err=True)
-        except Exception:  # noqa: BLE001 - a log that cannot be written must not end the work that it tells about
-            self.handleError(record)
+_PAUSE = 0.3
+_SIGNS: dict[str, tuple[str, Role | None]] = {
+    "text": ("", None),
+    "call": ("> ", "name"),
+    "result": ("  ", "dim"),
+    "error": ("! ", "bad"),
+    "remark": ("# ", "dim"),
+}
 
 
-def to_stderr(level: Literal["DEBUG", "INFO", "WARNING"]) -> None:
-    """Log from this level on: warnings as plain lines, lower levels with time and origin; may be called again.
+@click.command("logs")
+@click.argument("named", metavar="PLAN|RUN")
+@click.option("-f", "--follow", is_flag=True, help="Go on as long as the run does; for a plan, with its next runs too.")
+@pass_options
+def command(given: Options, named: str, *, follow: bool) -> None:
+    """Show what an agent says and does: in one RUN, or in the latest run of a PLAN."""
+    from prloom.engine.runs import listing, records  # noqa: PLC0415 - `prloom logs --help` needs none
 
-    Other libraries are heard from WARNING on only: what they say below may hold addresses with credentials.
-    """
-    handler = _Stderr()
-    handler.set_name(_NAME)
-    detailed = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
-    handler.setFormatter(_Clean("prloom: %(message)s" if level == "WARNING" else detailed))
-    root = logging.getLogger()
-    for old in [each for each in root.handlers if each.name == _NAME]:
-        root.removeHandler(old)
-    root.addHandler(handler)
-    for name in _OURS:
-        logging.getLogger(name).setLevel(level)
+    where, _ = context.repository_to_read(given)
+    if records.is_run_id(named):
+        folder, plan_id = listing.find(where, named)
+        _show(folder, plan_id, follow=follow)
+        return
+    plan_id = context.plan_id(where, named)
+    shown = listing.latest(where, plan_id)
+    if shown is None and not follow:
+        raise PrloomError(f"plan {plan_id} has no runs yet; `prloom logs {plan_id} --follow` waits for one")
+    if shown is not None:
+        _show(shown, plan_id, follow=follow)
+    while follow:
+        latest = listing.latest(where, plan_id)
+        if latest is None or latest == shown:
+            time.sleep(_PAUSE)
+            continue
+        shown = latest
+        _show(shown, plan_id, follow=True)
+
+
+def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
+    """Print one run from its beginning; with `follow` until it ends."""
+    from prloom.engine.runs import records  # noqa: PLC0415 - `prloom logs --help` needs none
+    from prloom.engine.runs.output import RunOutput  # noqa: PLC0415 - likewise
+
+    run = records.build(folder, plan_id, datetime.now(UTC))
+    about = [run.stage, run.agent, run.model or "", f"TODO {run.todo}" if run.todo else ""]
+    if run.attempt:
+        about.append(f"attempt {run.attempt}")
+    said = ", ".join(terminal.clean(each) for each in about if each)
+    click.echo(terminal.paint(f"{run.id}: {said}, began {terminal.clock(run.started_at)}", "strong"))
+    for line in lines(RunOutput(folder), wait=_wait if follow else None):
+        click.echo(line)
+    run = records.build(folder, plan_id, datetime.now(UTC))
+    taken = terminal.duration(timedelta(seconds=run.seconds))
+    if run.status == "running":
+        click.echo(f"It goes on, after {taken}; --follow shows the rest.")
+        return
+    error = f": {terminal.clean(run.error)}" if run.error else ""
+    click.echo(terminal.paint(f"It ended after {taken}: {run.status}{error}", "strong"))
+
+
+def lines(output: RunOutput, *, wait: Callable[[], None] | None) -> Iterator[str]:
+    """Yield the lines that show a run so far; with `wait`, which is called between two looks, until it ends."""
+    while True:
+        is_over = output.is_over()  # first: what it says until then is read after
+        for entry in output.entries(last=is_over or wait is None):
+            yield _line(entry)
+        if is_over or wait is None:
+            return
+        wait()
+
+
+def _wait() -> None:
+    time.sleep(_PAUSE)
+
+
+def _line(entry: StreamEntry) -> str:
+    from prloom.core import secret_scan  # noqa: PLC0415 - `prloom logs --help` needs none
+
+    sign, role = _SIGNS[entry.kind]
+    first, *more = [line for line in entry.text.splitlines() if line.strip()] or [""]
+    if entry.tool:
+        first = f"{entry.tool}: {first}"
+    text = f"{sign}{terminal.clean(secret_scan.masked(first))}"
+    counted = ""
+    if len(more) == 1:
+        counted = " (and 1 more line)"
+    elif more:
+        counted = f" (and {len(more)} more lines)"
+    text = terminal.fit(text, terminal.width() - len(counted)) + counted
+    if role is None:
+        return text
+    return terminal.paint(text, role)

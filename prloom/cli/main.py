@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "why": Lazy("prloom.cli.why", "Show the complete history of an event."),
     "diff": Lazy("prloom.cli.diff", "Show what was changed for a plan or a TODO."),
     "runs": Lazy("prloom.cli.runs", "List the runs of agents, and what they came to.", "runs"),
-    "logs": Lazy("prloom.cli.run_output", "Show what an agent says and does."),
+    "logs": Lazy("prloom.cli.logs", "Show what an agent says and does."),
     "stop": Lazy("prloom.cli.runs", "End a run of an agent, and pause its plan.", "stop"),
     "costs": Lazy("prloom.cli.runs", "Add up what agents took: time, tokens and cost.", "costs"),
     "emit": Lazy("prloom.cli.emit", "Append an event by hand."),
@@ -47,6 +47,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "resume": Lazy("prloom.cli.pause", "Resume the work on a plan, or on all.", "resume"),
     "block": Lazy("prloom.cli.block", "Work on no TODO of a plan, with a reason.", "block"),
     "unblock": Lazy("prloom.cli.block", "Let the TODOs of a blocked plan be worked on again.", "unblock"),
+    "open": Lazy("prloom.cli.open", "Open a shell, or the agent, in a plan's worktree."),
     "rebase": Lazy("prloom.cli.rebase", "Rebase a plan's branch onto its base."),
     "plugins": Lazy("prloom.cli.plugins", "List, enable, disable, create and test plugins."),
     "bridges": Lazy("prloom.cli.bridges", "List the bridges."),
@@ -101,9 +102,9 @@ def cli(ctx: click.Context, directory: str, overrides: tuple[str, ...], *, verbo
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
         return
-    from prloom.cli import logs  # noqa: PLC0415 - `prloom --help` needs none
+    from prloom.cli import log_output  # noqa: PLC0415 - `prloom --help` needs none
 
-    logs.to_stderr("DEBUG" if verbose else "WARNING")
+    log_output.to_stderr("DEBUG" if verbose else "WARNING")
 
 
 def main() -> NoReturn:

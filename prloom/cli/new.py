@@ -10,6 +10,7 @@ import click
 
 from prloom.cli import context, terminal
 from prloom.cli.context import Options, pass_options
+from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,9 +63,14 @@ def new(
         text = _text(title, file)
     else:
         text, source = _read_issue(given, config, issue)
+    blocked = None
     if design:
-        text = _design(given, config, f"{title or ''}\n\n{text.removeprefix(_EMPTY)}".strip())
+        from prloom.cli import design as designing  # noqa: PLC0415 - likewise
+
+        request = f"{title or ''}\n\n{text.removeprefix(_EMPTY)}".strip()
         title = None
+        text, blocked = designing.write(given, config.for_preset(preset), request, plan_id=plan_id)
+        queue = queue and blocked is None
     options = new_draft.DraftOptions(title, plan_id, branch, base, preset, source, queue=queue)
     made = new_draft.create(where, config, text, options)
     path = where.local / "inbox" / f"{made}.md"
@@ -74,6 +80,8 @@ def new(
         return
     click.echo(f"Drafted {terminal.paint(made, 'name')}.")
     click.echo(f"  draft  {terminal.clean(str(path))}")
+    if blocked is not None:
+        raise PrloomError(f"{blocked}; correct it with `prloom edit {made}`, then `prloom queue {made}`")
     click.echo(f"Next: `prloom edit {made}`, or hand it to the dispatcher with `prloom queue {made}`.")
 
 
@@ -94,16 +102,24 @@ def edit(given: Options, plan: str, *, design: bool, request: str | None) -> Non
         raise click.UsageError("--request belongs to --design", click.get_current_context())
     named = plan_texts.find(where, plan)
     before = plan_texts.read(where, named)
+    blocked = None
+    after: str | None
     if design:
-        after: str | None = _redesign(given, before, request or "Complete the plan.")
+        from prloom.cli import design as designing  # noqa: PLC0415 - likewise
+
+        after, blocked = designing.rewrite(given, named, before, request or "Complete the plan.")
     else:
         after = click.edit(before, extension=".md")
     if after is not None and "\r\n" in before:  # click has made plain line ends of them
         after = after.replace("\n", "\r\n")
-    if after is None or after == before:
+    if after is None or (after == before and blocked is None):
         click.echo("Nothing was changed.")
         return
     _save(where, named, before, after)
+    if blocked is not None:
+        from prloom.cli import design as designing  # noqa: PLC0415 - likewise
+
+        designing.block(where, named, blocked)
     problem = new_draft.check(where, context.config(given), named.id) if named.is_draft else None
     click.echo(f"Saved: {named.id}.")
     if problem is not None:
@@ -126,26 +142,6 @@ def queue(given: Options, plans: tuple[str, ...]) -> None:
         click.echo(f"Queued {terminal.paint(terminal.clean(plan), 'name')}.")
 
 
-def _design(given: Options, config: Config, request: str, plan: str | None = None) -> str:
-    """Return the plan that an agent writes for a request."""
-    import asyncio  # noqa: PLC0415 - likewise
-
-    from prloom.engine.operator import designer  # noqa: PLC0415 - likewise
-
-    with terminal.progress("an agent writes the plan"):
-        return asyncio.run(designer.run(context.repo_root(given), config, request, plan=plan, environ=os.environ))
-
-
-def _redesign(given: Options, before: str, request: str) -> str:
-    """Return what an agent makes of a plan; the front matter stays as it is."""
-    from prloom.core import front_matter  # noqa: PLC0415 - likewise
-
-    block, rest = front_matter.split(before)
-    if not block:
-        rest = before
-    return block + _design(given, context.config(given), request, plan=rest)
-
-
 def _read_issue(given: Options, config: Config, number: int) -> IssuePlan:
     """Return the plan that an issue of the forge requests."""
     import asyncio  # noqa: PLC0415 - likewise
@@ -162,7 +158,6 @@ def _read_issue(given: Options, config: Config, number: int) -> IssuePlan:
 def _text(title: str | None, file: str | None) -> str:
     """Return the text of a new plan: that of the file, or what the person writes."""
     from prloom.engine.operator import new_draft  # noqa: PLC0415 - likewise
-    from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
 
     if file is not None:
         try:
@@ -185,7 +180,6 @@ def _save(where: RepositoryPaths, named: NamedPlan, before: str, after: str) -> 
     """Write what the person made of the text; what somebody else has made of it meanwhile is merged with that."""
     from prloom.core import text_merge  # noqa: PLC0415 - likewise
     from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
-    from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
 
     def merge(now: str) -> str:
         merged = text_merge.merged(before, ours=after, theirs=now)

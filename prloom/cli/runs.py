@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from prloom.model.run import RunRecord
 
 _NEWEST = 50
+_HEADS = ("RUN", "PLAN", "STAGE", "TODO", "AGENT", "STATUS", "BEGAN", "TIME", "TOKENS", "COST")
+_LEFT_OUT = ("TODO", "TOKENS", "AGENT", "COST", "TIME", "STAGE", "PLAN", "BEGAN")
+"""The columns that a narrow terminal goes without, in this order; `--json` has them all."""
 _ROLES: Mapping[str, Role] = {"running": "name", "ok": "good", "failed": "bad", "limited": "warn"}
 _SINCE = "2h, 7d, 2026-11-21 or 2026-11-21T20:16:05Z."
 
@@ -48,8 +51,7 @@ def runs(given: Options, plan: str | None, *, since: str | None, limit: int, as_
     if not found:
         click.echo("No runs yet.")
         return
-    head = ("RUN", "PLAN", "STAGE", "TODO", "AGENT", "STATUS", "BEGAN", "TIME", "TOKENS", "COST")
-    lines = terminal.table([[terminal.paint(cell, "dim") for cell in head], *(_row(run, now) for run in found)])
+    lines = _lines([_row(run, now) for run in found], terminal.line_width())
     for line, run in zip(lines, (None, *found), strict=True):
         click.echo(line)
         if run is not None and run.error:
@@ -133,6 +135,18 @@ def _since(text: str | None, now: datetime) -> datetime | None:
     if text is None:
         return None
     return context.since(text, now)
+
+
+def _lines(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
+    """Return the list with its head, without the columns for which a terminal of this width has no room."""
+    lines: list[str] = []
+    for count in range(len(_LEFT_OUT) + 1):
+        columns = [place for place, head in enumerate(_HEADS) if head not in _LEFT_OUT[:count]]
+        heads = [terminal.paint(_HEADS[place], "dim") for place in columns]
+        lines = terminal.table([heads, *([row[place] for place in columns] for row in rows)])
+        if width is None or max(map(terminal.columns_of, lines)) <= width:
+            return lines
+    return lines
 
 
 def _row(run: RunRecord, now: datetime) -> list[str]:

@@ -38,7 +38,7 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
     """
     import asyncio  # noqa: PLC0415 - the dispatcher's imports are its own to pay
 
-    from prloom.cli import config_check, logs  # noqa: PLC0415
+    from prloom.cli import config_check, log_output  # noqa: PLC0415
     from prloom.workspace import root as roots  # noqa: PLC0415
 
     found, config = roots.find(Path(given.directory)), context.config(given)
@@ -47,7 +47,7 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
         roots.claim(found)
         config_check.remember_valid(given)
     if not given.verbose:
-        logs.to_stderr("INFO" if not once and not dry_run else "WARNING")
+        log_output.to_stderr("INFO" if not once and not dry_run else "WARNING")
     if dry_run:
         with terminal.progress("deciding"):
             lines = asyncio.run(_dry_run(root, config))

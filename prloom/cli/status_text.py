@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from prloom.cli import layout, needs, terminal, work_text
+from prloom.core import wake
 
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import (
@@ -115,6 +116,9 @@ def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
     yield from work_text.lines(plan, now)
     for event in plan.events.deferred:
         yield from _deferred(event, now)
+    for action in plan.actions.waiting or ():
+        text = f"{layout.shown_id(action.id)}: {terminal.clean(action.reason)}"
+        yield from layout.item("waiting", text, f"until {layout.clock(action.until)} at the latest")
 
 
 def _head(plan: PlanStatus) -> str:
@@ -177,7 +181,11 @@ def _deferred(event: DeferredEvent, now: datetime) -> Iterator[str]:
     who = terminal.paint(terminal.clean(event.plugin), "name")
     age = terminal.duration(timedelta(milliseconds=event.age_ms))
     when = layout.when(event.deferred_until, now)
-    if when.startswith("in "):
+    if event.wake_on:
+        turn = f"waits for {wake.described(event.wake_on)}"
+        if event.deferred_until < event.deadline:
+            turn += f"; next try {when}"
+    elif when.startswith("in "):
         turn = f"next try {when}"
     else:
         turn = f"due {when}"

@@ -8,6 +8,7 @@ import click
 
 from prloom.cli import context, layout, terminal, why_todo
 from prloom.cli.context import Options, json_option, pass_options
+from prloom.core import wake
 from prloom.model.kinds import DONE
 
 if TYPE_CHECKING:
@@ -125,8 +126,11 @@ def _step_lines(happened: HistoryStep) -> Iterator[str]:
     yield f"{terminal.clean(happened.stage)}  {who}  {_verdict(happened)}{_work(happened)}{took}{run}{said}"
     wait = happened.deferral
     if wait is not None:
+        until = ""
+        if wait.wake_on is not None:
+            until = f"waits for {wake.described(wait.wake_on)}; "
         yield (
-            f"attempt {wait.attempts}; next try {layout.clock(wait.deferred_until)}, "
+            f"{until}attempt {wait.attempts}; next try {layout.clock(wait.deferred_until)}, "
             f"at the latest {layout.clock(wait.deadline)}, then: {terminal.clean(wait.on_expire)}"
         )
     if happened.next_try:

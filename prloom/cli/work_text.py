@@ -10,6 +10,7 @@ from prloom.cli import layout, terminal
 
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import CurrentTodo, PlanStatus, WorkWait
+    from prloom.model.work import Kept
 
 
 def totals(plans: Sequence[PlanStatus]) -> list[str]:
@@ -40,6 +41,21 @@ def lines(plan: PlanStatus, now: datetime) -> Iterator[str]:
         yield from layout.item(label, *_doing(current, now))
     if plan.pull_request_wait:
         yield from layout.item("waiting", f"the pull request is not up to date: {_wait(plan.pull_request_wait, now)}")
+
+    if plan.session:
+        in_words = {"shell": "a shell", "agent": "an agent"}[plan.session.kind]
+        yield from layout.item("open", f"in {in_words} by {plan.session.pid} since {layout.clock(plan.session.since)}")
+    if plan.kept:
+        yield from layout.item("kept", *_kept(plan.id, plan.kept, now))
+
+
+def _kept(plan_id: str, kept: Kept, now: datetime) -> Iterator[str]:
+    """Return until when a worktree is kept; or why it is, and how a person ends that."""
+    if kept.until is not None:
+        yield f"until {layout.clock(kept.until)} ({layout.when(kept.until, now)})"
+        return
+    yield terminal.paint(terminal.clean(kept.reason or ""), "warn")
+    yield f"{layout.to_run('forget', plan_id)} gives it up"
 
 
 def _doing(current: CurrentTodo, now: datetime) -> Iterator[str]:

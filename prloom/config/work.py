@@ -48,6 +48,16 @@ class WorkSection(Section):
     open: Literal["first_commit", "never"] = Field(
         default="first_commit", description="When prloom opens a pull request, as a draft, for a plan that has none."
     )
+    rebase: Literal["on_request", "auto", "never"] = Field(
+        default="on_request",
+        description='When prloom rebases a branch onto its base: when a person or an agent requests it; "auto": when '
+        "it conflicts, too; or never.",
+    )
+    keep: Duration = Field(
+        default=timedelta(days=7),
+        description="How long a worktree is kept after its pull request was merged or closed; while work would be lost "
+        "with it, it is kept longer.",
+    )
     pause_after_todo: Flag = Field(
         default=False, description="Whether the plan is paused after each TODO, until `prloom resume`."
     )
@@ -66,6 +76,14 @@ class LimitsSection(Section):
     )
     max_cost_usd_per_day: float = Field(
         default=0.0, ge=0, description="What runs may cost in a day, in US dollars, as far as agent programs say it."
+    )
+    max_replies_per_thread_per_day: Count = Field(
+        default=10, ge=0, description="How many replies prloom posts in one conversation in a day (UTC)."
+    )
+    max_ci_fixes: Count = Field(
+        default=3,
+        ge=0,
+        description="How often a failed check becomes a TODO until a person pushes, or resumes the plan.",
     )
     max_review_rounds: Count = Field(
         default=2, ge=1, description="How often a reviewer may reject a change before the TODO is parked."

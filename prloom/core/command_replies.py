@@ -33,12 +33,16 @@ class CommandReply:
 
 @dataclass(frozen=True)
 class CommandContext:
-    """The plan whose pull request a command was written on, with its TODOs; `plugin_commands` are for the help."""
+    """The plan whose pull request a command was written on, with its TODOs; `plugin_commands` are for the help.
+
+    Without `rebases`, the operator does not want any.
+    """
 
     plan_id: str
     state: DispatchState
     todos: Sequence[TodoItem]
     plugin_commands: Mapping[str, str]
+    rebases: bool = True
 
 
 def reply(ctx: CommandContext, event: Event, command: SlashCommand) -> CommandReply:
@@ -112,6 +116,8 @@ def _go(state: DispatchState, todos: Sequence[TodoItem], named: Sequence[str]) -
 
 
 def _rebase(ctx: CommandContext, event: Event) -> CommandReply:
+    if not ctx.rebases:
+        return CommandReply('prloom does not rebase this branch: the operator has set `[work] rebase = "never"`.')
     requested = work_requests.rebase_requested(ctx.state, ctx.plan_id, event.id)
     if not requested:
         return CommandReply("A rebase is requested already.")
@@ -120,10 +126,11 @@ def _rebase(ctx: CommandContext, event: Event) -> CommandReply:
 
 def _approve(state: DispatchState, event: Event, command: SlashCommand) -> CommandReply:
     held = commands.held_before(event, state.open.values(), command.words[1:])
-    by = "by the operator"
+    by, login = "by the operator", None
     if event.author:
-        by = f"by {event.author.login}"
-    changes = requests.approved(held, by)
+        login = event.author.login
+        by = f"by {login}"
+    changes = requests.approved(held, by, login=login)
     text = "There is no held comment to approve."
     if changes:
         text = f"Approved {_counted(changes, 'held comment')}."

@@ -31,7 +31,7 @@ class Trailers:
     todo: str
     round: int = 1
     events: tuple[str, ...] = ()
-    approved_by: str | None = None
+    approved_by: tuple[str, ...] = ()
 
 
 def write(text: str | None, *, title: str, trailers: Trailers) -> str:
@@ -85,8 +85,7 @@ def _lines(trailers: Trailers) -> Sequence[str]:
     if trailers.round > 1:
         lines.append(f"{ROUND}: {trailers.round}")
     lines += [f"{EVENT}: {_value(each)}" for each in dict.fromkeys(trailers.events)]
-    if trailers.approved_by is not None:
-        lines.append(f"{APPROVED_BY}: {_value(trailers.approved_by)}")
+    lines += [f"{APPROVED_BY}: {_value(each)}" for each in dict.fromkeys(trailers.approved_by)]
     return lines
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from prloom.model.decision import Change, Decision, DeliveryChange
-from prloom.model.work import WorkStep
+from prloom.model.work import Kept, WorkStep
 
 LOG = "prloom.decisions"
 """The name of the logger that gets these lines."""
@@ -44,6 +44,12 @@ def _parts(decision: Decision) -> Iterator[str]:
         yield _plain(decision.note)
 
 
+def _kept(kept: Kept) -> str:
+    if kept.until is not None:
+        return f"the worktree is kept until {kept.until}"
+    return f"the worktree is kept: {_plain(kept.reason or '')}"
+
+
 def _of_plan(decision: Decision) -> Iterator[str]:
     if decision.writes:
         yield f"state of {_names(dict.fromkeys(write.plugin for write in decision.writes))} written"
@@ -51,6 +57,8 @@ def _of_plan(decision: Decision) -> Iterator[str]:
         yield "plan text written"
     if decision.plan_status is not None:
         yield f"plan is {_plain(decision.plan_status)}"
+    if decision.kept is not None:
+        yield _kept(decision.kept)
     if decision.paused is not None:
         yield "plan paused" if decision.paused else "plan resumed"
     if decision.rebase_requested:

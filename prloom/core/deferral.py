@@ -8,7 +8,7 @@ from typing import assert_never
 
 from prloom import backoff
 from prloom.backoff import SHORTEST, Backoff
-from prloom.model.decision import Change, Deferral, OnExpire
+from prloom.model.decision import Change, Deferral, OnExpire, WakeOn
 from prloom.model.record import Timestamp, clock_rolled_back
 from prloom.model.state import OpenEvent
 
@@ -23,13 +23,14 @@ def defer(
     retry_after: timedelta | None = None,
     until: datetime | None = None,
     on_expire: OnExpire | None = None,
+    wake_on: WakeOn | None = None,
     counted: bool = True,
 ) -> Deferral:
     """Return the deferral by which the owner puts the event off.
 
     Attempts count the owner's deferrals in a row; one that is not `counted` (a known limit, say) leaves them as they
     are. The deadline counts from the first deferral by any owner, so that two owners in alternation cannot keep an
-    event for ever, and no owner can move it past the policy's.
+    event for ever, and no owner can move it past the policy's. With `wake_on` and no time, only the deadline ends it.
     """
     last = None
     if event.deferral is not None and event.deferral.owner == owner:
@@ -45,6 +46,8 @@ def defer(
         deadline = _earlier_deadline(last, first + policy.deadline)
     if retry_after is not None:
         wait = retry_after
+    elif wake_on is not None:
+        wait = deadline - now
     else:
         wait = backoff.delay(policy, max(attempts, 1), f"{event.id}\0{owner}")
     due = max(min(now + wait, deadline), now + SHORTEST)
@@ -56,6 +59,7 @@ def defer(
         deferred_until=Timestamp.of(due),
         deadline=Timestamp.of(deadline),
         on_expire=on_expire or (last.on_expire if last else "park"),
+        wake_on=wake_on,
     )
 
 

@@ -118,14 +118,17 @@ def steps(
     """Return all that can be done now, to be done side by side; each event is in one step, the oldest first.
 
     `busy` events are being worked on. Events `alone` have failed in a batch, and are shown one by one so that they
-    harm no other event. While `paused`, only commands are obeyed; while `triaging`, the plan's agent is at work.
+    harm no other event. While `paused`, only commands are obeyed; while `triaging`, the plan's agent is at work. One
+    that another event woke waits until every observer has seen that.
     """
+    pending = sorted(pending, key=lambda pair: pair[0].position)
+    observed_next = {*busy, *(event.id for event, _ in pending if _is_unseen(event, subscribers))}
     found: list[Step] = []
     by_hook: dict[tuple[str, str, str], list[str]] = {}
     ready: list[OpenEvent] = []
     finished: list[str] = []
-    for event, command in sorted(pending, key=lambda pair: pair[0].position):
-        if event.id in busy or event.state != "pending" or event.run is not None:
+    for event, command in pending:
+        if event.id in busy or event.state != "pending" or event.run is not None or event.woken_by in observed_next:
             continue
         if command is None:
             step = None
@@ -147,6 +150,11 @@ def steps(
     if ready and not triaging:
         found.append(next_batch(ready))
     return tuple(found)
+
+
+def _is_unseen(event: OpenEvent, subscribers: Subscribers) -> bool:
+    """Whether an observer has yet to see a pending event."""
+    return event.state == "pending" and not set(subscribers.observers).issubset(event.seen)
 
 
 def has_no_receiver(event: Event, subscribers: Subscribers, *, agents: bool) -> bool:

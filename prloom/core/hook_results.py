@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from prloom import backoff
 from prloom.backoff import Backoff
-from prloom.core import deferral, outbox
+from prloom.core import deferral, outbox, wake
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Change
@@ -20,8 +20,6 @@ from prloom.model.hook import OBSERVERS, HookCall, Mark, Outcome, Writes
 from prloom.model.kinds import Verdict
 from prloom.model.record import Json
 from prloom.model.state import OpenEvent
-
-"""Hooks that only observe: they mark nothing, and their failure delays no event."""
 
 OnError = Literal["defer", "pass"]
 
@@ -43,16 +41,20 @@ def settle(
     now: datetime,
     policy: Backoff,
     plan_target: Target,
+    open_todos: Collection[str] = (),
 ) -> HookResult:
     """Return what becomes of the events of a hook that returned.
 
-    An event that was superseded or dropped while the hook ran keeps its end: marks and actions for it are void.
+    An event that was superseded or dropped while the hook ran keeps its end: marks and actions for it are void. A TODO
+    that is not among `open_todos` has ended already, and is no condition of a wait.
     """
     open_events = [opened[event.id] for event in call.events if _waiting(opened.get(event.id))]
     marks = {mark.event_id: mark for mark in reversed(outcome.marks)}  # the first mark of an event wins
     changes = [
-        _verdict(event, marks.get(event.id), call, plugin=plugin, now=now, policy=policy) for event in open_events
+        _verdict(event, _possible(marks.get(event.id), open_todos), call, plugin=plugin, now=now, policy=policy)
+        for event in open_events
     ]
+    changes += wake.by_plugin(opened, outcome.wakes, plugin)
     actions = _actions(call, outcome.actions, {event.id: event for event in open_events}, plugin, plan_target)
     return HookResult(tuple(changes), actions)
 
@@ -67,6 +69,16 @@ def too_many_actions(call: HookCall, outcome: Outcome) -> str | None:
 
 def _waiting(event: OpenEvent | None) -> bool:
     return event is not None and event.state == "pending"
+
+
+def _possible(mark: Mark | None, open_todos: Collection[str]) -> Mark | None:
+    """Return the mark without a TODO that has ended: else the event would be shown again at once, for ever."""
+    if mark is None or mark.wake_on is None or mark.wake_on.todo is None or mark.wake_on.todo in open_todos:
+        return mark
+    left = replace(mark.wake_on, todo=None)
+    if left.types or left.threads:
+        return replace(mark, wake_on=left)
+    return replace(mark, wake_on=None)
 
 
 def _verdict(
@@ -90,6 +102,8 @@ def _verdict(
         retry_after=_retry_after(mark, call, now),
         until=record.read_time(mark.until),
         on_expire=mark.on_expire,
+        wake_on=mark.wake_on,
+        counted=event.woken_by is None,
     )
     if backoff.exhausted(policy, wait.attempts - 1):
         return park(event.id, f"{plugin} deferred it {policy.max_attempts} times: {reason}")

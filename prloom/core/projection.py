@@ -7,7 +7,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from prloom.core import work_projection
+from prloom.core import reply_limit, work_projection
 from prloom.model import record
 from prloom.model.decision import Change, Decision, DeliveryChange, Intake
 from prloom.model.kinds import OpenState
@@ -37,6 +37,9 @@ def fold(
         _change(opened, done, change, decision, at)
     queue = dict(state.queue)
     _queue(queue, opened, decision, at=at, outbox=outbox)
+    sent = [
+        queue[each.action_id] for each in decision.deliveries if each.state == "delivered" and each.action_id in queue
+    ]
     delivered = state.delivered + _deliver(queue, decision.deliveries, at)
     return replace(
         state,
@@ -50,6 +53,7 @@ def fold(
         done=done,
         queue=queue,
         delivered=delivered,
+        replies=reply_limit.counted(state.replies, sent, at),
         paused=state.paused if decision.paused is None else decision.paused,
         **work_projection.fields(state, decision, at),
     )
@@ -123,6 +127,7 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: Timestamp)
         by=decision.by,
         alone=before.alone or change.alone,
         run=decision.run if change.verdict == "started" else None,
+        woken_by=change.woken_by or (before.woken_by if change.state == "pending" else None),
         acknowledgement=before.acknowledgement if change.state == "held" else None,
     )
     match change.verdict:
@@ -132,12 +137,13 @@ def _moved(before: OpenEvent, change: Change, decision: Decision, at: Timestamp)
             return replace(moved, passed=(*before.passed, change.plugin or decision.by))
         case "retried" if before.state == "parked":  # a person has looked: the wait begins anew
             return replace(moved, passed=(), deferral=None, first_deferred_at=None, failures=0)
-        case "due" | "retried":
+        case "due" | "woken" | "retried":
             return replace(moved, passed=())
         case "admitted" | "vouched" | "held":  # a look-up's wait is over, and does not count as a deferral
             vouched = change.verdict == "vouched"
             named = None if change.deferral is None else at
-            return replace(moved, deferral=change.deferral, first_deferred_at=None, deferred_at=named, vouched=vouched)
+            moved = replace(moved, first_deferred_at=None, deferred_at=named, approved_by=change.approved_by)
+            return replace(moved, deferral=change.deferral, vouched=vouched)
         case "expired":
             # Plugins that let it pass before do not see it again: two owners would defer it in alternation for ever.
             passed = (*before.passed, change.plugin) if change.plugin else ()
@@ -181,6 +187,7 @@ def _queue(
             event_id=related,
             courtesy=action.id in decision.courtesies,
             draft=action.id in decision.drafts,
+            thread=reply_limit.thread(action),
         )
         if related in opened:
             opened[related] = replace(opened[related], actions=opened[related].actions + 1)
@@ -209,5 +216,6 @@ def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[DeliveryChange, .
             withheld=delivery.withheld,
             released=action.released or delivery.released,
             commit=action.commit or delivery.commit,
+            lifted=action.lifted or delivery.state == "queued",
         )
     return delivered

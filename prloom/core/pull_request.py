@@ -10,6 +10,7 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from prloom.backoff import Backoff
+from prloom.core import front_matter_actions
 from prloom.core.cockpit import CockpitDraft, CockpitTodo, CockpitView
 from prloom.core.plan_file import TodoItem
 from prloom.core.work import WorkRules
@@ -96,6 +97,15 @@ def is_finished(state: DispatchState, todos: Sequence[TodoItem]) -> bool:
     """Whether prloom has done all that there was to do, and the hooks of the finish have run."""
     over = all(todo.state in {"done", "dropped"} for todo in todos)
     return over and bool(state.done_todos) and not state.unfinished and state.work is None
+
+
+def is_presented(plan: Plan, state: DispatchState, *, opens: bool) -> bool:
+    """Whether what is done is out of draft, and its reviewers are asked; true where prloom opens no pull request."""
+    if plan.pr is None:
+        return not (opens and any(done.commit for done in state.done_todos.values()))
+    if state.pull_request.opened and not state.pull_request.ready:
+        return False
+    return front_matter_actions.is_review_requested(plan.id, state.queue)
 
 
 def digest(cockpit: str) -> str:

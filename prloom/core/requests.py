@@ -196,10 +196,19 @@ def retried(events: Iterable[OpenEvent]) -> tuple[Change, ...]:
     )
 
 
-def approved(events: Iterable[OpenEvent], by: str) -> tuple[Change, ...]:
-    """Return the changes by which held events become pending, because a person approved their text."""
+def approved(events: Iterable[OpenEvent], by: str, *, login: str | None = None) -> tuple[Change, ...]:
+    """Return the changes by which held events become pending, because a person approved their text.
+
+    `by` says in words who, and `login` is the account; None is the operator.
+    """
     return tuple(
-        Change(event_id=event.id, verdict="vouched", state="pending", reason=f"approved {by}")
+        Change(
+            event_id=event.id,
+            verdict="vouched",
+            state="pending",
+            reason=f"approved {by}",
+            approved_by=login or OPERATOR,
+        )
         for event in events
         if event.state == "held"
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from hashlib import sha256
+
+from prloom.core.plan_file import TodoItem
 
 _DIGITS = 12
 
@@ -22,3 +24,17 @@ def by_title() -> Callable[[int, str], str]:
         return f"t-{digest[:_DIGITS]}"
 
     return new_id
+
+
+def not_meant(done: Collection[str], todos: Iterable[TodoItem], before: Collection[str] | None) -> frozenset[str]:
+    """Return the ids of TODOs that are done and cannot be meant by those without an id.
+
+    Where the plan was read `before`, a person took out what was not in it; where it was not, a plan in which some TODOs
+    have an id is no copy that an editor saved without them.
+    """
+    present = {todo.id for todo in todos if todo.id}
+    if before is not None:
+        return frozenset(done) - frozenset(before)
+    if present:
+        return frozenset(done) - present
+    return frozenset()

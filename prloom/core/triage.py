@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -162,6 +162,7 @@ def settle(
         changes = [replace(each, reason=_REBASE) if each.event_id in causes else each for each in changes]
         if not (rebase_open):
             todos = _with_rebase(todos, causes, threads)
+    todos = tuple(replace(todo, approved_by=_approved_by(todo.event_ids, opened)) for todo in todos)
     return TriageResult(tuple(changes), tuple(actions), todos, bool(causes))
 
 
@@ -220,6 +221,11 @@ def _todos(answer: TriageAnswer, kept: set[str], threads: Mapping[str, Target | 
             todo_id, waiting = _todo_id(causes[0], OWNER, ordinal), _waiting(causes, threads)
             todos.append(Todo(id=todo_id, title=todo.title, context=todo.context, event_ids=causes, threads=waiting))
     return tuple(todos)
+
+
+def _approved_by(event_ids: Iterable[str], opened: Mapping[str, OpenEvent]) -> tuple[str, ...]:
+    found = [opened[each].approved_by for each in event_ids if each in opened]
+    return tuple(dict.fromkeys(login for login in found if login is not None))
 
 
 def reply(event: Event, opened: OpenEvent, text: str | None, plan_target: Target) -> list[Action]:

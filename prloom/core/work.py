@@ -14,9 +14,10 @@ from typing import Literal
 from prloom.backoff import Backoff
 from prloom.core.plan_file import TodoItem
 from prloom.model.state import DispatchState
-from prloom.model.work import Block, TodoWork
+from prloom.model.work import Block, LifeHook, TodoWork
 
 Mode = Literal["auto", "ask", "off"]
+Rebase = Literal["on_request", "auto", "never"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class WorkRules:
     review: bool = False
     max_attempts: int = 3
     max_review_rounds: int = 2
+    max_ci_fixes: int = 3
+    rebase: Rebase = "on_request"
     backoff: Backoff = field(default_factory=Backoff)
 
 
@@ -96,8 +99,17 @@ class Finish:
     """Finish the plan: no TODO is open."""
 
 
-Step = Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
+@dataclass(frozen=True)
+class RunHooks:
+    """Run the hooks of a point about the whole plan."""
 
+    hook: LifeHook
+
+
+Step = RunHooks | Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
+
+_RUN_PROGRAMS = ("prepared", "ready", "running", "changed", "checked", "reviewed", "accepted")
+"""Phases whose steps run agents, checks or hooks, which may write in the plan's folder."""
 _PAUSABLE = ("taken", "prepared", "ready")
 """Phases in which a pause takes effect: no worker runs, and none of its work waits to be committed."""
 _BLOCKABLE = (*_PAUSABLE, "changed", "checked", "reviewed", "accepted")
@@ -130,6 +142,11 @@ def next_step(
     if state.unfinished and not any(todo.state == "open" for todo in todos):
         return Finish()
     return None
+
+
+def runs_programs(step: Step) -> bool:
+    """Whether a step may run programs that can write in the plan's folder."""
+    return isinstance(step, Finish | RunHooks) or (isinstance(step, Continue) and step.work.phase in _RUN_PROGRAMS)
 
 
 def _first(

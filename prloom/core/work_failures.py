@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 from msgspec.structs import replace
 
 from prloom import backoff
+from prloom.core import work_results
 from prloom.core.work import WorkContext, WorkRules
 from prloom.core.work_results import moved, todo_block, without_change
 from prloom.model.decision import DecisionParts
@@ -16,6 +17,10 @@ from prloom.model.record import Timestamp
 from prloom.model.work import TodoWork, WorkStep, WorkVerdict
 
 Failure = Literal["run", "answer", "violation", "check", "review"]
+
+
+MOST_REFUSALS = 5
+"""How often a remote may refuse a commit, by its rules or for lack of rights, before the plan is blocked."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +100,31 @@ def limited(ctx: WorkContext, work: TodoWork, reason: str, retry_at: datetime) -
     return _delayed(work, "limited", reason, retry_at, ctx.now)
 
 
-def delayed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
+def delayed(ctx: WorkContext, work: TodoWork, reason: str, *, refused: bool = False) -> DecisionParts:
     """Return the wait for what is no failure of an attempt: no agent is installed, or the remote cannot be reached.
 
-    Each wait is as long as all before it together; after the deadline of all waits, the TODO is parked.
+    Each wait is as long as all before it together; after the deadline of all waits, the TODO is parked. A commit that
+    is on the branch blocks the plan then, or as soon as the remote has `refused` it often enough: it stays there.
     """
+    work = replace(work, refusals=work.refusals + refused)
     waited = timedelta()
     if work.waits_since is not None:
         waited = max(ctx.now - work.waits_since, timedelta())
-    if waited >= ctx.rules.backoff.deadline and work.commit is None:
+    is_over = waited >= ctx.rules.backoff.deadline
+    if is_over and work.commit is None:
         return parked(ctx, work, reason)
+    if work.commit is not None and (is_over or work.refusals >= MOST_REFUSALS):
+        return _unpushed(ctx, work, reason)
     wait = min(max(waited, ctx.rules.backoff.initial), ctx.rules.backoff.maximum)
     return _delayed(work, "delayed", reason, ctx.now + wait, ctx.now)
+
+
+def _unpushed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
+    """Return the block of a plan whose commit the remote does not get; a person resumes it to have it tried again."""
+    kept = f"{reason}; commit {(work.commit or '')[:12]} is kept on the local branch"
+    parts = work_results.blocked(ctx, kept, way_on=f"prloom resume {ctx.plan_id}", cause="branch")
+    after = replace(work, retry_at=None, waits_for=None, waits_since=None, refusals=0)
+    return {**moved(work, "delayed", after, reason), **parts}
 
 
 def lifted(work: TodoWork) -> WorkStep:

@@ -8,9 +8,15 @@ from msgspec.structs import replace
 
 from prloom.model import record
 from prloom.model.decision import Decision, Thread
+from prloom.model.plan import ENDED
 from prloom.model.record import Json, Timestamp
 from prloom.model.state import DispatchState
-from prloom.model.work import DoneTodo, TodoWork, WorkStep
+from prloom.model.work import CiFixes, DoneTodo, TodoWork, WorkStep
+
+_ANSWER_USED = frozenset({"taken", "removed", "parked", "reopened", "done", "nothing_to_do"})
+_TODO_MOVED = _ANSWER_USED | {"answered", "retried"}
+_ELSEWHERE = frozenset({"answered", "corrected", "retried", "hooks_run"})
+"""Steps that change no more than the box in the plan, or the hooks about the whole plan that are due."""
 
 
 def fields(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:
@@ -20,7 +26,10 @@ def fields(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[s
         "pull_request": decision.pull_request or state.pull_request,
         **_rebase(state, decision),
         **_work(state, decision, at),
+        **_questions(state, decision.work),
         **_suspect(state, decision),
+        **_life(state, decision, at),
+        **_checks(state, decision),
     }
 
 
@@ -48,6 +57,22 @@ def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
     return {"rebase_requested": requested, "rebase_todo": todo}
 
 
+def _questions(state: DispatchState, step: WorkStep | None) -> Mapping[str, Json]:
+    """Return the questions that wait, and the answers that the next attempts are told, after a step of the work."""
+    if step is None:
+        return {}
+    questions, answers = state.questions, state.answers
+    if step.verdict in _TODO_MOVED and step.todo_id in questions:
+        questions = record.without(questions, step.todo_id)
+    if step.verdict in _ANSWER_USED and step.todo_id in answers:
+        answers = record.without(answers, step.todo_id)
+    if step.question is not None:
+        questions = {**questions, step.todo_id: step.question}
+    if step.answer is not None:
+        answers = {**answers, step.todo_id: step.answer}
+    return {"questions": questions, "answers": answers}
+
+
 def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:
     """Return what a decision changes in the work on TODOs: the fields of the state by name."""
     block = decision.block or state.block
@@ -55,7 +80,7 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
         block = decision.block
     changed: dict[str, Json] = {"block": block}
     step = decision.work
-    if step is None or step.verdict in {"corrected", "retried"}:  # these change no more than the box in the plan
+    if step is None or step.verdict in _ELSEWHERE:
         return changed
     match step.verdict:
         case "proposed" | "granted":
@@ -66,9 +91,9 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
             changed["done_todos"] = record.without(state.done_todos, step.todo_id)
             return changed
         case "hooked" if step.work is None:
-            return {**changed, "finish_hooked": (*state.finish_hooked, f"{decision.stage}:{decision.by}")}
+            return changed
         case "finished":
-            return {**changed, "unfinished": False, "finish_hooked": ()}
+            return {**changed, "unfinished": False}
         case "taken":
             changed.update(_permissions(state, step))
         case "committed":
@@ -79,6 +104,44 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
             changed["reopened"] = record.without(state.reopened, step.todo_id)
             changed["unfinished"] = True
     return {**changed, "work": _timed(step, at)}
+
+
+def _life(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:
+    """Return which hooks about the whole plan are due and have run, and when its pull request ended."""
+    due, ran, ended_at, step = list(state.hooks_due), state.plan_hooked, state.ended_at, decision.work
+    over: set[str] = set()
+    kept = decision.kept or state.kept
+    if step is not None and step.verdict == "hooked" and step.work is None:
+        ran = (*ran, f"{decision.stage}:{decision.by}")
+    if step is not None and step.verdict == "finished":
+        over.add("beforeFinish")
+        due.append("afterFinish")
+    if step is not None and step.hook is not None:
+        over.add(step.hook)
+        due = [each for each in due if each != step.hook]
+    if decision.plan_status in ENDED and ended_at is None:
+        ended_at = at
+        due.append("afterMerge")
+    if decision.plan_status == "active":
+        ended_at = kept = None
+        over.add("afterMerge")
+        due = [each for each in due if each != "afterMerge"]
+    return {
+        "hooks_due": tuple(dict.fromkeys(due)),
+        "plan_hooked": tuple(each for each in ran if each.partition(":")[0] not in over),
+        "ended_at": ended_at,
+        "kept": kept,
+    }
+
+
+def _checks(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
+    """Return how many TODOs failed checks became, until a person lifts that brake; and the head that prloom pushed."""
+    count, head, step = decision.ci_fixes or state.ci_fixes, state.own_head, decision.work
+    if decision.unblocked and state.block is not None and state.block.cause == "limit":
+        count = CiFixes()
+    if step is not None and step.verdict == "pushed" and step.work is not None:
+        head = step.work.commit or head
+    return {"ci_fixes": count, "own_head": head}
 
 
 def _timed(step: WorkStep, at: Timestamp) -> TodoWork | None:

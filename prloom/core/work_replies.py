@@ -12,6 +12,7 @@ from prloom.model.work import TodoWork
 
 OWNER = "prloom/work"
 
+_LOCAL = "local"
 _SHORT = 12
 """Characters of a commit's id that are shown; a forge makes a link of them."""
 
@@ -34,7 +35,11 @@ def question(work: TodoWork, text: str, events: Sequence[Event], plan_target: Ta
     asked = tuple(
         _reply(work, "question", event, event.reply_to, text) for event in events if event.reply_to is not None
     )
-    return asked or (_reply(work, "question", None, plan_target, text),)
+    if asked:
+        return asked
+    if plan_target.target == _LOCAL:
+        text = f"{text}\n\nAnswer with an item of your own in this file: `- [ ] `…"
+    return (_reply(work, "question", None, plan_target, text),)
 
 
 def _reply(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from prloom.core import triage, work_failures, work_results
+from prloom.core import automatic_todos, triage, work_failures, work_results
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
@@ -41,6 +41,8 @@ def unblocked(state: DispatchState) -> DecisionParts:
         parts["unblocked"] = True
         if state.block.todo is not None:
             parts["work"] = _retried(state.block.todo)
+        if state.block.cause == "limit" and (again := automatic_todos.lifted(state.open)):
+            parts["changes"] = again
     return parts
 
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, assert_never
 
 from msgspec.structs import replace
 
 from prloom.core import outbox
 from prloom.core.naming import printable
-from prloom.core.work import BlockPlan, Correct, Propose, Take, Withdraw, WorkContext
+from prloom.core.work import BlockPlan, Correct, Propose, Take, Unblock, Withdraw, WorkContext
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
-from prloom.model.work import Block, TodoWork, WorkStep, WorkVerdict
+from prloom.model.work import Block, LifeHook, TodoWork, WorkStep, WorkVerdict
 
 
-def taken(step: Take, event_ids: tuple[str, ...], *, rebase: bool = False) -> DecisionParts:
-    """Return the beginning of the work on a TODO that these events requested."""
+def taken(step: Take, event_ids: tuple[str, ...], *, rebase: bool = False, answer: str | None = None) -> DecisionParts:
+    """Return the beginning of the work on a TODO that these events requested, with the answer to its last question."""
     todo = step.todo
     assert todo.id is not None  # noqa: S101 - next_step takes no other
-    work = TodoWork(id=todo.id, title=todo.title, round=step.round, event_ids=event_ids, rebase=rebase)
+    work = TodoWork(id=todo.id, title=todo.title, round=step.round, event_ids=event_ids, rebase=rebase, answer=answer)
     return {"work": WorkStep(todo_id=todo.id, verdict="taken", work=work)}
 
 
@@ -140,6 +140,21 @@ def blocked_by_todo(ctx: WorkContext, step: BlockPlan) -> DecisionParts:
     return {"block": todo_block(ctx, step.todo.id, reason)}
 
 
+def noted(ctx: WorkContext, step: Propose | Correct | BlockPlan | Unblock) -> DecisionParts:
+    """Return the decision of a step that is no more than that."""
+    match step:
+        case Propose():
+            return proposed(ctx, step)
+        case Correct():
+            return corrected(step)
+        case BlockPlan():
+            return blocked_by_todo(ctx, step)
+        case Unblock():
+            return unblocked()
+        case _:
+            assert_never(step)
+
+
 def reopened(todo_id: str) -> DecisionParts:
     """Return that a TODO that was done is requested again: its next commit is of another round."""
     return {"work": WorkStep(todo_id=todo_id, verdict="reopened", reason="it was requested again", box="open")}
@@ -151,8 +166,13 @@ def unblocked() -> DecisionParts:
 
 
 def finished(plan_id: str) -> DecisionParts:
-    """Return that the hooks of a plan without open TODOs have run."""
+    """Return that the beforeFinish hooks of a plan without open TODOs have run."""
     return {"work": WorkStep(todo_id=plan_id, verdict="finished")}
+
+
+def hooks_run(plan_id: str, hook: LifeHook) -> DecisionParts:
+    """Return that every plugin's hook of a point about the whole plan has run."""
+    return {"work": WorkStep(todo_id=plan_id, verdict="hooks_run", hook=hook)}
 
 
 def hooked(work: TodoWork, plugin: str) -> WorkStep:

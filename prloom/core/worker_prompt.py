@@ -41,6 +41,7 @@ def worker_prompt(
     repository_context: str | None = None,
     notes: str = "",
     failure: str | None = None,
+    answer: str | None = None,
     history: tuple[str, ...] = (),
     answer_path: str | None = None,
     checks: tuple[str, ...] = (),
@@ -49,13 +50,15 @@ def worker_prompt(
 
     `plan_text` is the plan's text without its TODOs, `failure` what the last attempt failed by (a check's output, a
     violation, a review), `history` what those before it came to, oldest first, and `repository_context` the operator's
-    `prloom/worker.md`. `fence` is a fresh random token, see `prompt_text.render`, whose errors it raises.
+    `prloom/worker.md`. `answer` is a question of an earlier attempt, with its answer. `fence` is a fresh random token,
+    see `prompt_text.render`, whose errors it raises.
     """
     texts = {
         "todo": todo_text(todo),
         "plan": plan(plan_title, plan_text),
         "notes": prompt_text.shown(notes),
         "failure": prompt_text.shown(failure),
+        "answer": prompt_text.shown(answer),
         "answer_path": prompt_text.clean(answer_path or ""),
         "repository_context": prompt_text.clean(repository_context or "").strip(),
     }

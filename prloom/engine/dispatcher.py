@@ -74,6 +74,7 @@ class Dispatcher:
         self._network = Network(bridges, environ, clock, state, connect=connect)
         self._pollers = Pollers(bridges, state, board, self._network)
         self._control = RequestReader(board.local)
+        board.read_files = partial(self._pollers.read_files, self._queue_plans)
         self._drafts = Drafts(board.paths.root, board.local, rules.config, clock)
         board.refused_drafts = self._drafts.refused
         self._rule_adoption = RuleAdoption(board, rules.config, bridges, self._pollers.context)
@@ -219,7 +220,10 @@ class Dispatcher:
             self.poll()
 
     def _poll(self) -> None:
-        self._pollers.begin(partial(self._tasks.spawn, None), lambda plan_ids: self._queue.add(*plan_ids))
+        self._pollers.begin(partial(self._tasks.spawn, None), self._queue_plans)
+
+    def _queue_plans(self, plan_ids: Iterable[str]) -> None:
+        self._queue.add(*plan_ids)
 
     def _bound_reading(self) -> None:
         """Once all bridges were polled, take in what is on the buses by now, and nothing that comes later."""

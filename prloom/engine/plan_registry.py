@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -41,7 +41,8 @@ class PlanRegistry:
 
     `ready` are the plans in which there may be something to do, as of the last `update`. `unreadable` says why a plan
     is not open. `closed` are the runtimes of plans that are gone, whose tasks are to be ended. `plugins` are the keys
-    of the plugins. `refused_drafts` says why drafts could not become plans.
+    of the plugins. `refused_drafts` says why drafts could not become plans, and `read_files` has bridges
+    read the files of plans.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class PlanRegistry:
         self.unreadable: dict[str, str] = {}
         self.closed: list[PlanRuntime] = []
         self.plugins: Sequence[str] = ()
+        self.read_files: Callable[[], Awaitable[None]] | None = None
         self.refused_drafts: Mapping[str, str] = {}
         self.ready: tuple[PlanRuntime, ...] = ()
         self.idle_plans = IdlePlans()
@@ -249,7 +251,7 @@ class PlanRegistry:
             worktree = self.paths.worktree(plan.id)
         else:
             worktree = self.paths.root
-        return PlanRuntime(
+        runtime = PlanRuntime(
             plan,
             PlanFolders(self.paths.root, worktree, local, runs=worktree.joinpath(*paths.LOCAL, paths.RUNS)),
             shared=self._shared,
@@ -258,6 +260,9 @@ class PlanRegistry:
             clock=self.clock,
             rotate_at=self._rotate_at,
         )
+        if self.read_files is not None:
+            runtime.read_files = self.read_files
+        return runtime
 
     def _work(self) -> Mapping[str, Any]:
         """Return what is under way now; the agents' runs stand in the decision logs."""

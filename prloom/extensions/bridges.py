@@ -16,6 +16,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from prloom.api.bridge import Acknowledges, Bridge
+from prloom.api.forge import Forge
 from prloom.config import durations
 from prloom.config.models import BridgeSection, BridgesSection
 from prloom.config.problems import InvalidValue
@@ -74,6 +75,19 @@ class LoadedBridges:
     def claimant(self, target: str) -> LoadedBridge | None:
         """Return the bridge that delivers to this target, or None if none does."""
         return next((bridge for bridge in self.loaded if target in bridge.targets), None)
+
+    def forges(self) -> tuple[LoadedBridge, ...]:
+        """Return the bridges that connect to a forge and can be used now."""
+        return tuple(
+            each for each in self.loaded if isinstance(each.bridge, Forge) and each.bridge.unavailable() is None
+        )
+
+    def only_forge(self) -> LoadedBridge | None:
+        """Return the one bridge that connects to a forge and can be used; None where there is none, or several."""
+        forges = self.forges()
+        if len(forges) == 1:
+            return forges[0]
+        return None
 
     def acknowledgement(self, event: Event) -> React | None:
         """Return the sign by which an event is acknowledged, from the bridge that its answers go through, if any."""

@@ -167,6 +167,7 @@ def _joined(first: Outcome, second: Outcome) -> Outcome:
         actions=first.actions + second.actions,
         writes=tuple(writes.values()),
         block=first.block or second.block,
+        wakes=first.wakes + second.wakes,
     )
 
 

@@ -12,14 +12,31 @@ from prloom.model.event import Target
 from prloom.model.kinds import State, Verdict
 from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Cursor, Json, Position, Record, Timestamp
-from prloom.model.work import Block, WorkStep
+from prloom.model.work import Block, CiFixes, Kept, WorkStep
 
 OnExpire = Literal["park", "pass", "drop"]
 Scope = Literal["plan", "global"]
 
 
-class Deferral(Record, frozen=True):
+class WakeOn(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What ends a wait early, whichever comes first.
+
+    That is an event of one of the `types` (patterns, as `check_*`), one in one of the `threads`, or the end of `todo`.
+    """
+
+    types: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
+    todo: str | None = None
+
+
+def _park() -> OnExpire:
+    return "park"
+
+
+class Deferral(Record, frozen=True, omit_defaults=True):
     """Why an event waits and how the wait ends: `owner` put it off, `attempts` times in a row.
+
+    It ends at `deferred_until`, or as `wake_on` says, if that comes first.
 
     At `deadline` the wait ends as `on_expire` says: the event is parked for a person,
     passes on as if the owner had let it through, or is dropped.
@@ -31,7 +48,8 @@ class Deferral(Record, frozen=True):
     first_deferred_at: Timestamp
     deferred_until: Timestamp
     deadline: Timestamp
-    on_expire: OnExpire = "park"
+    on_expire: OnExpire = field(default_factory=_park)  # so that it is always written
+    wake_on: WakeOn | None = None
 
 
 class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -57,7 +75,8 @@ class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What became of one event: its state from now on, and the verdict and reason that put it there.
 
     `intake` is present in the first change of an event. `plugin` names the plugin that is done with the event where it
-    passes on. `alone` says that the event is triaged in a run of its own from now on.
+    passes on. `alone` says that the event is triaged in a run of its own from now on. `woken_by` is the event or TODO
+    that ended its wait, and `approved_by` the login of the person who approved its text, or `operator`.
     """
 
     event_id: str
@@ -68,6 +87,8 @@ class Change(Record, frozen=True, kw_only=True, omit_defaults=True):
     deferral: Deferral | None = None
     plugin: str | None = None
     alone: bool = False
+    woken_by: str | None = None
+    approved_by: str | None = None
 
 
 class StateWrite(Record, frozen=True, kw_only=True):
@@ -88,7 +109,10 @@ class Thread(Record, frozen=True):
 
 
 class Todo(Record, frozen=True, kw_only=True):
-    """A change that a comment requests, with what a worker needs to know; a `rebase` is that of the whole branch."""
+    """A change that a comment requests, with what a worker needs to know; a `rebase` is that of the whole branch.
+
+    `approved_by` are the people who approved those of its events whose authors are not trusted.
+    """
 
     id: str
     title: str
@@ -96,6 +120,7 @@ class Todo(Record, frozen=True, kw_only=True):
     event_ids: tuple[str, ...] = ()
     threads: tuple[Thread, ...] = ()
     rebase: bool = False
+    approved_by: tuple[str, ...] = ()
 
 
 class PlanText(Record, frozen=True, kw_only=True):
@@ -133,7 +158,8 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     once this decision is applied, `fingerprint` a checksum of what was read there, and `rereading` how far a file that
     took another's place is to be read again. `plan_status` is what the plan is from now on. `work` is a step of the
     work on a TODO. A `block` keeps the plan's TODOs from being worked on until a decision that says `unblocked`.
-    `pull_request` is how far the pull request shows all this, and `opened` the one that was opened. Between
+    `pull_request` is how far the pull request shows all this, and `opened` the one that was opened. `kept` is until
+    when, or why, the worktree of a plan that has ended is kept. `ci_fixes` counts the TODOs for failed checks. Between
     `suspect_from` and `suspect_to` in `events.jsonl`, a worker may have written. A `snapshot` opens a new segment of
     the log: the whole state, so that nothing older is needed to rebuild it.
     """
@@ -165,6 +191,8 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     unblocked: bool = False
     pull_request: KeptPullRequest | None = None
     opened: OpenedPullRequest | None = None
+    kept: Kept | None = None
+    ci_fixes: CiFixes | None = None
     suspect_from: Cursor | None = None
     suspect_to: Cursor | None = None
     snapshot: Mapping[str, Json] | None = None
@@ -197,5 +225,7 @@ class DecisionParts(TypedDict, total=False):
     unblocked: bool
     pull_request: KeptPullRequest | None
     opened: OpenedPullRequest | None
+    kept: Kept | None
+    ci_fixes: CiFixes | None
     suspect_from: Cursor | None
     suspect_to: Cursor | None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import field
 
 from prloom.model.action import Action
-from prloom.model.decision import OnExpire, Scope
+from prloom.model.decision import OnExpire, Scope, WakeOn
 from prloom.model.event import Event
 from prloom.model.record import Json, Record, from_wire, to_wire
 
@@ -44,6 +44,7 @@ class PluginDeferral(Record, frozen=True):
     deferred_until: str
     deadline: str
     on_expire: OnExpire = "park"
+    wake_on: WakeOn | None = None
 
     @classmethod
     def of(cls, deferral: Deferral) -> PluginDeferral:
@@ -96,6 +97,7 @@ class Mark(Record, frozen=True):
     retry_after_ms: int | None = None
     until: str | None = None
     on_expire: OnExpire | None = None
+    wake_on: WakeOn | None = None
 
 
 class Writes(Record, frozen=True, kw_only=True):
@@ -110,7 +112,7 @@ class Writes(Record, frozen=True, kw_only=True):
 class Outcome(Record, frozen=True, kw_only=True):
     """Everything a hook did, to take effect together. `plan` is None where the hook left the plan as it was.
 
-    `block` is why the plan is to be blocked, if the hook asks for that.
+    `block` is why the plan is to be blocked, if the hook asks for that. `wakes` are events whose wait the plugin ends.
     """
 
     marks: tuple[Mark, ...] = ()
@@ -118,3 +120,4 @@ class Outcome(Record, frozen=True, kw_only=True):
     writes: tuple[Writes, ...] = ()
     plan: str | None = None
     block: str | None = None
+    wakes: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ AgentVerdict = Literal["todo", "answered", "acknowledged", "declined"]
 TrustVerdict = Literal["admitted", "held", "vouched"]
 HookVerdict = Literal["seen", "passed", "handled", "deferred", "parked"]
 RunVerdict = Literal["started", "failed", "limited", "quota", "cut_short"]
-WaitVerdict = Literal["due", "expired", "retried", "dropped", "superseded"]
+WaitVerdict = Literal["due", "woken", "expired", "retried", "dropped", "superseded"]
 Verdict = TrustVerdict | HookVerdict | AgentVerdict | RunVerdict | WaitVerdict
 """What put an event into its state; docs/files.md says what each of them means."""
 

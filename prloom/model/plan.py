@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from prloom.model.record import Record, Timestamp
+
+ENDED: Final = frozenset({"merged", "closed"})
+"""The states of a plan whose pull request has come to its end."""
 
 
 class Plan(Record, frozen=True, kw_only=True):
     """What `state.json` holds. `base` is the branch that it began from, where prloom made the plan's branch.
 
     `work` says whether prloom may commit to the branch; otherwise it lists TODOs only. `rule` names the rule that
-    adopted it. `blocked` says that nothing is done for it until `last_error` is fixed.
+    adopted it. `activates` says that the afterActivate hooks have not run for it yet. `blocked` says that nothing is
+    done for it until `last_error` is fixed.
     """
 
     id: str
@@ -23,6 +29,7 @@ class Plan(Record, frozen=True, kw_only=True):
     preset: str | None = None
     work: bool = True
     rule: str | None = None
+    activates: bool = False
     created_at: Timestamp | None = None
     last_error: str | None = None
     last_error_at: Timestamp | None = None

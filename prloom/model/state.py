@@ -11,7 +11,7 @@ from prloom.model.decision import Deferral, Thread, Todo
 from prloom.model.kinds import OpenState
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.record import START, Cursor, Position, Record, Timestamp
-from prloom.model.work import Block, DoneTodo, TodoWork
+from prloom.model.work import Block, CiFixes, DoneTodo, Kept, LifeHook, Question, TodoWork
 
 
 class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,7 +22,8 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     in onEvent and beforeTriage. `failures` counts triage runs that did not settle it; `actions` counts the actions it
     has caused, from which the next one's id is derived. `written_at` is when its text got its present form. `vouched`
     says that its author is not trusted, only its text. `acknowledgement` is what a held event's author gets once it is
-    let in. A `notice` is for plugins, not for agents.
+    let in. A `notice` is for plugins, not for agents. `woken_by` is what ended its latest wait early: it is shown again
+    once every observer has seen that. `approved_by` is who approved its text.
     """
 
     id: str
@@ -49,6 +50,8 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     actions: int = 0
     acknowledgement: Action | None = None
     notice: bool = False
+    woken_by: str | None = None
+    approved_by: str | None = None
 
 
 class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,7 +61,8 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     `attempts` counts the tries that are over; `tried_at` is when the latest was. `failed` ends them until a person
     requests a retry. `commit` is the commit that the attempts are about, where the action itself names none. A
     `courtesy` only acknowledges: it goes after all others, and is dropped where it cannot be delivered soon. A `draft`
-    waits until a person sends it.
+    waits until a person sends it. `thread` names the conversation in which it says something, and `lifted` says that a
+    person lets it go although that has had its replies of the day.
     """
 
     id: str
@@ -76,6 +80,15 @@ class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     courtesy: bool = False
     draft: bool = False
     commit: str | None = None
+    thread: str | None = None
+    lifted: bool = False
+
+
+class RepliesToday(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """How many replies each conversation has had on a day (UTC)."""
+
+    day: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 class DispatchState(Record, frozen=True, kw_only=True):
@@ -90,8 +103,13 @@ class DispatchState(Record, frozen=True, kw_only=True):
     TODO that is worked on, `block` why none is. `done_todos` are those that prloom did, and `reopened` the rounds of
     those that were requested again; `commits` counts the commits that they became. Where each TODO has to be allowed
     first, `proposed` is the one that waits for that, and `granted` are those that may begin. `unfinished` says that a
-    TODO was done since the plan was finished last, and `finish_hooked` names the hooks that have run to finish it, as
-    `hook:plugin`. `pull_request` is how far the pull request shows this.
+    TODO was done since the plan was finished last. `hooks_due` are the hook points about the whole plan that are to be
+    called, and `plan_hooked` names the hooks of those that have run, as `hook:plugin`. `ended_at` is when the pull
+    request was merged or closed, and `kept` until when, or why, the worktree is kept since then. `pull_request` is how
+    far the pull request shows this. `ci_fixes` counts the TODOs for failed checks, and `own_head` is what prloom pushed
+    last. `questions` are those about TODOs that wait for an answer, and `answers` what the next attempts at TODOs are
+    told.
+    `replies` counts the replies of today.
     Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
     """
 
@@ -115,12 +133,20 @@ class DispatchState(Record, frozen=True, kw_only=True):
     reopened: Mapping[str, int] = field(default_factory=dict)
     granted: tuple[str, ...] = ()
     unfinished: bool = False
-    finish_hooked: tuple[str, ...] = ()
+    plan_hooked: tuple[str, ...] = ()
+    hooks_due: tuple[LifeHook, ...] = ()
+    ended_at: Timestamp | None = None
+    kept: Kept | None = None
+    ci_fixes: CiFixes = CiFixes()
+    own_head: str | None = None
     pull_request: KeptPullRequest = KeptPullRequest()
     suspect_from: Cursor | None = None
     suspect_to: Cursor | None = None
     commits: int = 0
     proposed: str | None = None
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
+    replies: RepliesToday = RepliesToday()
 
 
 class Attempt(Record, frozen=True):

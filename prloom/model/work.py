@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from prloom.model.record import Record, Timestamp
+from prloom.model.record import Cursor, Record, Timestamp
 
 Phase = Literal[
     "taken", "prepared", "ready", "running", "changed", "checked", "reviewed", "accepted", "committed", "pushed"
@@ -43,11 +43,16 @@ WorkVerdict = Literal[
     "hooked",
     "proposed",
     "granted",
+    "answered",
     "retried",
     "corrected",
     "finished",
+    "hooks_run",
 ]
 """What a step of the work came to; docs/files.md says what each of them means."""
+
+LifeHook = Literal["afterActivate", "beforeFinish", "afterFinish", "afterMerge"]
+"""The hook points about a plan as a whole that the dispatcher calls."""
 
 BoxState = Literal["open", "done", "blocked"]
 """What the box of a TODO in `plan.md` shows after a step."""
@@ -56,14 +61,15 @@ BoxState = Literal["open", "done", "blocked"]
 class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The work on one TODO between two of its steps.
 
-    `round` counts how often the TODO was requested. `attempt` numbers the present attempt, which began at
-    `started_at`; `failures` and `rejections` count against their limits. `base` is the commit that the change is made
-    on. `run`, `agent` and `session` are those of the worker. `feedback` is what the next attempt is told of the last
-    one, `fingerprints` are digests of what that one produced, and `violated` says that it broke a rule. `tree` is the
-    inspected change, `summary` and `message` the worker's own words about it, `commit` what it became. Nothing is done
-    before `retry_at`, because of `waits_for`, which began at `waits_since`. `hooked` are the plugins whose hooks of
-    this phase have run. A `rebase` is one of the branch: `base` is its old tip, `tree` and `commit` its new one.
-    `lifted` says that a person lifted the daily limits for this TODO.
+    `round` counts how often the TODO was requested. `attempt` numbers the present attempt, which began at `started_at`;
+    `failures` and `rejections` count against their limits. `base` is the commit that the change is made on. `run`,
+    `agent` and `session` are those of the worker. `feedback` is what the next attempt is told of the last one, `answer`
+    what a person answered to a question of an earlier one, `fingerprints` are digests of what that one produced, and
+    `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the worker's own words
+    about it, `commit` what it became. Nothing is done before `retry_at`, because of `waits_for`, which began at
+    `waits_since`. `hooked` are the plugins whose hooks of this phase have run. A `rebase` is one of the branch: `base`
+    is its old tip, `tree` and `commit` its new one. `lifted` says that a person lifted the daily limits for this TODO.
+    `refusals` counts how often the remote refused its commit.
     """
 
     id: str
@@ -80,6 +86,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     agent: str | None = None
     session: str | None = None
     feedback: str | None = None
+    answer: str | None = None
     fingerprints: tuple[str, ...] = ()
     violated: bool = False
     tree: str | None = None
@@ -92,13 +99,30 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     hooked: tuple[str, ...] = ()
     rebase: bool = False
     lifted: bool = False
+    refusals: int = 0
+
+
+class Question(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """What a worker asked about a TODO, and where: answers are looked for behind `after` in `events.jsonl`.
+
+    It was asked in the conversations `threads`, as replies to the events `event_ids`, or in no conversation of its own:
+    then `targets` are the places.
+    """
+
+    text: str
+    after: Cursor
+    threads: tuple[str, ...] = ()
+    event_ids: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
 
 
 class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One step of the work on a TODO, as a decision records it.
 
     `work` is the state after the step; None ends the work on the TODO. `box` is what `plan.md` shows from then on, with
-    the reason where that is `blocked`; `notes` are added to the plan for later TODOs.
+    the reason where that is `blocked`; `notes` are added to the plan for later TODOs. A step with a `hook` is about the
+    plan as a whole: every plugin's hook of that point has run. A `question` waits for an answer by a trusted person,
+    and an `answer` is what the next attempt is told.
     """
 
     todo_id: str
@@ -108,6 +132,9 @@ class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     box: BoxState | None = None
     commit: str | None = None
     notes: str | None = None
+    hook: LifeHook | None = None
+    question: Question | None = None
+    answer: str | None = None
 
 
 class Block(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,6 +149,20 @@ class Block(Record, frozen=True, kw_only=True, omit_defaults=True):
     way_on: str
     todo: str | None = None
     cause: Literal["todo", "worktree", "branch", "hook", "operator", "limit"] = "operator"
+
+
+class Kept(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """Until when the worktree of a plan that has ended is kept; or why it is, until a person has seen to that."""
+
+    until: Timestamp | None = None
+    reason: str | None = None
+
+
+class CiFixes(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """How many TODOs failed checks became since a person last made a head, the latest of them for the commit `head`."""
+
+    count: int = 0
+    head: str | None = None
 
 
 class DoneTodo(Record, frozen=True, kw_only=True, omit_defaults=True):

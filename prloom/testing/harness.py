@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from prloom.api import Event, Json, Target, duration, iso
 from prloom.backoff import Backoff
-from prloom.core import commands, deferral, dispatch, hook_results
+from prloom.core import commands, deferral, dispatch, hook_results, plan_file, wake
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Subscribers
 from prloom.core.hook_results import OnError
 from prloom.errors import ExtensionError
@@ -232,6 +232,7 @@ class Harness:
             now=self.now,
             policy=self._policy,
             plan_target=Target("github", {"pr": bus.id}),
+            open_todos=wake.open_todos(plan_file.todos(bus.text)),
         )
         bus.write(outcome.writes)
         if outcome.plan is not None:
@@ -242,6 +243,9 @@ class Harness:
             if each.values or each.deleted
         )
         bus.commit(hook, self.key, self.now, changes=result.changes, actions=result.actions, writes=writes)
+        ended = wake.by_todos(bus.open, plan_file.todos(bus.text))
+        if ended:
+            bus.commit("todo", "prloom", self.now, changes=ended)
 
     def _settle_failure(self, bus: InMemoryBus, step: RunHook, reason: str) -> None:
         """Decide what becomes of the events of a hook that failed; in company, each is shown once more, alone."""

@@ -52,8 +52,16 @@ MINE = "operator-mcp.log"
 SKILLS = (".claude/skills", ".codex/skills", ".agents/skills", ".opencode/skill", ".gemini/skills")
 
 
+@pytest.fixture(autouse=True)
+def _installed(request: pytest.FixtureRequest) -> None:
+    """Skip what cannot be tried before a server and a worktree are made for it."""
+    given = getattr(request.node, "callspec", None)
+    if given is not None and "name" in given.params:
+        require(given.params["name"])
+
+
 @pytest.fixture
-def model(tmp_path: Path) -> Iterator[Server]:
+def model(tmp_path: Path, _installed: None) -> Iterator[Server]:
     """The stub that knows scenarios by their path."""
     log = tmp_path / "asked.jsonl"
     log.touch()

@@ -10,10 +10,19 @@ from prloom.model import hook
 
 # The hook points of the design, by what they are called with.
 POINTS = {
-    "plan": ["afterDesign", "beforeTodo", "afterTodo", "beforeFinish", "afterFinish", "beforeTriage"],
+    "plan": [
+        "afterDesign",
+        "beforeTodo",
+        "afterTodo",
+        "beforeFinish",
+        "afterFinish",
+        "afterMerge",
+        "afterActivate",
+        "beforeTriage",
+    ],
     "event": ["onEvent", "onGlobalEvent"],
     "guard": ["beforeRoute", "beforeUpsert", "preTool", "postTool", "transformToolResult"],
-    "lifecycle": ["afterActivate", "sessionStart", "sessionEnd"],
+    "lifecycle": ["sessionStart", "sessionEnd"],
 }
 
 

@@ -104,12 +104,12 @@ def test_a_guard_that_is_never_called_is_refused_because_it_would_protect_nothin
 
 
 def test_another_hook_point_that_is_not_called_yet_is_a_warning_once(ctx: PluginContext) -> None:
-    ctx.register_hook("afterDesign", plan_hook)
+    ctx.register_hook("sessionStart", plan_hook)
     ctx.register_hook("after_design", plan_hook)
 
     assert len(ctx.registrations.hooks) == 2
     assert ctx.registrations.warnings == [
-        "plugin image/openai: prloom does not call afterDesign yet, so its function does not run"
+        "plugin image/openai: prloom does not call sessionStart yet, so its function does not run"
     ]
 
 

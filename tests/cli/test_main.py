@@ -33,7 +33,7 @@ def test_every_command_of_the_table_is_there() -> None:
         *("init", "adopt", "new", "edit", "queue", "todo", "start", "worker", "status", "events", "why"),
         "diff",
         *("runs", "logs", "stop", "costs", "emit", "retry", "approve", "drop", "outbox", "forget", "poll"),
-        *("pause", "resume", "block", "unblock", "rebase", "plugins", "bridges", "exchange", "doctor", "demo"),
+        *("pause", "resume", "block", "unblock", "open", "rebase", "plugins", "bridges", "exchange", "doctor", "demo"),
     ]
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import started_runs
 from stage import Stage
@@ -21,7 +22,7 @@ from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunRequest, RunResult, TokenUsage
 from prloom.agents.registry import AGENTS
 from prloom.agents.run_spec import RunLimits
-from prloom.cli import run_output
+from prloom.cli import logs, runs
 from prloom.engine.runs import records
 from prloom.engine.runs.output import RunOutput
 
@@ -260,7 +261,7 @@ async def test_a_run_is_followed_until_it_ends(stage: Stage, launch: Launch, tmp
         flock.wait_and_lock(lock)
         os.close(lock)
 
-    lines = list(run_output.lines(RunOutput(run.folder), wait=wait))
+    lines = list(logs.lines(RunOutput(run.folder), wait=wait))
 
     assert lines == ["one", "two"]
     assert len(waits) == 1
@@ -276,8 +277,21 @@ def test_pieces_of_a_text_are_one_line(tmp_path: Path) -> None:
     events = [*said[:2], used, said[2]]
     run_folder.write_new(folder, run_folder.OUTPUT, "\n".join(map(json.dumps, events)).encode())
 
-    lines = list(run_output.lines(RunOutput(folder), wait=None))
+    lines = list(logs.lines(RunOutput(folder), wait=None))
 
     assert lines[0] == "Done"
     assert lines[1].endswith("(and 1 more line)\x1b[0m")
     assert lines[2] == "."
+
+
+@pytest.mark.parametrize(("width", "gone"), [(None, set()), (100, {"TODO"}), (80, {"TODO", "TOKENS", "AGENT", "COST"})])
+def test_a_narrow_terminal_goes_without_columns(width: int | None, gone: set[str]) -> None:
+    row = ["20261123T020343-worker-1a2b3c", "faster-greeting", "worker", "t-0123456789ab", "claude"]
+    rows = [[*row, "limited", "12 min ago", "4 min 10 s", "unmeasured", "0.2500 USD"]]
+
+    lines = [click.unstyle(line) for line in runs._lines(rows, width)]
+
+    assert all(width is None or len(line) <= width for line in lines)
+    assert {"RUN", "STATUS", "BEGAN"} <= set(lines[0].split())
+    assert gone.isdisjoint(lines[0].split())
+    assert lines[1].startswith(row[0])

@@ -14,6 +14,8 @@ from worked_plan import WorkedPlan
 from prloom.cli.start import _outcome
 from prloom.core import work_failures
 from prloom.core.work import WorkRules
+from prloom.model.record import Timestamp
+from prloom.model.work import Kept
 
 Prloom = Callable[..., Any]
 
@@ -83,3 +85,14 @@ def test_the_last_line_of_a_round_says_what_is_left_of_the_work(stage: Stage, ph
 
     last_line = click.unstyle(_outcome(stage.paths.worktrees, stage.root))
     assert last_line == f"1 plan: {expected[phase]}. `prloom status` shows more."
+
+
+def test_until_when_or_why_a_worktree_is_kept_is_shown(stage: Stage, prloom: Prloom) -> None:
+    plan = WorkedPlan(stage, "Make it fast")
+    until = Timestamp.of(stage.clock() + timedelta(days=36500))
+
+    plan.commit({"kept": Kept(until=until)})
+    assert "  kept     until 2125-12-08 12:00:00 (in " in prloom("status").out
+
+    plan.commit({"kept": Kept(reason="1 TODO is open")})
+    assert "  kept     1 TODO is open\n           `prloom forget pr-7` gives it up\n" in prloom("status").out

@@ -52,5 +52,5 @@ def test_the_defaults_send_only_what_answers_trusted_people(of: Audience, expect
         (AddLabels(("bug",)), False),
     ],
 )
-def test_only_words_are_held_back(payload: Payload, *, words: bool) -> None:
+def test_only_words_are_over_limit(payload: Payload, *, words: bool) -> None:
     assert audience.has_words(Action(target=Target("forge"), payload=payload)) is words

@@ -25,7 +25,7 @@ def test_a_commit_has_a_subject_even_if_the_title_has_no_text():
 
 
 def test_all_that_prloom_says_of_a_commit_is_read_back():
-    all_of_it = Trailers(plan="p", todo="t1", round=2, events=("e1", "e2", "e1"), approved_by="ann")
+    all_of_it = Trailers(plan="p", todo="t1", round=2, events=("e1", "e2", "e1"), approved_by=("ann", "ann"))
 
     assert commit_message.read(commit_message.write("x", title="", trailers=all_of_it)) == {
         "Prloom-Plan": ("p",),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import command_server
 import psutil
 import pytest
 from project import Project
@@ -53,9 +54,8 @@ class Killed:
         return subprocess.Popen(command, cwd=self.root, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def once(self) -> None:
-        ended = self.start("--once")
-        said_so, _ = ended.communicate(timeout=60)
-        assert ended.returncode == 0, said_so.decode()
+        ended = command_server.run(["start", "--once"], cwd=self.root, env=self.env)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
 
     def kill_while_the_agent_works(self) -> None:
         dispatcher = self.start("--once")

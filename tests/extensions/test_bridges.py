@@ -9,8 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from forge_bridge import ForgeBridge
 
-from prloom.errors import ExtensionError
+from prloom.engine.adoption import forge_access
+from prloom.errors import ExtensionError, PrloomError
 from prloom.extensions import bridges
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 
@@ -391,3 +393,37 @@ def test_the_bundled_local_bridge_is_found_where_prloom_is_installed(repo: Path)
     assert [(loaded.name, loaded.targets) for loaded in found.loaded if loaded.name == "local"] == [
         ("local", ("local",))
     ]
+
+
+class IdleForge(ForgeBridge):
+    """A forge that no configuration names a repository of."""
+
+    def unavailable(self) -> str | None:
+        return "no repository is configured"
+
+
+def with_forges(**forges: ForgeBridge) -> LoadedBridges:
+    return LoadedBridges(
+        tuple(LoadedBridge(name, "bundled", forge, (name,), timedelta(seconds=60)) for name, forge in forges.items())
+    )
+
+
+def test_a_second_forge_that_nobody_configured_does_not_take_the_first_away() -> None:
+    found = with_forges(github=ForgeBridge(), gitlab=IdleForge()).only_forge()
+
+    assert found is not None
+    assert found.name == "github"
+
+
+def test_of_two_forges_that_can_be_used_neither_is_the_only_one() -> None:
+    found = with_forges(github=ForgeBridge(), gitlab=ForgeBridge())
+
+    assert found.only_forge() is None
+    with pytest.raises(
+        PrloomError, match=r"several bridges connect to a forge \(github, gitlab\); disable all but one"
+    ):
+        forge_access.only_forge(found)
+
+
+def test_a_forge_without_a_repository_is_still_the_one_that_says_why() -> None:
+    assert forge_access.only_forge(with_forges(github=IdleForge())).name == "github"

@@ -174,3 +174,15 @@ def test_pull_requests_come_newest_first_unless_asked_otherwise(api, hub, clock)
     assert [pull["title"] for pull in api.get("/pulls").json()] == ["two", "one"]
     by_update = api.get("/pulls", sort="updated", direction="desc").json()
     assert [pull["title"] for pull in by_update] == ["one", "two"]
+
+
+def test_what_a_test_sets_by_hand_is_in_the_next_answer(api, hub):
+    pr = hub.pull(by="ann")
+    assert api.get(f"/pulls/{pr.number}").json()["user"]["login"] == "ann"
+
+    pr.author = hub.who("eve")
+    hub.world.repository.private = True
+
+    answer = api.get(f"/pulls/{pr.number}").json()
+    assert answer["user"]["login"] == "eve"
+    assert answer["base"]["repo"]["private"] is True

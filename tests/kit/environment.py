@@ -12,6 +12,8 @@ STEERING = frozenset(
     {
         "PRLOOM_ALL_DAMAGE",
         "PRLOOM_ALL_MEMORY",
+        "PRLOOM_CRASHES",
+        "PRLOOM_CRASH_TURN",
         "PRLOOM_INTERLEAVINGS",
         "PRLOOM_KILL_ROUNDS",
         "PRLOOM_KILL_SEED",

@@ -40,11 +40,11 @@ class Project:
         )
         return done.stdout.strip()
 
-    def adopt(self, stage: Stage) -> Path:
-        """Adopt the branch, and return its worktree."""
+    def adopt(self, stage: Stage, branch: str = "work") -> Path:
+        """Adopt a branch, and return its worktree."""
         repo = repository.find(self.root)
-        adopt.adopt_branch(repo, stage.config, "work", plan_id=None, preset=None, now=stage.clock())
-        return stage.paths.worktree("work")
+        adopt.adopt_branch(repo, stage.config, branch, plan_id=None, preset=None, now=stage.clock())
+        return stage.paths.worktree(branch)
 
     def bring_prlooms_files(self) -> None:
         """Commit a plan's state on the branch, without touching any checkout."""

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import command_server
+
 AGENT = """
 import json, re, sys
 prompt = sys.stdin.read()
@@ -75,19 +77,10 @@ class Repository:
         return [sys.executable, "-m", "prloom", *args]
 
     def run(
-        self, *args: str, code: int = 0, stdin: str | None = None, limit: float = 60
+        self, *args: str, code: int = 0, stdin: str | None = None, limit: float = command_server.LIMIT
     ) -> subprocess.CompletedProcess[str]:
-        """Run prloom and expect an exit code."""
-        ended = subprocess.run(
-            self.command(*args),
-            cwd=self.root,
-            env=self.env,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=limit,
-        )
+        """Run prloom in a process of its own and expect an exit code."""
+        ended = command_server.run(args, cwd=self.root, env=self.env, stdin=stdin, limit=limit)
         assert ended.returncode == code, ended.stdout + ended.stderr
         return ended
 

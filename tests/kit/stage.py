@@ -330,7 +330,8 @@ class Stage:
             dispatcher.poll()
             dispatcher.tick()
             while dispatcher._tasks or dispatcher._queue:
-                await asyncio.sleep(0)
+                if not dispatcher._queue:
+                    await dispatcher._tasks.wait()
                 dispatcher._work_through(dispatcher._queue.drain())
             dispatcher._publish()
 

@@ -85,15 +85,19 @@ class Workbench:
         with self.plan.open("a") as file:
             file.writelines(f"{line}\n" for line in lines)
 
-    async def tick(self) -> None:
-        """Do one full tick, with a worker that knows nothing of an earlier one."""
+    async def tick(self, *, workers: int = 1) -> None:
+        """Do one full tick, with so many workers at once, which know nothing of an earlier one."""
+        self.employ(workers=workers)
+        await self.stage.tick()
+
+    def employ(self, *, workers: int = 1) -> None:
+        """Give the stage a worker that knows nothing of an earlier one."""
         programs = f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
         environ = {"PATH": programs, "HOME": str(self.home)}
         pool = AgentPool(
-            root=self.project.root, environ=environ, parallel=1, workers=1, start_pool=StartForked(environ)
+            root=self.project.root, environ=environ, parallel=1, workers=workers, start_pool=StartForked(environ)
         )
         self.stage.todo_worker = TodoWorker(pool)
-        await self.stage.tick()
 
     async def ticks(self, count: int) -> None:
         """Do so many full ticks."""

@@ -30,12 +30,12 @@ def main(argv: Sequence[str]) -> int:
         return _report("traced", [], [], [], 0.0)
     outside = given.kind == "traced"
     try:
-        found = traced.cells() if outside else matrix.cells(given.kind, given.story)
+        found = traced.cells(given.story) if outside else matrix.cells(given.kind, given.story)
     except matrix.BrokenStoryError as error:
         return _report(given.kind, [], [], [str(error)], time.monotonic() - begun)
     found = matrix.only(found, given.story, given.protocol, given.fault)
     if given.each:
-        found = matrix.sample(found, given.each)
+        found = matrix.sample(found, given.each, given.turn)
     part, parts = given.part
     found = found[part::parts]
     if given.list:
@@ -61,6 +61,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--protocol", action="append", default=[], help="only this protocol")
     parser.add_argument("--fault", action="append", default=[], help="only this fault")
     parser.add_argument("--each", type=int, default=0, help="so many of each call and fault, evenly spread; 0: all")
+    parser.add_argument("--turn", type=int, default=0, help="with --each: which of them; each number takes others")
     parser.add_argument("--part", type=int, nargs=2, default=(0, 1), metavar=("I", "N"), help="the I-th of N parts")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument("--list", action="store_true", help="break nothing, only say which calls there are")

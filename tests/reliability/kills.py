@@ -164,15 +164,7 @@ class Load:
     def close(self) -> None:
         """Let the dispatcher get everything done."""
         for _ in range(CLOSING):
-            ended = subprocess.run(
-                self.repository.command("start", "--once"),
-                cwd=self.root,
-                env=self.repository.env,
-                capture_output=True,
-                text=True,
-                timeout=CATCHING_UP,
-                check=True,
-            )
+            ended = self.repository.run("start", "--once", limit=CATCHING_UP)
             self.said += ended.stdout + ended.stderr
             if all(self._quiet(local) for local in self.locals):
                 return

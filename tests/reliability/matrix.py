@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -15,6 +16,7 @@ import calls
 import injectors
 import work_story
 from calls import Call, Layer
+from pull_story import REQUEST
 from stories import STORIES
 from story import Story
 
@@ -25,7 +27,7 @@ LATER = (3, 17, 40, 90, 150, 230, 340, 470)
 """The same where git is at work, whose calls are many."""
 
 KINDS = ("once", "twice", "power")
-APART = ("work",)
+APART = ("work", "pull")
 """Stories that are only told where they are named: they take seconds each."""
 WELL, TOLD = 0, 3
 
@@ -72,6 +74,9 @@ def _cells(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
     if story == "work":
         yield from _kills(story, kind, made)
         return
+    if story == "pull":
+        yield from _requests(story, kind, made)
+        return
     for at, call in enumerate(made, 1):
         if story == "github" and call.protocol != calls.REQUEST:  # the others are those of the life of events
             continue
@@ -92,8 +97,18 @@ def _kills(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
             yield Cell(story, call, at, "kill", (LATER[turn % len(LATER)], "kill"))
 
 
-def sample(found: Sequence[Cell], each: int) -> list[Cell]:
-    """Return some cells of each call and fault, spread over all of them; always the same ones.
+def _requests(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
+    """Yield the kills and the broken connections before and after each request to the forge."""
+    for turn, (at, call) in enumerate((at, each) for at, each in enumerate(made, 1) if each.protocol == REQUEST):
+        for fault in ("kill", "EIO"):
+            if kind == "once":
+                yield Cell(story, call, at, fault)
+            elif kind == "twice":
+                yield Cell(story, call, at, fault, (LATER[turn % len(LATER)], "kill"))
+
+
+def sample(found: Sequence[Cell], each: int, turn: int = 0) -> list[Cell]:
+    """Return some cells of each call and fault, spread over all of them; each turn, an integer, takes others.
 
     Where all of a call's second faults or cuts are as good as one another, they are of one kind.
     """
@@ -101,7 +116,7 @@ def sample(found: Sequence[Cell], each: int) -> list[Cell]:
     for cell in found:
         groups[cell.row, cell.fault if cell.again is None and "cut" not in cell.fault else ""].append(cell)
     return [
-        group[(2 * number + 1) * len(group) // (2 * min(each, len(group)))]
+        group[((2 * number + 1) * len(group) // (2 * min(each, len(group))) + turn) % len(group)]
         for group in groups.values()
         for number in range(min(each, len(group)))
     ]
@@ -186,6 +201,7 @@ def told(story: Story, root: Path, layer: Layer | None, telling: int) -> list[st
 def _in_a_child(work: Callable[[], list[Any]], report: Callable[[], list[Any]] | None = None) -> tuple[bool, list[Any]]:
     """Do something in a process of its own; return whether it was killed, and what it returned."""
     reading, writing = os.pipe()
+    gc.freeze()  # or each collection in the child copies all pages
     child = os.fork()
     if child == 0:
         try:

@@ -24,10 +24,15 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=500, help="rounds of kill -9 on the real command")
     parser.add_argument("--reuse", type=Path, help="take the reports that are in this folder, and keep new ones there")
     given = parser.parse_args(argv)
-    reports = {kind: _report(given.reuse, kind, "crash_matrix.py", kind, "--each", str(given.each)) for kind in KINDS}
+    each = ("--each", str(given.each))
+    reports = {kind: _report(given.reuse, kind, "crash_matrix.py", kind, *each) for kind in KINDS}
+    apart = {
+        name: _report(given.reuse, name, "crash_matrix.py", kind, "--story", story, *each)
+        for name, (kind, story) in table.APART.items()
+    }
     kills = _report(given.reuse, "kills", "kills.py", "--rounds", str(given.rounds))
-    PAGE.write_text(table.page(PAGE.read_text(), reports, kills))
-    wrong = [line for report in (*reports.values(), kills) for line in report["wrong"]]
+    PAGE.write_text(table.page(PAGE.read_text(), reports, apart, kills))
+    wrong = [line for report in (*reports.values(), *apart.values(), kills) for line in report["wrong"]]
     print("\n".join(wrong))
     return 1 if wrong else 0
 

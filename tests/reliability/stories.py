@@ -1,4 +1,4 @@
-"""All stories that the matrix breaks: the life of events, `prloom init`, the locks, replies on GitHub, and work."""
+"""All stories that the matrix breaks: the life of events, `prloom init`, locks, GitHub, work, and a pull request."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import github_story
+from pull_story import PULL
 from story import CONFIG, LIFE, START, Story, clear, local_of, prepared
 from work_story import WORK
 
@@ -97,4 +98,4 @@ def _wrong_lock(root: Path) -> list[str]:
 
 INIT = Story(_prepare_init, _tell_init, _wrong_init, clear)
 LOCKS = Story(_prepare_lock, _tell_lock, _wrong_lock, clear)
-STORIES = {"life": LIFE, "init": INIT, "locks": LOCKS, "github": github_story.GITHUB, "work": WORK}
+STORIES = {"life": LIFE, "init": INIT, "locks": LOCKS, "github": github_story.GITHUB, "work": WORK, "pull": PULL}

@@ -9,15 +9,17 @@ BEGIN, END = "<!-- crash matrix: begin -->", "<!-- crash matrix: end -->"
 COLUMNS = ("kill", "torn", "EIO", "ENOSPC", "short")
 _EXTRA = ("twice", "power", "traced")
 NONE = "-"
+APART = {"work once": ("once", "work"), "work twice": ("twice", "work"), "requests": ("once", "pull")}
+"""The stories that have a line of their own instead of a place in the matrix: the kind of faults, and the story."""
 
 Report = Mapping[str, Any]
 
 
-def page(text: str, reports: Mapping[str, Report], kills: Report) -> str:
+def page(text: str, reports: Mapping[str, Report], apart: Mapping[str, Report], kills: Report) -> str:
     """Return the text of the page with the tables between its marks."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    parts = (_matrix(reports), _totals(reports, kills))
+    parts = (_matrix(reports), _totals(reports, apart, kills))
     return "\n".join((before + BEGIN, "", *("\n".join((*part, "")) for part in parts), END + after))
 
 
@@ -51,15 +53,18 @@ def _cell(count: tuple[int, int] | None) -> str:
     return f"failed ({failed} of {runs})" if failed else str(runs)
 
 
-def _totals(reports: Mapping[str, Report], kills: Report) -> list[str]:
+def _totals(reports: Mapping[str, Report], apart: Mapping[str, Report], kills: Report) -> list[str]:
     names = {
         "once": "one fault, by the file layer",
         "twice": "a second fault while the first is fixed, by the file layer",
         "power": "power cuts, by the file layer",
         "traced": "one fault, by strace",
+        "work once": "one kill in the work on a plan, before a change, a command of git or the start of a program",
+        "work twice": "a second kill while the work on a plan recovers",
+        "requests": "one kill or broken connection before or after a request to the forge about a pull request",
     }
     lines = [_line(("What was tried", "Runs", "Went wrong")), _line(["---", "---:", "---:"])]
-    for kind, report in reports.items():
+    for kind, report in {**reports, **apart}.items():
         wrong = sum(failed for *_, failed in report["rows"])
         lines.append(_line((names[kind], str(report["cells"]), str(wrong))))
     rounds = (

@@ -33,7 +33,7 @@ def test_the_page_has_the_protocols_and_the_calls_that_the_matrix_breaks(
 def test_nothing_on_the_page_has_failed(rows: list[list[str]]):
     assert rows
     assert not [row for row in rows if "failed" in " ".join(row)]
-    assert [row[2] for row in rows if len(row) == 3][2:] == ["0"] * 5
+    assert [row[2] for row in rows if len(row) == 3][2:] == ["0"] * 6
 
 
 def test_a_cell_that_went_wrong_is_told_as_failed():
@@ -41,6 +41,6 @@ def test_a_cell_that_went_wrong_is_told_as_failed():
     kills = {"rounds": 1, "events": 1, "strangers": 0, "on GitHub": 1, "cut short": 0, "seed": 1, "wrong": []}
     kinds = dict.fromkeys(("once", "twice", "power", "traced"), report)
 
-    made = table.page(f"{table.BEGIN}{table.END}", kinds, kills)
+    made = table.page(f"{table.BEGIN}{table.END}", kinds, {}, kills)
 
     assert "| cursor | write | failed (1 of 3) |" in made

@@ -1,4 +1,4 @@
-"""A plan's work, killed before anything that it changes, and killed again while that is put right.
+"""A plan's work and its pull request, killed before anything that they change, and again while that is put right.
 
 A sample of all kills; PRLOOM_WORK_KILLS=all tries every one of them, which takes an hour.
 """
@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-STEPS = ("agent", "decision", "git commit-tree", "git push", "git update-ref")
-"""What the work comes to outside the files of prloom, and the decisions between that."""
+STEPS = ("agent", "decision", "git commit-tree", "git push", "git symbolic-ref", "git update-ref")
+"""What the work comes to outside the files of prloom, and the decisions between that; the worktree is moved to what
+others pushed by way of `git symbolic-ref`."""
 ALL = os.environ.get("PRLOOM_WORK_KILLS") == "all"
 
 
@@ -32,18 +33,19 @@ def test_killed_before_any_step_a_plans_work_comes_to_one_commit_one_push_and_on
 
 @pytest.mark.timeout(7200)
 def test_killed_again_while_it_recovers_a_plans_work_is_neither_lost_nor_done_twice(ran: Callable[..., Any]):
-    report = kills(ran, "twice", "agent", "git push", "git update-ref")
+    report = kills(ran, "twice", "agent", "git push", "git symbolic-ref", "git update-ref")
 
     assert report["wrong"] == []
-    assert report["cells"] >= 3
+    assert report["cells"] >= 4
 
 
-@pytest.mark.skipif(ALL, reason="it is among all kills")
-@pytest.mark.timeout(600)
-def test_killed_while_the_worktree_is_moved_to_what_others_pushed_nothing_of_theirs_is_taken_away(
+@pytest.mark.timeout(1800)
+def test_killed_before_the_answer_to_a_request_comes_a_pull_request_is_opened_once_and_a_comment_answered_once(
     ran: Callable[..., Any],
 ):
-    report = kills(ran, "once", "git symbolic-ref", each=2)
+    answers = () if ALL else ("--fault", "kill", "--each", "1", "--part", "1", "2")
+    report = ran("crash_matrix.py", "once", "--story", "pull", "--jobs", "1", *answers, hours=1 / 2)
 
     assert report["wrong"] == []
-    assert report["cells"] >= 2
+    asked = {row.partition("|answer ")[2] for row, *_ in report["rows"]}
+    assert asked >= {"open", "describe", "ready", "RequestReviewers", "Comment", "ResolveThread"}

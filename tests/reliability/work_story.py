@@ -231,17 +231,19 @@ def is_look(call: Call) -> bool:
 # ---- the story
 
 
-def _paths(base: Path) -> RepositoryPaths:
+def paths(base: Path) -> RepositoryPaths:
+    """Return the paths of the repository."""
     root = base / "project"
     return RepositoryPaths(root, root / "prloom/.local/worktrees")
 
 
-def _worktree(base: Path) -> Path:
-    return _paths(base).worktree("work")
+def worktree(base: Path) -> Path:
+    """Return the plan's worktree."""
+    return paths(base).worktree("work")
 
 
-def _prepare() -> Path:
-    base = Path(mkdtemp(prefix="prloom-work-", dir=SHM if os.access(SHM, os.W_OK) else None)).resolve()
+def make_project(base: Path) -> None:
+    """Make a repository with a branch `work`, a remote, a clone of that, an agent and a configuration."""
     root, bare = base / "project", base / "remote.git"
     root.mkdir()
     _git(root, "init", "--quiet", "--template=", "--initial-branch=main")
@@ -256,10 +258,16 @@ def _prepare() -> Path:
     _git(root, "clone", "--quiet", "--template=", "--branch", "work", str(bare), str(base / "clone"))
     (base / "agent.sh").write_text(AGENT_PROGRAM)
     (root / "prloom.toml").write_text(CONFIG.format(agent=base / "agent.sh"))
+
+
+def _prepare() -> Path:
+    base = Path(mkdtemp(prefix="prloom-work-", dir=SHM if os.access(SHM, os.W_OK) else None)).resolve()
+    make_project(base)
+    root = base / "project"
     config = loading.load(root, {})
     adopt.adopt_branch(repository.find(root), config, "work", plan_id=None, preset=None, now=START)
     asyncio.run(_tick(base, START))  # so that there is a review.md
-    local = _worktree(base) / "prloom/.local"
+    local = worktree(base) / "prloom/.local"
     before, heading, after = (local / "review.md").read_text().partition("## ready\n")
     (local / "review.md").write_text(f"{before}{heading}\n- [ ] It is slow\n{after}")
     with (local / "plan.md").open("a") as file:
@@ -286,7 +294,7 @@ def _tell(base: Path, telling: int) -> None:
 
 
 async def _tick(base: Path, now: datetime) -> None:
-    where = _paths(base)
+    where = paths(base)
     config = loading.load(where.root, {})
     general = rules(config)
     board = PlanRegistry(where, general, lambda: now)
@@ -304,12 +312,13 @@ async def _tick(base: Path, now: datetime) -> None:
     await dispatcher.once()
 
 
-def _state(base: Path) -> Mapping[str, Any]:
-    return json_of(_worktree(base) / "prloom/.local/bus/state/dispatcher.json")
+def state_of(base: Path) -> Mapping[str, Any]:
+    """Return what the plan's decisions amount to."""
+    return json_of(worktree(base) / "prloom/.local/bus/state/dispatcher.json")
 
 
 def _quiet(base: Path) -> bool:
-    state = _state(base)
+    state = state_of(base)
     at_work = state.get("open") or state.get("queue") or state.get("work")
     return len(state.get("doneTodos", ())) == 2 and not at_work
 
@@ -318,7 +327,7 @@ def _quiet(base: Path) -> bool:
 
 
 def _wrong(base: Path) -> list[str]:
-    state = _state(base)
+    state = state_of(base)
     return [
         *_commits(base, state),
         *_pushes(base),
@@ -369,7 +378,7 @@ def _pushes(base: Path) -> Iterator[str]:
 
 def _told(base: Path, state: Mapping[str, Any]) -> Iterator[str]:
     """The comment has one reply, with a commit that is on the branch; the boxes are ticked; no kill was a failure."""
-    local = _worktree(base) / "prloom/.local"
+    local = worktree(base) / "prloom/.local"
     review = (local / "review.md").read_text()
     fast = _git(base / "project", "log", "--format=%H", "--grep=Be fast", "work")[:12]
     if review.count("Done in") != 1 or review.count(f"Done in {fast}") != 1:
@@ -390,18 +399,18 @@ def _decisions(local: Path) -> list[Mapping[str, Any]]:
 
 def _left_behind(base: Path) -> Iterator[str]:
     """The worktree is clean, nothing is kept beside the branch, and doctor finds nothing wrong."""
-    status = _git(_worktree(base), "status", "--porcelain")
+    status = _git(worktree(base), "status", "--porcelain")
     if status:
         yield f"the worktree is not clean: {status}"
     kept = _git(base / "project", "for-each-ref", "--format=%(refname)", "refs/prloom/kept")
     if kept:
         yield f"changes are kept that are committed: {kept}"
-    findings = doctor.findings(_paths(base), datetime.now(UTC) + timedelta(hours=2))
+    findings = doctor.findings(paths(base), datetime.now(UTC) + timedelta(hours=2))
     yield from (f"doctor: {each.what} ({each.where})" for each in findings if each.severity == "error")
 
 
 def _rebuilt(base: Path, state: Mapping[str, Any]) -> Iterator[str]:
-    local = _worktree(base) / "prloom/.local"
+    local = worktree(base) / "prloom/.local"
     (local / "bus/state/dispatcher.json").unlink(missing_ok=True)
     with SafeDir.make(local) as folder:
         wire = record.to_wire(EventStore.open(folder.make_sub("bus"), lambda: START).state)

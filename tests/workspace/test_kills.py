@@ -26,10 +26,11 @@ CHANGING = "update-ref symbolic-ref read-tree update-index rebase"
 
 # Counts the calls that change more than the object store, and ends the caller after one of them, as a power cut would.
 KILLER = """#!/bin/sh
-at=$(cat "{folder}/at")
+read at < "{folder}/at"
 for word in "$@"; do
   case " {changing} " in *" $word "*)
-    count=$(($(cat "{folder}/count" 2>/dev/null || echo 0) + 1)); echo $count > "{folder}/count"
+    read count < "{folder}/count"
+    count=$((count + 1)); echo $count > "{folder}/count"
     if [ "$count" = "$at" ]; then
       "{git}" "$@" >/dev/null 2>&1
       kill -9 $PPID; exit 137
@@ -59,12 +60,24 @@ if isinstance(rebase.start(repo, place, "feature", onto=args["onto"]), rebase.Re
     rebase.abort(repo, place, "feature")
 """,
 }
+# Runs the program in a fork of its own for each line that it reads, and says how that ended.
 PROGRAM = """
-import json, sys
+import json, os, sys, traceback
 from pathlib import Path
 from prloom.workspace import commits, integrate, rebase, repository
 args = json.loads(sys.argv[1])
 root, place = Path(args["root"]), Path(args["place"])
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            exec(args["program"])
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
@@ -83,25 +96,35 @@ class Killed:
 
     def each(self, program: str, **args: str | None) -> Iterator[int]:
         """Yield the number of the call, once the program that was killed there has been run to its end."""
-        at = 1
-        while self._run(program, args, at=at) != 0:
-            assert self._run(program, args) == 0, f"killed after call {at}, and not done by the next run"
-            yield at
+        env = os.environ | {"PATH": f"{self._git}:{os.environ['PATH']}"}
+        given = {"root": str(self._project.root), "place": str(self._place), "program": PROGRAMS[program], **args}
+        argv = [sys.executable, "-c", PROGRAM, json.dumps(given)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with (self._folder / "said").open("w") as said, subprocess.Popen(argv, env=env, stderr=said, **pipes) as runs:
+            at = 1
+            while self._run(runs, at=at) != 0:
+                assert self._run(runs, at=0) == 0, f"killed after call {at}, and not done by the next run: {self._said}"
+                yield at
+                self._again()
+                at += 1
             self._again()
-            at += 1
-        self._again()
 
     def _again(self) -> None:
         shutil.rmtree(self._project.root)
         shutil.copytree(self._folder / "before", self._project.root, symlinks=True)
 
-    def _run(self, program: str, args: dict[str, str | None], *, at: int = 0) -> int:
-        (self._folder / "count").unlink(missing_ok=True)
-        (self._folder / "at").write_text(str(at))
-        env = os.environ | {"PATH": f"{self._git}:{os.environ['PATH']}"}
-        given = json.dumps({"root": str(self._project.root), "place": str(self._place), **args})
-        argv = [sys.executable, "-c", PROGRAM + PROGRAMS[program], given]
-        return subprocess.run(argv, env=env, check=False, capture_output=True).returncode
+    def _run(self, runs: subprocess.Popen[str], *, at: int) -> int:
+        (self._folder / "count").write_text("0\n")
+        (self._folder / "at").write_text(f"{at}\n")
+        assert runs.stdin is not None
+        assert runs.stdout is not None
+        runs.stdin.write("\n")
+        runs.stdin.flush()
+        return int(runs.stdout.readline())
+
+    @property
+    def _said(self) -> str:
+        return (self._folder / "said").read_text()
 
 
 @pytest.fixture

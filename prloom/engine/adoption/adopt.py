@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from prloom.config.models import Config
 from prloom.core import issued, naming, plan_file
 from prloom.engine.bus import adopted, plans
@@ -51,7 +53,8 @@ def adopt_branch(
 ) -> Plan:
     """Look after a branch that has no forge, and return its plan; see `adopt`."""
     chosen = plan_id or default_id(plans.locate(repo.root, config.worktrees_dir), branch, branch)
-    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, work=work, created_at=Timestamp.of(now))
+    created = Timestamp.of(now)
+    plan = Plan(id=chosen, branch=branch, title=branch, preset=preset, work=work, created_at=created)
     return adopt(repo, config, plan)
 
 
@@ -88,7 +91,8 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str = "", text:
         else:
             local.replace(paths.PLAN_TEXT, text.encode("utf-8", "replace"))
         _write(local, paths.REVIEW, REVIEW)
-        local.make_sub(paths.BUS).close()
+        with local.make_sub(paths.BUS) as bus:
+            plan = replace(plan, activates=not bus.exists(paths.DECISIONS))
         _keep_from_git_clean(repo, path, local)
         with SafeDir.make(repo.root, *paths.LOCAL) as top:
             _restore_todos(top, local, plan)

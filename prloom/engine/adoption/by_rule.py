@@ -1,10 +1,10 @@
-"""Adopt by the rules of `[[adopt]]` while the dispatcher runs, and give up what ended and was adopted so."""
+"""Adopt by the rules of `[[adopt]]` while the dispatcher runs, and give up what has ended."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -15,9 +15,9 @@ from prloom.api.forge import Forge, PullRequest
 from prloom.config.models import Config
 from prloom.core import adoption_rules
 from prloom.core.adoption_rules import Adoption, AdoptionRule, Proposal
-from prloom.engine.adoption import declined, forget, found
+from prloom.engine.adoption import declined, found
+from prloom.engine.adoption.ended import EndedPlans
 from prloom.engine.plan.dependencies import Job
-from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
@@ -28,16 +28,13 @@ log = logging.getLogger(__name__)
 LIMIT = 300
 """Seconds that one reading of the list may take."""
 
-_ENDED = frozenset({"merged", "closed"})
-_LET_GO = 30  # seconds
-
 
 @dataclass
 class RuleAdoption:
     """Adopts what the rules fit, at the interval at which the forge is polled.
 
-    `tried` says for which head of a pull request, or for which plan, something failed: it is not tried again, nor
-    logged, while that is the same.
+    `tried` says for which head of a pull request something failed: it is not tried again, nor logged, while that is the
+    same.
     """
 
     registry: PlanRegistry
@@ -48,38 +45,31 @@ class RuleAdoption:
     _last: datetime | None = None
     _running: bool = False
 
+    def __post_init__(self) -> None:
+        self._ended = EndedPlans(self.registry)
+
     def begin(self, spawn: Callable[[Job], None], changed: Callable[[], None]) -> None:
         """Begin to adopt and to give up where it is time; `changed` is called when the plans are others then."""
+        self._ended.begin(spawn, changed)
         rules = [section.rule() for section in self.config.adopt]
-        bridge, now = self._forge(), self.registry.clock()
+        bridge, now = self.bridges.only_forge(), self.registry.clock()
         if self._running or bridge is None or not self._due(bridge, now):
             return
-        ended = [runtime for runtime in self.registry.runtimes.values() if is_over(runtime)]
-        if rules or ended:
+        if rules:
             self._last, self._running = now, True
-            spawn(partial(self._run, bridge, rules, ended, changed))
+            spawn(partial(self._run, bridge, rules, changed))
 
     def _due(self, bridge: LoadedBridge, now: datetime) -> bool:
         return self._last is None or not self._last <= now < self._last + bridge.poll_interval
-
-    def _forge(self) -> LoadedBridge | None:
-        forges = [each for each in self.bridges.loaded if isinstance(each.bridge, Forge)]
-        usable = [each for each in forges if isinstance(each.bridge, Forge) and each.bridge.unavailable() is None]
-        if len(usable) == 1:
-            return usable[0]
-        return None
 
     async def _run(
         self,
         bridge: LoadedBridge,
         rules: Sequence[AdoptionRule],
-        ended: Iterable[PlanRuntime],
         changed: Callable[[], None],
     ) -> None:
         try:
-            count = sum([await self._give_up(runtime) for runtime in ended])
-            if rules:
-                count += await self._adopt_all(bridge, rules)
+            count = await self._adopt_all(bridge, rules)
         finally:
             self._running = False
         if count:
@@ -141,44 +131,7 @@ class RuleAdoption:
         log.info("plan %s: pull request #%d was adopted by the rule %s", plan.id, pull.number, proposal.rule.name())
         return True
 
-    # ---- giving up
-
-    async def _give_up(self, runtime: PlanRuntime) -> bool:
-        """Give up a plan that has ended; keep it where work would be lost with it."""
-        loop = asyncio.get_running_loop()
-
-        async def release() -> None:
-            self.registry.release(runtime.id)
-
-        def let_go() -> None:
-            asyncio.run_coroutine_threadsafe(release(), loop).result(_LET_GO)
-
-        def give_up() -> None:
-            repo = repository.find(self.registry.paths.root)
-            forget.forget(repo, self.registry.paths, runtime.id, let_go=let_go)
-
-        try:
-            await asyncio.to_thread(give_up)
-        except PrloomError as error:
-            self._note(runtime.id, str(error), f"plan {runtime.id} is {runtime.plan.status} and is kept")
-            return False
-        self.tried.pop(runtime.id, None)
-        log.info("plan %s: given up, for its pull request is %s", runtime.id, runtime.plan.status)
-        return True
-
     def _note(self, key: str, error: str, what: str) -> None:
         if self.tried.get(key) != error:
             log.warning("%s: %s", what, error)
         self.tried[key] = error
-
-
-def is_over(runtime: PlanRuntime) -> bool:
-    """Whether a plan that a rule adopted has ended and nothing waits in it, nor is under way."""
-    if runtime.plan.rule is None or runtime.plan.status not in _ENDED or not runtime.usable:
-        return False
-    state, in_flight = runtime.event_store.state, runtime.in_flight
-    waits = state.open or state.work or state.unfinished or any(not each.courtesy for each in state.queue.values())
-    busy = in_flight.event_ids or in_flight.deliveries or in_flight.working or in_flight.at_forge
-    todos = any(not todo.over for todo in runtime.text.todos())
-    untaken = runtime.event_store.events.end() != state.cursor
-    return not (waits or busy or todos or untaken)

@@ -35,7 +35,7 @@ async def connect(
 ) -> AsyncIterator[ConnectedForge]:
     """Give access to the only forge; raises PrloomError where there is none, or several."""
     loaded = assembly.load_bridges(repo.root, config)
-    found = _only_forge(loaded)
+    found = only_forge(loaded)
     assert isinstance(found.bridge, Forge)  # noqa: S101 - it was chosen for that
     state = SafeDir.open(repo.root, *paths.LOCAL, paths.BUS, paths.BUS_STATE)
     network = Network(loaded, environ, lambda: now, state)
@@ -48,8 +48,10 @@ async def connect(
             state.close()
 
 
-def _only_forge(loaded: LoadedBridges) -> LoadedBridge:
-    forges = [bridge for bridge in loaded.loaded if isinstance(bridge.bridge, Forge)]
+def only_forge(loaded: LoadedBridges) -> LoadedBridge:
+    """Return the only bridge to a forge; raises PrloomError where there is none, or several."""
+    # Where none can be used, the one that is there says why.
+    forges = loaded.forges() or [bridge for bridge in loaded.loaded if isinstance(bridge.bridge, Forge)]
     if len(forges) == 1:
         return forges[0]
     if forges:

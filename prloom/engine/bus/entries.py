@@ -130,6 +130,10 @@ class EventCache:
             self._cached[opened.id] = found
         return found
 
+    def peek(self, event_id: str) -> Event | None:
+        """Return an event with its text if it is in memory."""
+        return self._cached.get(event_id)
+
     def add(self, event: Event) -> None:
         """Add an event that is just being taken in: its text is needed next."""
         self._cached[event.id] = event

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -11,8 +12,9 @@ from typing import Protocol, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import audience, bounds, decision_line, projection
+from prloom.core import audience, bounds, decision_line, projection, wake
 from prloom.core.audience import Audience, PostingRules
+from prloom.core.wake import Arrival
 from prloom.engine.bus import entries, replay
 from prloom.engine.bus.entries import EventCache
 from prloom.engine.bus.replay import OutboxEntry
@@ -22,7 +24,7 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision, DecisionParts
 from prloom.model.record import Cursor, Position, Timestamp
-from prloom.model.state import DispatchState
+from prloom.model.state import DispatchState, OpenEvent
 from prloom.storage import envelope, lines, paths, repair
 from prloom.storage.document import LABEL, Document
 from prloom.storage.journal import Journal
@@ -39,6 +41,10 @@ ROTATE_AT = 32 * 1024 * 1024
 A longer one takes longer to make a lost state from, and its events' table is longer in memory; of shorter ones there
 are more.
 """
+
+
+_ARRIVALS = 1000
+"""Events that came in last, which a hook that runs may have missed."""
 
 
 class TooLongError(StorageError):
@@ -78,6 +84,7 @@ class EventStore:
         self._effects = effects
         self._rotate_at = rotate_at
         self._floor: dict[str, int] = {}
+        self.arrivals: deque[tuple[int, Arrival]] = deque(maxlen=_ARRIVALS)
         self._closed: str | None = None
         self._saved = self.state
 
@@ -98,6 +105,7 @@ class EventStore:
         if self._closed is not None:
             raise StorageError(f"{self._decisions.path} cannot be written any more: {self._closed}")
         self._by_audience(parts)
+        arrived = self._wake(parts)
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         now = Timestamp.of(self.clock())
         line = envelope.encode(entries.NAMES[Decision], record.sparse(decision), str(now))
@@ -109,9 +117,30 @@ class EventStore:
         except BaseException as error:
             self.close(f"{type(error).__name__}: {error}")
             raise
+        self.arrivals.extend((decision.seq, each) for each in arrived)
         if decisions_log.isEnabledFor(logging.INFO):
             decisions_log.info("%s", decision_line.line(self.plan_id, decision))
         return decision
+
+    def _wake(self, parts: DecisionParts) -> tuple[Arrival, ...]:
+        """End the waits of deferred events for what comes in by a decision, together with that; return what came."""
+        changes = parts.get("changes", ())
+        arrived = wake.arrivals(changes, self.state.open, self._thread)
+        woken = wake.by_arrivals(self.state.open, arrived)
+        if woken:
+            parts["changes"] = (*changes, *woken)
+        return arrived
+
+    def _thread(self, event_id: str, opened: OpenEvent | None) -> str | None:
+        event = self.texts.peek(event_id)
+        if event is None and opened is not None:
+            event = self.texts.get(opened)
+        if event is None:
+            return None
+        thread = event.context.get("thread")
+        if isinstance(thread, str):
+            return thread
+        return None
 
     def _by_audience(self, parts: DecisionParts) -> None:
         """Let the replies wait, or end them, that are not to be sent to those whom they answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import sha256
 
 from msgspec.structs import replace
@@ -28,20 +28,28 @@ class PlanFile:
         self._local = local
         self._todos: tuple[TodoItem, ...] = ()
         self._todos_stamp: FileStamp | None = None
+        self._before: frozenset[str] | None = None
 
     def todos(self) -> tuple[TodoItem, ...]:
         """Return the TODOs; the text is read again only where the file has changed."""
         stamp = self.stamp()
         if stamp is None or stamp != self._todos_stamp:
+            if self._todos_stamp is not None:
+                self._before = frozenset(todo.id for todo in self._todos if todo.id)
             self._todos = plan_file.todos(self.read())
             self._todos_stamp = stamp
         return self._todos
 
-    def add_ids(self) -> None:
-        """Give each TODO an id that has none; a copy that an editor saves without them gets the same ids again."""
-        if all(todo.id for todo in self.todos()):
+    def add_ids(self, done: Collection[str] = ()) -> None:
+        """Give each TODO an id that has none; a copy that an editor saves without them gets the same ids again.
+
+        A TODO that was `done` and taken out of the plan is not meant by a new one with its title.
+        """
+        todos = self.todos()
+        if all(todo.id for todo in todos):
             return
-        self.edit(lambda text: plan_file.with_ids(text, todo_ids.by_title()))
+        taken = todo_ids.not_meant(done, todos, self._before)
+        self.edit(lambda text: plan_file.with_ids(text, todo_ids.by_title(), taken))
 
     def edit(self, change: Callable[[str], str]) -> str:
         """Change the text as one step against all other processes, and return it; bytes that are no UTF-8 stay."""
@@ -140,24 +148,28 @@ class PlanState:
         self._edit = edit
 
     def apply(self, decision: Decision) -> None:
-        """Note that the pull request was opened, closed, merged or reopened."""
+        """Note that the pull request was opened, closed, merged or reopened, and that the plan is well on its way."""
         opened = decision.opened
         if opened is not None:
             self._edit(lambda plan: replace(plan, pr=opened.number, forge=opened.forge, url=opened.url))
         status = decision.plan_status
         if status is not None:
             self._edit(lambda plan: replace(plan, status=status))
+        if decision.work is not None and decision.work.hook == "afterActivate":
+            self._edit(lambda plan: replace(plan, activates=False))
 
 
 class PlanFolder:
-    """Implements `prloom.api.Files` over `<worktree>/prloom/.local`."""
+    """Implements `prloom.api.Files` over `<worktree>/prloom/.local`; `was_read` says whether a file was read."""
 
     def __init__(self, folder: SafeDir, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
+        self.was_read = False
 
     def read_text(self, name: str) -> str | None:
         """Return the text of a file, or None if there is none; bytes that are not UTF-8 are shown as U+FFFD."""
+        self.was_read = True
         content = self._folder.read_bytes(name)
         if content is None:
             return None
@@ -174,6 +186,7 @@ class PlanFolder:
 
     def stamp(self, name: str) -> str | None:
         """Return a text that differs whenever the file has changed; None where it changed too recently to be sure."""
+        self.was_read = True
         found = self._folder.stat(name)
         if found is None:
             return "missing"

@@ -22,20 +22,28 @@ STAGE = "designer"
 
 async def run(root: Path, config: Config, request: str, *, plan: str | None = None, environ: Mapping[str, str]) -> str:
     """Return the plan that the agent of the stage `designer` writes for a request; raises AgentError."""
-    pool = AgentPool(root=root, environ=environ, parallel=1, workers=0, exchange=config.exchange.url)
-    agent, model = pool.choose(config, STAGE)
+    pool = _pool(root, config, environ)
     prompt = design.design_prompt(
         request=request,
         plan=plan,
         fence=secrets.token_hex(12),
         repository_context=pool.repository_context("planner.md"),
     )
+    return design.read_plan(await run_stage(root, config, STAGE, prompt, environ=environ))
+
+
+async def run_stage(
+    root: Path, config: Config, stage: str, prompt: str, *, model: str | None = None, environ: Mapping[str, str]
+) -> str:
+    """Run a stage's agent, which only reads the checkout, and return its final message; raises AgentError."""
+    pool = _pool(root, config, environ)
+    agent, model = pool.choose(config, stage, model)
     with SafeDir.make(root, *paths.LOCAL) as local:
         folders = PlanFolders(root, root, local, runs=root.joinpath(*paths.LOCAL, paths.RUNS))
-        run_id = run_spec.new_id(_now(), STAGE)
+        run_id = run_spec.new_id(_now(), stage)
         wanted = RunRequest(
             prompt=prompt,
-            stage=STAGE,
+            stage=stage,
             cwd=root,
             root=root,
             model=model,
@@ -49,7 +57,11 @@ async def run(root: Path, config: Config, request: str, *, plan: str | None = No
             await pool.close()
     if result.status != "ok":
         raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble or result.status}")
-    return design.read_plan(result.message)
+    return result.message
+
+
+def _pool(root: Path, config: Config, environ: Mapping[str, str]) -> AgentPool:
+    return AgentPool(root=root, environ=environ, parallel=1, workers=0, exchange=config.exchange.url)
 
 
 def _now() -> datetime:

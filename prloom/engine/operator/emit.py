@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from prloom.core import admission
-from prloom.engine.bus import entries, plans
+from prloom.engine.bus import emitted, entries, plans
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.views import search
 from prloom.errors import PrloomError
@@ -47,7 +47,9 @@ def append(repository: RepositoryPaths, plan_id: str, events: Sequence[Event], n
                     f"plan {plan_id} already has an event {event.id}, so nothing was appended; "
                     f"`prloom why` shows what happened to it"
                 )
-        entries.append(Journal(bus, paths.EVENTS), [admission.shortened(event) for event in events], now)
+        written = [admission.shortened(event) for event in events]
+        emitted.remember(repository.root, written)
+        entries.append(Journal(bus, paths.EVENTS), written, now)
 
 
 def parse(content: bytes, name: str) -> tuple[Event, ...]:

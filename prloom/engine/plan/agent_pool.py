@@ -22,12 +22,13 @@ from prloom.core.brakes import CHECK, DailyLimits
 from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.in_flight import InFlight
-from prloom.engine.plan.runtime import PlanFolders
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.runs import exchange_name, records
 from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
 from prloom.engine.runs.run_commits import RunCommits
 from prloom.engine.runs.run_exchange import RunExchange, RunExecutor
 from prloom.errors import AgentError, StorageError
+from prloom.model.work import TodoWork
 from prloom.storage import paths, run_log
 from prloom.workspace import repository
 
@@ -118,6 +119,17 @@ class AgentPool:
             yield
         finally:
             room.release()
+
+    def limit_of_todo(self, agent: Agent, runtime: PlanRuntime, work: TodoWork) -> UsageLimit | None:
+        """Return the limit that keeps a run for a TODO from being prepared at this moment, or None.
+
+        Call it last of all, with nothing that waits before the run is prepared: other runs begin meanwhile.
+        """
+        now = runtime.clock()
+        limit = self.limit(agent, runtime.rules.config, runtime.id, now)
+        if limit is None or not breaker.limit_applies(limit, (), now) or (limit.brake and work.lifted):
+            return None
+        return limit
 
     def limits(self, config: Config) -> RunLimits:
         """Return what an agent's run may use."""

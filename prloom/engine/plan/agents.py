@@ -14,6 +14,7 @@ from prloom.agents.agent import Agent, Rights, RunRequest, RunResult
 from prloom.api.context import Services
 from prloom.core import breaker, prompt
 from prloom.core.dispatch import RunTriage
+from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.plugin_set import HookServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
@@ -90,9 +91,11 @@ class AgentTriager:
             run_id = run_spec.new_id(runtime.clock(), stage)
             request = self._request(runtime, stage, text, chosen, run_id=run_id)
             commit = await self._pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree)
-            folder = self._pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request, commit=commit)
+            config = runtime.rules.config
+            folder = self._pool.prepare(runtime.folders, config, agent, run_id, request, commit=commit)
             log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
-            result = await self._pool.run(folder, agent, runtime.id, runtime.clock)
+            async with appended_lines.watching(runtime):
+                result = await self._pool.run(folder, agent, runtime.id, runtime.clock)
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
         return result.message
@@ -185,4 +188,5 @@ def _unfinished(runs: Path, own: Collection[str | None]) -> list[Path]:
 
 def _triage_run(runtime: PlanRuntime, run_id: str, by: str) -> TriageRun:
     target = reply_target(runtime.plan)
-    return TriageRun(runtime.event_store, runtime.rules.backoff, target, run_id, by)
+    rebases = runtime.rules.work.rebase != "never"
+    return TriageRun(runtime.event_store, runtime.rules.backoff, target, run_id, by, rebases=rebases)

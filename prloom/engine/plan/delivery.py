@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Delivered, DeliversBatches, Refused
 from prloom.backoff import Backoff
-from prloom.core import naming, outbox, secret_scan
+from prloom.core import naming, outbox, reply_limit, secret_scan
 from prloom.engine.bus import receipts
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import unclaimed_actions
@@ -102,6 +102,9 @@ async def _deliver(
     queued = [queue[action_id] for action_id in batch if action_id in queue and not queue[action_id].failed]
     state = receipts.load(local, bridge.name, runtime.clock())
     ends = {each.id: _end(store, each, state, secrets) for each in queued}
+    limit = runtime.rules.config.limits.max_replies_per_thread_per_day
+    free = [each for each in queued if ends[each.id] is None]
+    ends.update(reply_limit.over_limit(store.state.replies, free, limit, runtime.clock()))
     over = tuple(end for end in ends.values() if end is not None)
     if over:
         store.commit("deliver", bridge.name, deliveries=over)

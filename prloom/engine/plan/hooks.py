@@ -13,7 +13,7 @@ from datetime import timedelta
 from prloom import errors
 from prloom.api.context import Services
 from prloom.backoff import SHORTEST
-from prloom.core import breaker, hook_results
+from prloom.core import breaker, hook_results, wake
 from prloom.core.dispatch import RunHook
 from prloom.engine.bus.event_store import EventStore, TooLongError
 from prloom.engine.bus.plan_files import text_digest
@@ -89,7 +89,7 @@ async def _run(
             events = _still_pending(runtime.event_store, step.event_ids)
             if not events:  # superseded or dropped meanwhile
                 return
-            call = new_call(runtime, step.hook, plugin.key, events)
+            call, seq = new_call(runtime, step.hook, plugin.key, events), runtime.event_store.state.seq
             pause = timedelta(0)
             try:
                 result = await outcome(plugin, call, services, runtime.rules.hook_timeout)
@@ -98,7 +98,7 @@ async def _run(
                 log.info("plugin %s: %s runs again: %s", plugin.key, step.hook, plugin.without_name(failure))
             else:
                 if not overtaken(runtime.stores_by_scope, plugin.key, runtime.text.read(), call, result):
-                    _commit(runtime, plugin, call, result, duration_ms=_ms(started))
+                    _commit(runtime, plugin, call, result, since=seq, duration_ms=_ms(started))
                     return
         again += 1
         await asyncio.sleep(pause.total_seconds())
@@ -205,8 +205,13 @@ def overtaken(
     return outcome.plan is not None and plan_text != call.plan
 
 
-def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome, *, duration_ms: int) -> None:
-    """Let the outcome take effect as a whole; one that cannot be written down is the hook's failure."""
+def _commit(
+    runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome, *, since: int, duration_ms: int
+) -> None:
+    """Let the outcome take effect as a whole; one that cannot be written down is the hook's failure.
+
+    What arrived `since` the decision that the call was made after ends the waits for it at once.
+    """
     try:
         settled = hook_results.settle(
             call,
@@ -216,14 +221,16 @@ def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome
             now=runtime.clock(),
             policy=runtime.rules.backoff,
             plan_target=reply_target(runtime.plan),
+            open_todos=wake.open_todos(runtime.text.todos()),
         )
         plan = None
         if outcome.plan is not None:
             plan = PlanText(base=text_digest(call.plan), text=outcome.plan)
+        arrived = [each for seq, each in runtime.event_store.arrivals if seq > since]
         runtime.event_store.commit(
             call.hook,
             plugin.key,
-            changes=settled.changes,
+            changes=(*settled.changes, *wake.missed(settled.changes, arrived)),
             actions=settled.actions,
             writes=store_writes(runtime.stores_by_scope, plugin.key, outcome),
             plan=plan,

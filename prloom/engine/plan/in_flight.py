@@ -19,7 +19,7 @@ class InFlight:
     `deliveries` are the bridges that deliver actions of this plan, each with whether those are of low priority.
     `agent_queued` says that a triage run waits for a free slot, or has one. `working` says that a TODO is worked on,
     and `took` that one was begun. `waits_for` is the setting because of which the next run has to wait. `at_forge` says
-    that the pull request is opened or described.
+    that the pull request is opened or described. `writers` counts the programs that may write in the plan's folder.
     """
 
     event_ids: set[str] = field(default_factory=set)
@@ -32,6 +32,7 @@ class InFlight:
     working: bool = False
     at_forge: bool = False
     took: bool = False
+    writers: int = 0
 
     @contextmanager
     def working_on(self, event_ids: Collection[str]) -> Iterator[None]:

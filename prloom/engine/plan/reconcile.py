@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from prloom import errors
-from prloom.core import deferral, issued, pull_request, triage
+from prloom.core import deferral, issued, pull_request, questions, triage, wake
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import admission, delivery, scheduler
@@ -56,6 +56,7 @@ def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
     crowded = admission.full(store.state)
     moved |= _end_waits(store, now)
     moved |= _resolve_todos(runtime)
+    moved |= _take_answers(runtime)
     moved |= _recover_runs(runtime, dependencies)
     moved |= _look_up_permissions(runtime, dependencies, now)
     moved |= scheduler.schedule(runtime, subscribers, dependencies)
@@ -94,6 +95,24 @@ def _end_waits(store: EventStore, now: datetime) -> bool:
     if changes:
         store.commit("wait", "prloom", changes=changes)
     return bool(changes)
+
+
+def _take_answers(runtime: PlanRuntime) -> bool:
+    """Open TODOs again whose questions are answered; return whether there were any."""
+    store, found_any = runtime.event_store, False
+    for opened in tuple(store.state.open.values()):
+        if not store.state.questions:
+            break
+        if opened.state != "pending" or opened.run is not None or opened.id in runtime.in_flight.event_ids:
+            continue
+        event = store.texts.get(opened)
+        if event is None:
+            continue
+        found = questions.find(store.state.questions, opened, event)
+        if found is not None:
+            store.commit("work", "prloom", **questions.answered(store.state, found, event))
+            found_any = True
+    return found_any
 
 
 def _recover_runs(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
@@ -165,14 +184,16 @@ def _resolve_todos(runtime: PlanRuntime) -> bool:
         return False
     if not runtime.text.read().strip():
         return False
-    runtime.text.add_ids()
+    runtime.text.add_ids(state.done_todos)
     stamp, items = runtime.text.stamp(), runtime.text.todos()
     done, dropped = issued.ended_todos(state.todos, items)
     unknown = issued.unknown_todos(state.todos, items, runtime.issued.posts().todos)
-    if done or dropped or unknown:
+    woken = wake.by_todos(state.open, items)
+    if done or dropped or unknown or woken:
         runtime.event_store.commit(
             "todo",
             "prloom",
+            changes=woken,
             actions=issued.resolve_threads(state.todos, done, dropped),
             todos=unknown,
             todos_done=done,
@@ -180,4 +201,4 @@ def _resolve_todos(runtime: PlanRuntime) -> bool:
             rebase_requested=issued.rebase_requested(state.rebase_todo, dropped, unknown),
         )
     runtime.todos_checked = stamp
-    return bool(done or dropped or unknown)
+    return bool(done or dropped or unknown or woken)

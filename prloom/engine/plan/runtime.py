@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -73,6 +73,8 @@ def rules(config: Config) -> Rules:
             review=config.work.review,
             max_attempts=config.limits.max_attempts,
             max_review_rounds=config.limits.max_review_rounds,
+            max_ci_fixes=config.limits.max_ci_fixes,
+            rebase=config.work.rebase,
             backoff=waits,
         ),
     )
@@ -102,7 +104,8 @@ class PlanRuntime:
     is an error that could not be written to the plan's state. `read_to` bounds what is taken in: events behind it are
     left to the next tick. `head` is the commit at the head of the pull request, `ticked` are the boxes of its cockpit
     that are ticked and of which events came, and `forge_ahead` how far the forge's clock is ahead of ours, as of the
-    last poll. `torn_line` is where a last line without its newline ends, and when it was found.
+    last poll. `torn_line` is where a last line without its newline ends, and when it was found. `appended` are the
+    events that prloom appended while a worker may append others, and `read_files` has bridges read the plan's files.
     """
 
     def __init__(
@@ -135,6 +138,7 @@ class PlanRuntime:
         self.ticked: tuple[str, ...] = ()
         self.todos_checked: FileStamp | None = None
         self.appended: set[bytes] = set()
+        self.read_files: Callable[[], Awaitable[None]] = _read_nothing
         self.torn_line: tuple[Cursor, datetime] | None = None
         self.unreported_error: str | None = None
         self._rotate_at = rotate_at
@@ -250,6 +254,10 @@ class PlanRuntime:
         """Close the plan's files; what still runs for it can write nothing any more."""
         self.event_store.close("the plan was closed")
         self.folders.local.close()
+
+
+async def _read_nothing() -> None:
+    """Do nothing: without a dispatcher, no bridge reads the plan's files."""
 
 
 def reply_target(plan: Plan) -> Target:

@@ -8,14 +8,15 @@ from functools import partial
 from typing import assert_never
 
 from prloom import errors
-from prloom.core import acknowledgements, command_replies, commands, dispatch, hook_results, outbox
+from prloom.core import acknowledgements, automatic_todos, command_replies, commands, dispatch, hook_results, outbox
 from prloom.core.activity import RunningHook
 from prloom.core.command_replies import CommandContext
 from prloom.core.commands import SlashCommand
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
+from prloom.core.work import WorkContext
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import hooks
-from prloom.engine.plan.dependencies import PlanDependencies, Triager
+from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.runtime import PlanRuntime, is_triaging, reply_target
 from prloom.errors import PrloomError
@@ -98,9 +99,11 @@ def _begin(runtime: PlanRuntime, step: Step, subscribers: Subscribers, dependenc
             store.commit("notice", "prloom", changes=dispatch.complete_notices(ids))
         case RunTriage(event_ids=ids) if not dependencies.agents:
             store.commit(ON_GLOBAL_EVENT, "prloom", changes=tuple(_shown_to_all(event_id) for event_id in ids))
+        case RunTriage(event_ids=ids) if _made_todos(runtime, ids, dependencies):
+            pass
         case RunTriage():
             in_flight.agent_queued = True
-            dependencies.tasks.spawn(runtime, partial(_run_triage, runtime, subscribers, dependencies.triager))
+            dependencies.tasks.spawn(runtime, partial(_run_triage, runtime, subscribers, dependencies))
         case _:
             assert_never(step)
     return True
@@ -119,21 +122,37 @@ def _shown_to_all(event_id: str) -> Change:
     return Change(event_id=event_id, verdict="handled", state="handled", reason="shown to every plugin")
 
 
-async def _run_triage(runtime: PlanRuntime, subscribers: Subscribers, triager: Triager) -> None:
+async def _run_triage(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanDependencies) -> None:
     """Wait for a slot, and let an agent triage all that is ready by then: a burst of comments is one run."""
     in_flight = runtime.in_flight
     try:
-        async with triager.slot():
+        async with dependencies.triager.slot():
             if runtime.failure.active(runtime.clock()):
                 return
             state, events = runtime.event_store.state, _pending(runtime.event_store, in_flight)
             steps = _steps(state, in_flight, events, subscribers, triaging=is_triaging(state))
             step = next((step for step in steps if isinstance(step, RunTriage)), None)
-            if step is not None:
+            if step is not None and not _made_todos(runtime, step.event_ids, dependencies):
                 with in_flight.working_on(step.event_ids):
-                    await triager.triage(runtime, step)
+                    await dependencies.triager.triage(runtime, step)
     finally:
         in_flight.agent_queued = False
+
+
+def _made_todos(runtime: PlanRuntime, event_ids: Iterable[str], dependencies: PlanDependencies) -> bool:
+    """Commit what becomes of failed checks and conflicts; return whether there were any.
+
+    Where TODOs are not worked on, an agent decides about them as about all other events.
+    """
+    store = runtime.event_store
+    if dependencies.todo_worker is None or runtime.rules.work.mode == "off":
+        return False
+    opened = [store.state.open[each] for each in event_ids if each in store.state.open]
+    events = [event for each in opened if (event := store.texts.get(each)) is not None]
+    parts = automatic_todos.settle(WorkContext(runtime.id, runtime.rules.work, runtime.clock()), store.state, events)
+    if parts:
+        store.commit("todo", "prloom", **parts)
+    return bool(parts)
 
 
 # ---- the built-in commands
@@ -162,7 +181,8 @@ def _answer_command(
 ) -> None:
     """Carry out a command and queue its answer, by one decision; what goes before it may be repeated after a crash."""
     store = runtime.event_store
-    about = CommandContext(runtime.id, store.state, runtime.text.todos(), plugin_commands)
+    rebases = runtime.rules.work.rebase != "never"
+    about = CommandContext(runtime.id, store.state, runtime.text.todos(), plugin_commands, rebases=rebases)
     reply = command_replies.reply(about, event, command)
     work: DecisionParts = {}
     for each in reply.work:
@@ -179,9 +199,10 @@ def _answer_command(
     answers: tuple[Action, ...] = (answer,)
     if event.kind.control:
         answers = ()
+    lifted = tuple(each for each in work.get("changes", ()) if each not in reply.changes)
     done = Change(event_id=event.id, verdict="handled", state="handled", reason=f"/prloom {command.built_in}".strip())
     signs = acknowledgements.for_approved(reply.changes, store.state)
-    work["changes"] = (*reply.changes, done)
+    work["changes"] = (*lifted, *reply.changes, done)
     work["actions"] = (*answers, *signs)
     work["courtesies"] = tuple(action.id for action in signs)
     work["deliveries"] = reply.deliveries

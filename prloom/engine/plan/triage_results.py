@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prloom.agents.agent import RunResult, Trouble
 from prloom.backoff import Backoff
 from prloom.core import answer, breaker, hook_results, triage
 from prloom.core.breaker import UsageLimit
+from prloom.core.triage import TriageAnswer
 from prloom.engine.bus.event_store import EventStore
 from prloom.model.decision import Change
 from prloom.model.event import Event, Target
@@ -34,7 +35,7 @@ Batch = tuple[Event, ...]
 class TriageRun:
     """Commits the results of one run of an agent, which the log names as `by`.
 
-    `target` is where answers go that belong to no thread.
+    `target` is where answers go that belong to no thread. Without `rebases`, the operator does not want any.
     """
 
     store: EventStore
@@ -42,6 +43,7 @@ class TriageRun:
     target: Target
     id: str
     by: str
+    rebases: bool = True
 
     def fail(self, batch: Batch, reason: str) -> None:
         """Commit the failure of a run that never began: no text is at fault, so the batch stays together."""
@@ -86,7 +88,7 @@ class TriageRun:
         texts = {event.id: self.store.texts.get(event) for event in opened.values() if event.run == self.id}
         batch = tuple(text for text in texts.values() if text is not None)
         settled = triage.settle(
-            triage.read_answer(found, tuple(event.id for event in batch)),
+            self._allowed(triage.read_answer(found, tuple(event.id for event in batch))),
             batch,
             opened,
             now=self.store.clock(),
@@ -105,6 +107,12 @@ class TriageRun:
             run=self.id,
             note=_usage(result),
         )
+
+    def _allowed(self, answer: TriageAnswer) -> TriageAnswer:
+        """Return the answer, without the request of a rebase where the operator does not want any."""
+        if self.rebases:
+            return answer
+        return replace(answer, rebase_requested=False)
 
     def _pending(self, batch: Batch) -> list[OpenEvent]:
         opened = [self.store.state.open.get(event.id) for event in batch]

@@ -13,10 +13,12 @@ from msgspec.structs import replace
 
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Permissions, Polled
+from prloom.api.http import UsesHttp
 from prloom.core import admission as routing
 from prloom.core import naming, outbox, trust
 from prloom.core.trust import Policy, Unknown
 from prloom.engine.bus import entries
+from prloom.engine.bus.plan_files import PlanFolder
 from prloom.engine.plan import admission, appended_lines
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import ExtensionError, StorageError
@@ -96,10 +98,14 @@ class PermissionCache:
 
 
 class BridgeReader:
-    """Reads the events of one bridge for all plans at once, and remembers how far."""
+    """Reads the events of one bridge for all plans at once, and remembers how far.
+
+    `may_read_files` says whether it reads files of the plans, by its latest poll.
+    """
 
     def __init__(self, bridge: LoadedBridge, state: SafeDir) -> None:
         self.permissions = PermissionCache(bridge)
+        self.may_read_files = not isinstance(bridge.bridge, UsesHttp)
         self._bridge = bridge
         # After a crash of the machine the cursor before is as good: its events come again, and are known.
         self._cursor = Document(state, paths.bridge_cursor(bridge.name), lasting=False)
@@ -116,6 +122,8 @@ class BridgeReader:
         plans = [runtime.plan for runtime in runtimes.values()]
         async with asyncio.timeout(LIMIT.total_seconds()):
             polled = await self._bridge.bridge.events(context, cursor)
+        read_plans = {plan.id for plan in context.plans if isinstance(plan.files, PlanFolder) and plan.files.was_read}
+        self.may_read_files = bool(read_plans)
         if not isinstance(polled, Polled):
             raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
         self._note_forge(polled, runtimes, context.now)
@@ -124,7 +132,8 @@ class BridgeReader:
         routed = _routed(sound, (*plans, *(runtime.plan for runtime in runtimes.values())))
         receivers = [runtimes.get(plan_id) if plan_id else repository for plan_id in routed]
         jobs = [
-            self._append(runtime, batch, context) for runtime, batch in zip(receivers, routed.values(), strict=True)
+            self._append(runtime, batch, context, from_file=plan_id in read_plans)
+            for runtime, (plan_id, batch) in zip(receivers, routed.items(), strict=True)
         ]
         counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
         for event, problem in zip(polled.events, problems, strict=True):
@@ -158,7 +167,9 @@ class BridgeReader:
                 runtime.head = naming.commit_id(polled.heads[number])
             runtime.ticked = tuple(polled.ticked.get(number, ()))
 
-    async def _append(self, runtime: PlanRuntime | None, batch: Sequence[Event], context: BridgeContext) -> int | None:
+    async def _append(
+        self, runtime: PlanRuntime | None, batch: Sequence[Event], context: BridgeContext, *, from_file: bool
+    ) -> int | None:
         """Append what is new to a plan's bus, with the permissions of its authors as far as they are known now.
 
         Return how many events that were; or None if no plan could take them, because it cannot be used or was given up
@@ -173,7 +184,7 @@ class BridgeReader:
             # Meanwhile, others may have appended, and the plan may have been closed.
             if not runtime.usable:
                 return None
-            return _append(runtime, _new_events(runtime, events))
+            return _append(runtime, _new_events(runtime, events), from_file=from_file)
         except StorageError as error:
             log.warning("plan %s: %s", runtime.id, error)
             runtime.fail(str(error))
@@ -215,11 +226,15 @@ def _new_events(runtime: PlanRuntime, events: Sequence[Event]) -> tuple[Event, .
     return routing.new_events(events, runtime.seen_ids.__contains__, admission.own_posts(runtime))
 
 
-def _append(runtime: PlanRuntime, events: Sequence[Event]) -> int:
-    """Append events to the plan's bus, on disk when this returns; return how many."""
+def _append(runtime: PlanRuntime, events: Sequence[Event], *, from_file: bool) -> int:
+    """Append events to the plan's bus, on disk when this returns; return how many.
+
+    Those that a bridge found in the plan's own files count as a worker's while one runs.
+    """
     written = [_writable(routing.shortened(event)) for event in events]
-    for event in written:
-        appended_lines.remember(runtime, event)
+    if not from_file:
+        for event in written:
+            appended_lines.remember(runtime, event)
     return entries.append(runtime.event_store.events, written, runtime.clock())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ class Poller:
         self.bridge = bridge
         self.polls = PollState()
         self.reader = BridgeReader(bridge, state)
+        self._one_at_a_time = asyncio.Lock()
 
     def due(self, now: datetime) -> bool:
         """Whether it is time to poll."""
@@ -86,6 +88,12 @@ class Poller:
 
         Whatever goes wrong is this bridge's error: nothing counts as read, and it is polled again after a while.
         """
+        async with self._one_at_a_time:
+            return await self._poll(runtimes, repository, context)
+
+    async def _poll(
+        self, runtimes: Mapping[str, PlanRuntime], repository: PlanRuntime | None, context: BridgeContext
+    ) -> set[str]:
         now = context.now
         self.polls.last_poll_at = now
         try:
@@ -187,6 +195,12 @@ class Pollers:
                 self._polling.add(name)
                 self.requested.discard(name)
                 spawn(partial(self._poll, poller, on_events))
+
+    async def read_files(self, on_events: Callable[[set[str]], None]) -> None:
+        """Poll the bridges that read plans' files, from now on, also where one is being polled just now."""
+        for poller in self._pollers:
+            if poller.reader.may_read_files:
+                await self._poll(poller, on_events)
 
     def next_times(self) -> Iterator[datetime]:
         """Yield when the bridges that are not being polled are polled next."""

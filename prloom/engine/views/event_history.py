@@ -108,7 +108,7 @@ class _Trail:
         steps += self._of_todos(said)
         caused = tuple(action.id for action in decision.actions if action.related_event_id == self.event_id)
         if caused and not steps:
-            steps = [history.happened(said, "acted")]
+            steps = [_caused(said)]
         if caused:
             steps[-1] = steps[-1]._replace(actions=self.mentions.queue(caused))
         self.happened += [*steps, *self.mentions.deliveries(said)]
@@ -157,3 +157,10 @@ class _Trail:
 def _by(change: Change, said: ReplayStep) -> str:
     """Return what decided; where an event passes on, that is the plugin that let it pass."""
     return change.plugin or said.decision.by
+
+
+def _caused(said: ReplayStep) -> HistoryStep:
+    """Return a step that did nothing to the event but cause actions."""
+    if said.decision.stage == "todo":
+        return history.happened(said, "resolved")._replace(reason="its TODO has ended")
+    return history.happened(said, "acted")

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from prloom.core import plan_status as statuses
+from prloom.core import reply_limit
 from prloom.core.costs import CostGroup
 from prloom.engine.views import drafts, plan_names, runtime_status, snapshot, work_status
 from prloom.engine.views.snapshot import Snapshot
@@ -28,10 +29,12 @@ from prloom.engine.views.status_schema import (
     Spent,
     StatusDocument,
     Totals,
+    WaitingAction,
 )
-from prloom.model.state import OpenEvent
-from prloom.storage import paths
+from prloom.model.state import OpenEvent, QueuedAction
+from prloom.storage import paths, plan_session
 from prloom.storage.paths import RepositoryPaths
+from prloom.storage.plan_session import PlanSession
 from prloom.storage.safe_dir import SafeDir
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -55,10 +58,17 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
         listed = sorted((*shown, *waiting), key=_order)
         refused = runtime_status.unopened(local, [each.plan for each in listed])
         limits = runtime_status.agent_limits(local)
+        sessions = plan_session.sessions(repository.root)
         return build(
             repository,
             tuple(
-                plan_status(each, now, refused=refused.get(each.plan.id), limit=limits.get(each.plan.id))
+                plan_status(
+                    each,
+                    now,
+                    refused=refused.get(each.plan.id),
+                    limit=limits.get(each.plan.id),
+                    session=sessions.get(each.plan.id),
+                )
                 for each in listed
             ),
             runtime_status.dispatcher(local),
@@ -112,10 +122,18 @@ def build(
     )
 
 
-def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None, limit: str | None = None) -> PlanStatus:
+def plan_status(
+    of: Snapshot,
+    now: datetime,
+    *,
+    refused: str | None = None,
+    limit: str | None = None,
+    session: PlanSession | None = None,
+) -> PlanStatus:
     """Return the status of one plan.
 
-    `refused` is why the dispatcher could not open it, `limit` the setting because of which its next run waits.
+    `refused` is why the dispatcher could not open it, `limit` the setting because of which its next run waits, and
+    `session` the one that a person has in its worktree.
     """
     state, plan = of.bus.state, of.plan
     queue = [action for action in state.queue.values() if not action.courtesy]
@@ -137,6 +155,7 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None, limi
         actions=ActionCounts(
             queued=len(queue) - len(failed) - drafts,
             drafts=drafts or UNSET,
+            waiting=_waiting_actions(queue) or UNSET,
             delivered=state.delivered,
             failed=tuple(FailedAction(id=action.id, error=action.error, withheld=action.withheld) for action in failed),
         ),
@@ -144,6 +163,8 @@ def plan_status(of: Snapshot, now: datetime, *, refused: str | None = None, limi
         rule=plan.rule or UNSET,
         work=UNSET if plan.work else False,
         pull_request_wait=work_status.pull_request_wait(state),
+        kept=state.kept or UNSET,
+        session=work_status.session(session),
     )
 
 
@@ -183,6 +204,14 @@ def _events(of: Snapshot, now: datetime) -> EventCounts:
     )
 
 
+def _waiting_actions(queue: Iterable[QueuedAction]) -> tuple[WaitingAction, ...]:
+    return tuple(
+        WaitingAction(id=action.id, reason=action.error or "", until=action.next_try)
+        for action in queue
+        if reply_limit.is_on(action) and action.next_try is not None
+    )
+
+
 def _deferred(opened: Iterable[OpenEvent], now: datetime) -> tuple[DeferredEvent, ...]:
     """Return the deferred events, the longest waiting first."""
     found = []
@@ -202,6 +231,7 @@ def _deferred(opened: Iterable[OpenEvent], now: datetime) -> tuple[DeferredEvent
                 deferred_until=wait.deferred_until,
                 deadline=wait.deadline,
                 age_ms=_age(first, now),
+                wake_on=wait.wake_on or UNSET,
             )
         )
     return tuple(sorted(found, key=lambda event: event.first_deferred_at))

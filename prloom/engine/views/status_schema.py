@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
+from prloom.model.decision import WakeOn
 from prloom.model.plan import Counts
 from prloom.model.record import Record, Timestamp
+from prloom.model.work import Kept
+from prloom.storage.plan_session import SessionKind
 
 SCHEMA_VERSION = 1
 
@@ -32,7 +35,10 @@ class Totals(Record, frozen=True, kw_only=True):
 
 
 class DeferredEvent(Record, frozen=True, kw_only=True):
-    """A deferred event: since when, by what it was deferred last, why, until when; `age_ms` is its wait so far."""
+    """A deferred event: since when, by what it was deferred last, why, until when; `age_ms` is its wait so far.
+
+    `wake_on` is what ends the wait early, if anything does.
+    """
 
     id: str
     type: str
@@ -43,6 +49,7 @@ class DeferredEvent(Record, frozen=True, kw_only=True):
     deferred_until: Timestamp
     deadline: Timestamp
     age_ms: int
+    wake_on: WakeOn | UnsetType = UNSET
 
 
 class HeldEvent(Record, frozen=True, kw_only=True):
@@ -70,6 +77,14 @@ class FailedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     error: str | None
     withheld: bool = False
+
+
+class WaitingAction(Record, frozen=True, kw_only=True):
+    """An action that a brake holds back until then."""
+
+    id: str
+    reason: str
+    until: Timestamp
 
 
 class WorkWait(Record, frozen=True, kw_only=True):
@@ -132,12 +147,16 @@ class EventCounts(Record, frozen=True, kw_only=True):
 
 
 class ActionCounts(Record, frozen=True, kw_only=True):
-    """What became of the plan's actions; `drafts` are left out where none waits until a person sends it."""
+    """What became of the plan's actions.
+
+    `drafts` are those that wait until a person sends them, and `waiting` those that a brake holds back; if any.
+    """
 
     queued: int
     delivered: int
     failed: tuple[FailedAction, ...]
     drafts: int | UnsetType = UNSET
+    waiting: tuple[WaitingAction, ...] | UnsetType = UNSET
 
 
 class Spent(Record, frozen=True, kw_only=True):
@@ -151,13 +170,22 @@ class Spent(Record, frozen=True, kw_only=True):
     unmeasured_runs: int
 
 
+class SessionStatus(Record, frozen=True, kw_only=True):
+    """A person's session in the worktree of a plan, until which prloom does not work there."""
+
+    kind: SessionKind
+    pid: int
+    since: Timestamp
+
+
 class PlanStatus(Record, frozen=True, kw_only=True):
     """One plan. `last_error` is why it cannot be worked on or read, if so; `rebase_requested` is left out or true.
 
     `block` is what keeps its TODOs from being worked on. `commits` counts the commits that prloom made for them.
     `spent` is left out where costs were not added up. `rule` is left out, or names the rule that adopted the plan;
     `work` is left out, or false where prloom lists TODOs only. `pull_request_wait` is left out unless the pull request
-    could not be brought up to date. A draft has no worktree.
+    could not be brought up to date. `kept` is left out, or says until when, or why, the worktree of a plan that has
+    ended is kept. `session` is left out, or a person's in the worktree. A draft has no worktree.
     """
 
     id: str
@@ -178,6 +206,8 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     rule: str | UnsetType = UNSET
     work: bool | UnsetType = UNSET
     pull_request_wait: WorkWait | UnsetType = UNSET
+    kept: Kept | UnsetType = UNSET
+    session: SessionStatus | UnsetType = UNSET
 
 
 class LostPlan(Record, frozen=True, kw_only=True):

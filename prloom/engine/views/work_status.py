@@ -5,8 +5,16 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from prloom.engine.views.snapshot import Snapshot
-from prloom.engine.views.status_schema import BlockStatus, CurrentTodo, ProposedTodo, TodoCounts, WorkWait
+from prloom.engine.views.status_schema import (
+    BlockStatus,
+    CurrentTodo,
+    ProposedTodo,
+    SessionStatus,
+    TodoCounts,
+    WorkWait,
+)
 from prloom.model.state import DispatchState
+from prloom.storage.plan_session import PlanSession
 
 
 def todo_counts(of: Snapshot, limit: str | None = None) -> TodoCounts:
@@ -38,6 +46,13 @@ def pull_request_wait(state: DispatchState) -> WorkWait | UnsetType:
     if kept.error is None or kept.retry_at is None:
         return UNSET
     return WorkWait(reason=kept.error, since=kept.failing_since, until=kept.retry_at)
+
+
+def session(found: PlanSession | None) -> SessionStatus | UnsetType:
+    """Return the session that a person has in the worktree of a plan."""
+    if found is None:
+        return UNSET
+    return SessionStatus(kind=found.kind, pid=found.pid, since=found.since)
 
 
 def current(state: DispatchState, limit: str | None = None) -> CurrentTodo | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prloom.core import work_results
 from prloom.core.naming import printable
+from prloom.core.push_results import Failure
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import WorkspaceError
 from prloom.workspace import integrate, remote, repository
@@ -17,6 +18,18 @@ TRIES = 3
 
 class BranchBlockedError(WorkspaceError):
     """A branch that a person has to put right before prloom goes on; the text says what to do."""
+
+
+class PushRefusedError(WorkspaceError):
+    """The remote does not take a push, and will not as long as nobody changes its rules or our rights."""
+
+
+def refused(failure: Failure) -> WorkspaceError:
+    """Return the error of a push that the remote did not take."""
+    text = f"origin does not take the push: {failure.reason}"
+    if failure.retryable:
+        return WorkspaceError(text)
+    return PushRefusedError(text)
 
 
 def update(repo: Repository, runtime: PlanRuntime) -> str | None:
@@ -93,5 +106,5 @@ def push(repo: Repository, runtime: PlanRuntime) -> str:
         if isinstance(done, Pushed):
             return f"pushed {tip[:12]} to origin"
         if isinstance(done, Rejected) and done.failure.cause != "lost_race":
-            raise WorkspaceError(f"origin does not take the push: {done.failure.reason}")
+            raise refused(done.failure)
     raise WorkspaceError(f"origin's branch {printable(branch)} moved {TRIES} times during the push")

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prloom.agents.agent import Remote
-from prloom.core import secret_scan, work_results
+from prloom.core import commit_message, secret_scan, work_results
+from prloom.core.commit_message import Trailers
 from prloom.core.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import before_run, branch, change_rules
+from prloom.engine.work import before_run, branch, change_rules, todo_events
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 from prloom.workspace import commits, kept, repository, repository_state, snapshot, trees, undo, worktree
@@ -66,8 +67,9 @@ class Changes:
         base, tree = _inspected(work)
         return await asyncio.to_thread(lambda: trees.diff_text(self.repo, base, tree, limit_bytes=LONGEST_DIFF))
 
-    async def commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:
+    async def commit(self, runtime: PlanRuntime, work: TodoWork) -> str:
         """Commit exactly the inspected change, and return the commit; one that is there already is found again."""
+        message = _message(runtime, work, self.secrets)
         return await asyncio.to_thread(self._commit, runtime, work, message)
 
     async def push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
@@ -166,3 +168,10 @@ def _inspected(work: TodoWork) -> tuple[str, str]:
     assert work.base is not None  # noqa: S101 - set when the worktree was prepared
     assert work.tree is not None  # noqa: S101 - set when the change was inspected
     return work.base, work.tree
+
+
+def _message(runtime: PlanRuntime, work: TodoWork, secrets: Mapping[str, str]) -> str:
+    approved_by = todo_events.approved_by(runtime, work.id)
+    trailers = Trailers(plan=runtime.id, todo=work.id, round=work.round, events=work.event_ids, approved_by=approved_by)
+    said = secret_scan.masked(work.message or "", secrets)
+    return commit_message.write(said, title=secret_scan.masked(work.title, secrets), trailers=trailers)

@@ -93,7 +93,7 @@ def _commit(
     settled = hook_results.settle(
         call,
         outcome,
-        {},
+        runtime.event_store.state.open,
         plugin=plugin.key,
         now=runtime.clock(),
         policy=runtime.rules.backoff,
@@ -105,6 +105,7 @@ def _commit(
     runtime.event_store.commit(
         hook.name,
         plugin.key,
+        changes=settled.changes,
         actions=settled.actions,
         writes=hooks.store_writes(runtime.stores_by_scope, plugin.key, outcome),
         plan=plan,

@@ -70,6 +70,14 @@ def begin(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
     return True
 
 
+def is_presented(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+    """Whether nothing is left to be done at the forge before the hooks that come after it."""
+    if _bridge(runtime, dependencies) is None:
+        return True
+    opens = runtime.rules.config.work.open == "first_commit"
+    return pull_request.is_presented(runtime.plan, runtime.event_store.state, opens=opens)
+
+
 def _bridge(runtime: PlanRuntime, dependencies: PlanDependencies) -> LoadedBridge | None:
     """Return the bridge to the plan's forge; for a plan without a pull request, to the only forge that there is."""
     loaded = dependencies.bridges.loaded
@@ -78,10 +86,7 @@ def _bridge(runtime: PlanRuntime, dependencies: PlanDependencies) -> LoadedBridg
         if found is not None and isinstance(found.bridge, Forge):
             return found
         return None
-    forges = [each for each in loaded.loaded if isinstance(each.bridge, Forge) and each.bridge.unavailable() is None]
-    if len(forges) == 1:
-        return forges[0]
-    return None
+    return loaded.only_forge()
 
 
 def _cockpit(runtime: PlanRuntime) -> str:

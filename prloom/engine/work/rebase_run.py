@@ -11,8 +11,8 @@ from prloom.core import work_failures, work_results
 from prloom.core.naming import printable
 from prloom.core.plan_file import TodoItem
 from prloom.core.work_failures import AttemptFailed
-from prloom.engine.plan import appended_lines
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.work.branch import refused
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.engine.work.worker_run import WorkerRuns
@@ -75,7 +75,7 @@ class RebaseRuns:
         self._commit(runtime, work_failures.failed(context(runtime), work, failure))
 
     def _commit(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
-        runtime.event_store.commit("work", "prloom", **appended_lines.span(runtime, parts))
+        runtime.event_store.commit("work", "prloom", **parts)
 
     # ---- in a thread
 
@@ -124,7 +124,7 @@ class RebaseRuns:
         if there in {None, work.base, tip}:
             done = remote.push(repo, branch, tip, there)
             if isinstance(done, Rejected) and done.failure.cause != "lost_race":
-                raise WorkspaceError(f"origin does not take the push: {done.failure.reason}")
+                raise refused(done.failure)
             if not isinstance(done, Rejected):
                 return work_results.pushed(work, f"the branch is at {tip[:12]}")
         self._give_up(runtime, work)

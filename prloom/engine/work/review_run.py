@@ -33,12 +33,8 @@ class ReviewRuns:
 
     async def review(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> DecisionParts:
         """Return what the review of a change comes to; raises AgentError where none could be made."""
-        now = runtime.clock()
         agent, model = self.pool.choose(runtime.rules.config, STAGE)
-        limit = self.pool.limit(agent, runtime.rules.config, runtime.id, now)
-        if limit is not None and breaker.limit_applies(limit, (), now) and not (limit.brake and work.lifted):
-            return work_failures.limited(context(runtime), work, limit.reason, limit.until)
-        run_id = run_spec.new_id(now, STAGE)
+        run_id = run_spec.new_id(runtime.clock(), STAGE)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
         request = RunRequest(
             prompt=await self._prompt(runtime, work, item, answer_path),
@@ -55,6 +51,9 @@ class ReviewRuns:
         )
         async with self.pool.worker_slots, self.pool.room(agent, runtime.rules.config, runtime.in_flight):
             commit = await self.pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree, tree=work.tree)
+            limit = self.pool.limit_of_todo(agent, runtime, work)
+            if limit is not None:
+                return work_failures.limited(context(runtime), work, limit.reason, limit.until)
             folder = self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request, commit=commit)
             result = await self.pool.run(folder, agent, runtime.id, runtime.clock)
         said = await asyncio.to_thread(run_folder.read_answer, folder)

@@ -21,6 +21,14 @@ def ids(runtime: PlanRuntime, todo_id: str) -> tuple[str, ...]:
     return issued.todo.event_ids
 
 
+def approved_by(runtime: PlanRuntime, todo_id: str) -> tuple[str, ...]:
+    """Return who approved those of a TODO's events whose authors are not trusted."""
+    issued = runtime.issued.posts().todos.get(todo_id)
+    if issued is None:
+        return ()
+    return issued.todo.approved_by
+
+
 def of(runtime: PlanRuntime, event_ids: Iterable[str]) -> tuple[Event, ...]:
     """Return the texts of events that have been triaged; one that cannot be found any more is left out."""
     found = []

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import os
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
-from prloom.core import commit_message, secret_scan, work_failures, work_replies, work_results
 from prloom.core import work as work_rules
-from prloom.core.commit_message import Trailers
+from prloom.core import work_failures, work_replies, work_results
 from prloom.core.plan_file import TodoItem
-from prloom.core.work import BlockPlan, Continue, Correct, Finish, Propose, Step, Take, Unblock, Withdraw, WorkContext
+from prloom.core.work import (
+    BlockPlan,
+    Continue,
+    Correct,
+    Finish,
+    Propose,
+    RunHooks,
+    Step,
+    Take,
+    Unblock,
+    Withdraw,
+)
 from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import plan_hooks, pull_request, todo_events
-from prloom.engine.work.branch import BranchBlockedError
+from prloom.engine.work import life_hooks, plan_hooks, pull_request, todo_events
+from prloom.engine.work.branch import BranchBlockedError, PushRefusedError
 from prloom.engine.work.change import Changes
 from prloom.engine.work.check_run import CheckRuns
 from prloom.engine.work.context import context
@@ -31,7 +41,8 @@ from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import AgentError, WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.hook import HookTodo
-from prloom.model.work import TodoWork, WorkStep
+from prloom.model.work import TodoWork
+from prloom.storage import plan_session
 from prloom.workspace.commit_hooks import CommitRefusedError
 
 log = logging.getLogger(__name__)
@@ -55,11 +66,14 @@ class TodoWorker:
 
     def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Begin the next steps of the work on a plan, beside everything else; return whether there are any."""
-        if runtime.in_flight.working or self._next(runtime, dependencies) is None:
+        left_open = runtime.usable and appended_lines.is_left_open(runtime)
+        if runtime.in_flight.working or (self._next(runtime, dependencies) is None and not left_open):
             return False
-        runtime.in_flight.working = True
-        dependencies.tasks.spawn(runtime, partial(self._work, runtime, dependencies))
-        return True
+        lock = plan_session.take_for_work(runtime.folders.repo_root, runtime.id)
+        if lock is not None:  # else a person has the worktree
+            runtime.in_flight.working = True
+            dependencies.tasks.spawn(runtime, partial(self._work, runtime, dependencies, lock))
+        return lock is not None
 
     def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Begin what is to be done with the pull request, which a forge that fails does not keep the work from."""
@@ -69,16 +83,27 @@ class TodoWorker:
         """Have the workers end that do the runs."""
         await self.pool.close()
 
-    async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> None:
+    async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies, lock: int) -> None:
         try:
             while (step := self._next(runtime, dependencies)) is not None:
-                await self._do(runtime, step, dependencies)
+                if not work_rules.runs_programs(step):
+                    await self._do(runtime, step, dependencies)
+                    continue
+                async with appended_lines.watching(runtime):
+                    while step is not None and work_rules.runs_programs(step):
+                        await self._do(runtime, step, dependencies)
+                        step = self._next(runtime, dependencies)
+            await appended_lines.close(runtime)
         finally:
+            os.close(lock)
             runtime.in_flight.working = False
 
     def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
-        if not runtime.usable or runtime.plan.status != "active":
+        if not runtime.usable:
             return None
+        life = life_hooks.next_step(runtime, dependencies)
+        if life is not None or runtime.plan.status != "active":
+            return life
         return work_rules.next_step(
             runtime.event_store.state,
             runtime.text.todos(),
@@ -90,34 +115,45 @@ class TodoWorker:
     async def _do(self, runtime: PlanRuntime, step: Step, dependencies: PlanDependencies) -> None:
         """Do one step. Git that fails and programs that are missing make the work wait, and not the plan's comments."""
         try:
-            match step:
-                case Take():
-                    self._take(runtime, step)
-                case Continue(work=work) if work.rebase and work.phase in _OF_REBASES:
-                    await self._continue_rebase(runtime, work)
-                case Continue(work=work):
-                    await self._continue(runtime, work, dependencies)
-                case Withdraw(work=work):
-                    await self._keep(runtime, work)
-                    _commit(runtime, work_results.removed(step))
-                case Propose() | Correct() | BlockPlan() | Unblock():
-                    _commit(runtime, _noted(context(runtime), step))
-                case Finish():
-                    await self._finish(runtime, dependencies)
-                case _:
-                    assert_never(step)
+            await self._step(runtime, step, dependencies)
         except PlanHookBlockedError as error:
             self._block(runtime, str(error), "hook")
         except BranchBlockedError as error:
             self._block(runtime, str(error), "branch")
+        except PushRefusedError as error:
+            self._wait(runtime, str(error), refused=True)
         except (WorkspaceError, AgentError) as error:
             self._wait(runtime, str(error))
+
+    async def _step(self, runtime: PlanRuntime, step: Step, dependencies: PlanDependencies) -> None:
+        match step:
+            case Take():
+                self._take(runtime, step)
+            case Continue(work=work) if work.rebase and work.phase in _OF_REBASES:
+                await self._continue_rebase(runtime, work)
+            case Continue(work=work):
+                await self._continue(runtime, work, dependencies)
+            case Withdraw():
+                await self._withdraw(runtime, step)
+            case Propose() | Correct() | BlockPlan() | Unblock():
+                _commit(runtime, work_results.noted(context(runtime), step))
+            case Finish():
+                await life_hooks.run(runtime, "beforeFinish", dependencies)
+                if isinstance(self._next(runtime, dependencies), Finish):  # a hook may have added a TODO
+                    _commit(runtime, work_results.finished(runtime.id))
+            case RunHooks(hook=name):
+                await life_hooks.run(runtime, name, dependencies)
+                _commit(runtime, work_results.hooks_run(runtime.id, name))
+            case _:
+                assert_never(step)
 
     def _take(self, runtime: PlanRuntime, step: Take) -> None:
         runtime.in_flight.took = True
         assert step.todo.id is not None  # noqa: S101 - next_step takes no other
         rebase = step.todo.id == runtime.event_store.state.rebase_todo
-        _commit(runtime, work_results.taken(step, todo_events.ids(runtime, step.todo.id), rebase=rebase))
+        answer = runtime.event_store.state.answers.get(step.todo.id)
+        event_ids = todo_events.ids(runtime, step.todo.id)
+        _commit(runtime, work_results.taken(step, event_ids, rebase=rebase, answer=answer))
 
     async def _continue(self, runtime: PlanRuntime, work: TodoWork, dependencies: PlanDependencies) -> None:
         """Do what the phase of the work says; see `prloom.model.work.Phase`."""
@@ -189,9 +225,8 @@ class TodoWorker:
         await self._fail(runtime, parts)
 
     async def _commit_change(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        message = _message(runtime, work, self._changes.secrets)
         try:
-            commit = await self._changes.commit(runtime, work, message)
+            commit = await self._changes.commit(runtime, work)
         except CommitRefusedError as error:
             failure = AttemptFailed("check", "a commit hook refused the change", str(error))
             await self._fail(runtime, work_failures.failed(context(runtime), work, failure))
@@ -212,20 +247,15 @@ class TodoWorker:
         else:
             await self._changes.keep(runtime, work)
 
+    async def _withdraw(self, runtime: PlanRuntime, step: Withdraw) -> None:
+        if step.work.commit is None:  # else it stays on the branch
+            await self._keep(runtime, step.work)
+        _commit(runtime, work_results.removed(step))
+
     async def _report(self, runtime: PlanRuntime, work: TodoWork) -> None:
         events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
         parts = work_results.done(work, pause=runtime.rules.config.work.pause_after_todo)
         _commit(runtime, {**parts, "actions": work_replies.done(work, events)})
-
-    async def _finish(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> None:
-        """Run the hooks of a plan without open TODOs; where one adds a TODO, that is worked on first."""
-        for name in ("beforeFinish", "afterFinish"):
-            done = {each.partition(":")[2] for each in _finish_hooks(runtime, name)}
-            hook = PlanHook(name, done, lambda _plugin: WorkStep(todo_id=runtime.id, verdict="hooked"))
-            await _run_hooks(runtime, hook, dependencies)
-            if not isinstance(self._next(runtime, dependencies), Finish):
-                return
-        _commit(runtime, work_results.finished(runtime.id))
 
     # ---- waits and blocks
 
@@ -236,33 +266,18 @@ class TodoWorker:
         log.warning("plan %s is blocked: %s", runtime.id, reason)
         _commit(runtime, work_results.blocked(context(runtime), reason, way_on=way_on, cause=cause))
 
-    def _wait(self, runtime: PlanRuntime, reason: str) -> None:
+    def _wait(self, runtime: PlanRuntime, reason: str, *, refused: bool = False) -> None:
         """Try the present step again later; after the deadline of all waits, a person is asked."""
         work = runtime.event_store.state.work
         if work is None:
             self._block(runtime, reason, "worktree")
             return
         log.warning("plan %s: the TODO %s waits: %s", runtime.id, work.id, reason)
-        _commit(runtime, work_failures.delayed(context(runtime), work, reason))
+        _commit(runtime, work_failures.delayed(context(runtime), work, reason, refused=refused))
 
 
 def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:
-    runtime.event_store.commit("work", "prloom", **appended_lines.span(runtime, parts))
-
-
-def _noted(ctx: WorkContext, step: Propose | Correct | BlockPlan | Unblock) -> DecisionParts:
-    """Return the decision of a step that is no more than that."""
-    match step:
-        case Propose():
-            return work_results.proposed(ctx, step)
-        case Correct():
-            return work_results.corrected(step)
-        case BlockPlan():
-            return work_results.blocked_by_todo(ctx, step)
-        case Unblock():
-            return work_results.unblocked()
-        case _:
-            assert_never(step)
+    runtime.event_store.commit("work", "prloom", **parts)
 
 
 def _todo_hook(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) -> PlanHook:
@@ -288,13 +303,3 @@ def _item(runtime: PlanRuntime, work: TodoWork) -> TodoItem:
 
 def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:  # hooks may have been recorded since
     return runtime.event_store.state.work or work
-
-
-def _finish_hooks(runtime: PlanRuntime, name: str) -> list[str]:
-    return [each for each in runtime.event_store.state.finish_hooked if each.startswith(f"{name}:")]
-
-
-def _message(runtime: PlanRuntime, work: TodoWork, secrets: Mapping[str, str]) -> str:
-    trailers = Trailers(plan=runtime.id, todo=work.id, round=work.round, events=work.event_ids)
-    said = secret_scan.masked(work.message or "", secrets)
-    return commit_message.write(said, title=secret_scan.masked(work.title, secrets), trailers=trailers)

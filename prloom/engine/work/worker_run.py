@@ -14,9 +14,9 @@ from prloom.agents import registry, run_folder, run_spec
 from prloom.agents.agent import Agent, RunRequest, RunResult
 from prloom.core import (
     answer,
-    breaker,
     plan_file,
     plan_text,
+    questions,
     work_failures,
     work_replies,
     work_results,
@@ -27,7 +27,6 @@ from prloom.core import (
 from prloom.core.plan_file import TodoItem
 from prloom.core.worker_answer import WorkAnswer
 from prloom.core.worker_results import WorkerReport
-from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work import todo_events
@@ -95,32 +94,34 @@ class WorkerRuns:
         self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, agent: Agent, model: str | None
     ) -> bool:
         """Prepare the worker's run; return whether it is to be done. What keeps it from that is a wait, no failure."""
-        store, now = runtime.event_store, runtime.clock()
+        store, config = runtime.event_store, runtime.rules.config
         try:
-            limit = self.pool.limit(agent, runtime.rules.config, runtime.id, now)
-            if limit is not None and breaker.limit_applies(limit, (), now) and not (limit.brake and work.lifted):
+            limit = self.pool.limit_of_todo(agent, runtime, work)
+            if limit is None:
+                commit = await self._received.begin(runtime, work)
+                request = await self._request(runtime, work, item, agent, model)
+                limit = self.pool.limit_of_todo(agent, runtime, work)  # other runs may have begun meanwhile
+            if limit is not None:
                 store.commit(
                     "work", agent.name, **work_failures.limited(context(runtime), work, limit.reason, limit.until)
                 )
                 return False
-            folder = await self._prepare(runtime, work, item, agent, model)
+            folder = self.pool.prepare(runtime.folders, config, agent, request.run, request, commit=commit)
         except AgentError as error:
             store.commit("work", "prloom", **work_failures.delayed(context(runtime), work, str(error)))
             return False
-        started = work_results.started(work, run=folder.name, agent=agent.name)
-        store.commit("work", agent.name, **appended_lines.span(runtime, started))
+        store.commit("work", agent.name, **work_results.started(work, run=folder.name, agent=agent.name))
         return True
 
-    async def _prepare(
+    async def _request(
         self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, agent: Agent, model: str | None
-    ) -> Path:
+    ) -> RunRequest:
         run_id = run_spec.new_id(runtime.clock(), STAGE)
-        commit = await self._received.begin(runtime, work)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
         session = None
         if agent.resumes and work.agent == agent.name:
             session = work.session
-        request = RunRequest(
+        return RunRequest(
             prompt=await asyncio.to_thread(self._prompt, runtime, work, item, answer_path, resumed=session is not None),
             stage=STAGE,
             cwd=runtime.folders.worktree,
@@ -134,8 +135,8 @@ class WorkerRuns:
             remotes=await self.changes.record_repository(runtime),
             answer_path=answer_path,
             argv=runtime.rules.config.agents.command.argv,
+            run=run_id,
         )
-        return self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request, commit=commit)
 
     def _prompt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, answer_path: Path, *, resumed: bool) -> str:
         checks = runtime.rules.config.work.checks
@@ -153,6 +154,7 @@ class WorkerRuns:
             repository_context=self.pool.repository_context("worker.md"),
             notes=plan_text.notes(text),
             failure=work.feedback,
+            answer=work.answer,
             answer_path=str(answer_path),
             fence=fence,
             checks=checks,
@@ -166,9 +168,7 @@ class WorkerRuns:
         if agent is None:
             await self.pool.cancel(work.run)
             reason = f"this prloom does not know the agent {work.agent}"
-            runtime.event_store.commit(
-                "work", "prloom", **appended_lines.span(runtime, work_failures.cut_short(work, reason))
-            )
+            runtime.event_store.commit("work", "prloom", **work_failures.cut_short(work, reason))
             return None
         reply = await self.pool.reply(folder, agent, runtime.id, runtime.clock, found=found)
         result = reply.result
@@ -176,9 +176,7 @@ class WorkerRuns:
         if result.trouble == "session":
             reason = f"{agent.name} no longer has the session of the last attempt; the next one begins a new one"
             fresh = replace(work, session=None)
-            runtime.event_store.commit(
-                "work", agent.name, **appended_lines.span(runtime, work_failures.cut_short(fresh, reason))
-            )
+            runtime.event_store.commit("work", agent.name, **work_failures.cut_short(fresh, reason))
             return None
         report = _report(result, said)
         if reply.bundle is None and not reply.violations:
@@ -186,9 +184,7 @@ class WorkerRuns:
         try:
             return await self._received.apply(runtime, work, folder, reply, report)
         except WorktreeChangedError as error:
-            runtime.event_store.commit(
-                "work", agent.name, **appended_lines.span(runtime, work_failures.cut_short(work, str(error)))
-            )
+            runtime.event_store.commit("work", agent.name, **work_failures.cut_short(work, str(error)))
             return None
 
     async def _commit(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport, parts: DecisionParts) -> None:
@@ -199,7 +195,10 @@ class WorkerRuns:
             if isinstance(report.answer, WorkAnswer) and report.answer.outcome == "blocked" and report.answer.question:
                 events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
                 target = reply_target(runtime.plan)
-                parts["actions"] = work_replies.question(work, report.answer.question, events, target)
+                posts = work_replies.question(work, report.answer.question, events, target)
+                after = runtime.event_store.events.end()
+                parts["actions"] = posts
+                parts["work"] = replace(step, question=questions.question(report.answer.question, events, posts, after))
         if isinstance(report.answer, WorkAnswer) and step.verdict in {"changed", "nothing_to_do", "parked"}:
             parts["todos"] = tuple(
                 Todo(id=work_results.further_id(work, number), title=todo.title, context=todo.context)
@@ -209,8 +208,8 @@ class WorkerRuns:
 
 
 def _end(runtime: PlanRuntime, parts: DecisionParts, *, by: str) -> None:
-    """Commit what a run came to; what was appended to the bus until now may be the worker's."""
-    runtime.event_store.commit("work", by, **appended_lines.span(runtime, parts))
+    """Commit what a run came to."""
+    runtime.event_store.commit("work", by, **parts)
 
 
 def _report(result: RunResult, said: str | None) -> WorkerReport:

@@ -6,36 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from shared_remote import Remote
 from workbench import Run, Workbench
 
 from prloom.api import PluginContext
 
 FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
-
-
-class Remote:
-    """A remote of the project, and the clone of somebody else who works on the same branch."""
-
-    def __init__(self, bench: Workbench, home: Path) -> None:
-        self.bench = bench
-        self.bare, self.clone = home / "remote.git", home / "clone"
-        bench.project.git("init", "--quiet", "--bare", "--template=", str(self.bare))
-        bench.project.git("remote", "add", "origin", str(self.bare))
-        bench.project.git("push", "--quiet", "origin", "main", "work")
-        bench.project.git("clone", "--quiet", "--template=", "--branch", "work", str(self.bare), str(self.clone))
-
-    def push(self, name: str, content: str, *options: str) -> str:
-        """Have the other person push a commit with a file, and return it."""
-        (self.clone / name).write_text(content)
-        self.bench.project.git("add", name, cwd=self.clone)
-        self.bench.project.git("commit", "--quiet", "-m", f"Change {name}", cwd=self.clone)
-        self.bench.project.git("push", "--quiet", *options, "origin", "work", cwd=self.clone)
-        return self.bench.project.git("rev-parse", "HEAD", cwd=self.clone)
-
-    @property
-    def subjects(self) -> list[str]:
-        """The subjects of the remote's branch, oldest first, without the first commit."""
-        return self.bench.project.git("log", "--reverse", "--format=%s", "main..work", cwd=self.bare).splitlines()
 
 
 @pytest.fixture
@@ -125,3 +101,56 @@ async def test_a_remote_that_cannot_be_reached_makes_the_work_wait_with_its_reas
     assert bench.state.work.waits_for is not None
     assert bench.state.work.waits_for.startswith("origin cannot be read:")
     assert bench.state.work.failures == 0
+
+
+def refuse(remote: Remote, *, yes: bool) -> None:
+    hook = remote.bare / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\necho not on a Friday >&2\nexit {int(yes)}\n")
+    hook.chmod(0o755)
+
+
+async def test_a_commit_that_the_remote_refuses_blocks_the_plan_after_five_tries_and_is_kept(
+    bench: Workbench, remote: Remote
+):
+    refuse(remote, yes=True)
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+    await bench.tick()
+    assert bench.state.work is not None
+    assert bench.state.work.waits_for is not None
+    assert "not on a Friday" in bench.state.work.waits_for
+    for _ in range(4):
+        assert bench.state.block is None
+        bench.stage.clock.advance(hours=1)
+        await bench.tick()
+
+    commit = bench.project.git("rev-parse", "work")
+    assert (bench.commits, remote.subjects) == (["Be fast"], [])
+    assert bench.state.block is not None
+    assert bench.state.block.reason.endswith(f"not on a Friday; commit {commit[:12]} is kept on the local branch")
+    assert bench.state.block.way_on == "prloom resume work"
+
+    refuse(remote, yes=False)
+    bench.stage.ask("resume", "work")
+    await bench.ticks(2)
+    assert remote.subjects == ["Be fast"]
+    assert bench.boxes == ["- [x] Make it fast"]
+    assert bench.runs() == 1
+
+
+async def test_a_remote_that_is_away_for_longer_than_the_deadline_blocks_the_plan_and_the_commit_is_kept(
+    bench: Workbench, remote: Remote
+):
+    during_the_hooks(bench, lambda: remote.bare.rename(remote.bare.with_suffix(".away")))
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+    await bench.tick()
+    assert bench.state.block is None
+
+    bench.stage.clock.advance(days=8)
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.state.block is not None
+    assert bench.state.block.way_on == "prloom resume work"

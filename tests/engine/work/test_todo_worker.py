@@ -316,6 +316,20 @@ async def test_a_daily_limit_stops_the_work_with_its_name_until_a_person_lifts_i
     assert bench.commits == ["Add one", "Add two"]
 
 
+async def test_a_daily_limit_holds_for_plans_whose_workers_start_at_the_same_time(bench: Workbench):
+    bench.configure(rest="[limits]\nmax_runs_per_day = 1")
+    bench.script(*named("one", "two"))
+    bench.project.git("branch", "more", "main")
+    more = bench.project.adopt(bench.stage, "more")
+    for plan in (bench.plan, more / "prloom/.local/plan.md"):
+        with plan.open("a") as file:
+            file.write("- [ ] first\n")
+
+    await bench.tick(workers=2)
+
+    assert bench.runs() == 1
+
+
 async def test_a_daily_limit_ends_with_the_day(bench: Workbench):
     bench.configure(rest="[limits]\nmax_runs_per_day = 1")
     bench.script(*named("one", "two"))
@@ -344,7 +358,7 @@ async def test_an_event_line_that_appears_while_a_worker_runs_is_held_whatever_i
     assert bench.commits == ["Be fast"]
     assert bench.state.open["forged"].state == "held"
     assert bench.state.open["forged"].reason == (
-        "it was appended to events.jsonl while a worker ran in the plan's worktree, and not by prloom"
+        "it appeared in the plan's folder while a worker ran there, and the worker may have written it"
     )
 
 
@@ -360,3 +374,42 @@ async def test_an_event_line_from_before_and_after_a_run_is_the_operators(bench:
     await bench.tick()
 
     assert bench.stage.triager.batches == [("before",), ("after",)]
+
+
+@pytest.mark.parametrize("others", ["", "- [ ] Another <!-- prloom:todo t-x -->\n"])
+async def test_a_todo_with_the_title_of_one_that_was_done_and_taken_out_is_done_anew(bench: Workbench, others: str):
+    bench.script(*named("one", "two", "three"))
+    bench.todo("- [ ] Update the list")
+    await bench.tick()
+    bench.plan.write_text(f"# Plan\n\n## TODO\n{others.replace('[ ]', '[x]')}")
+    bench.employ()
+    async with bench.stage.rounds() as again:
+        await again()
+        bench.todo("- [ ] Update the list")
+        await again()
+
+    assert bench.commits == ["Add one", "Add two"]
+    assert len(bench.state.done_todos) == 2
+
+
+async def test_after_a_restart_it_is_known_by_the_other_todos_that_it_was_added(bench: Workbench):
+    bench.script(*named("one", "two"))
+    bench.todo("- [ ] Update the list")
+    await bench.tick()
+    bench.plan.write_text("# Plan\n\n## TODO\n- [x] Another <!-- prloom:todo t-x -->\n- [ ] Update the list\n")
+
+    await bench.tick()
+
+    assert bench.commits == ["Add one", "Add two"]
+
+
+async def test_a_copy_that_an_editor_saved_without_ids_has_nothing_done_again(bench: Workbench):
+    bench.script(*named("one", "two"))
+    bench.todo("- [ ] Update the list")
+    await bench.tick()
+    bench.plan.write_text("# Plan\n\n## TODO\n- [ ] Update the list\n")
+
+    await bench.ticks(2)
+
+    assert bench.commits == ["Add one"]
+    assert bench.boxes == ["- [x] Update the list"]

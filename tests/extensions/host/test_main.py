@@ -81,6 +81,7 @@ def test_a_plugin_is_loaded_and_called_by_json_rpc(
         "retryAfterMs": None,
         "until": None,
         "onExpire": None,
+        "wakeOn": None,
     }
 
 

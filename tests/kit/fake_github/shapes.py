@@ -99,9 +99,11 @@ def association(account: Account) -> str:
 
 def repository(world: World, repo: Repository) -> Json:
     """Write a repository as it stands in a pull request: twice in each, so it is kept until something changes."""
-    if repo.id not in world.drawn:
-        world.drawn[repo.id] = draw_repository(world, repo)
-    return world.drawn[repo.id]
+    version, drawn = world.drawn.get(repo.id, (-1, None))
+    if version != world.version:
+        drawn = draw_repository(world, repo)
+        world.drawn[repo.id] = world.version, drawn
+    return drawn
 
 
 def draw_repository(world: World, repo: Repository) -> Json:

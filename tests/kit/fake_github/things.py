@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 ROLES = ("none", "read", "triage", "write", "maintain", "admin")
 
 
+class Changes:
+    """How often an attribute of anything here was set: what was remembered before is not true any more."""
+
+    count = 0
+
+
+class Thing:
+    """What the fake keeps; a test may set its attributes, and the next answer has what it set."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        Changes.count += 1
+        super().__setattr__(name, value)
+
+
 @dataclass(eq=False, kw_only=True)
-class Account:
+class Account(Thing):
     """Who can write. `hint` is what `author_association` says, whatever the permission is."""
 
     login: str
@@ -25,7 +40,7 @@ class Account:
 
 
 @dataclass(eq=False, kw_only=True)
-class Token:
+class Token(Thing):
     """What a client proves its account with; `permissions` None: a classic token, which may what its account may."""
 
     value: str
@@ -35,7 +50,7 @@ class Token:
 
 
 @dataclass(eq=False, kw_only=True)
-class Repository:
+class Repository(Thing):
     """A repository or a fork of it."""
 
     id: int
@@ -56,7 +71,7 @@ class Repository:
 
 
 @dataclass(eq=False, kw_only=True)
-class Label:
+class Label(Thing):
     id: int
     name: str
     color: str = "ededed"
@@ -64,7 +79,7 @@ class Label:
 
 
 @dataclass(eq=False, kw_only=True)
-class Milestone:
+class Milestone(Thing):
     id: int
     number: int
     title: str
@@ -74,7 +89,7 @@ class Milestone:
 
 
 @dataclass(eq=False, kw_only=True)
-class Reaction:
+class Reaction(Thing):
     id: int
     user: Account
     content: str
@@ -82,7 +97,7 @@ class Reaction:
 
 
 @dataclass(eq=False, kw_only=True)
-class Post:
+class Post(Thing):
     """What somebody wrote; `editor` is who edited its text last, at `edited_at`."""
 
     id: int
@@ -122,7 +137,7 @@ class FileDiff:
 
 
 @dataclass(eq=False, kw_only=True)
-class Side:
+class Side(Thing):
     """Head or base of a pull request; a head whose fork was deleted has no repository."""
 
     ref: str
@@ -164,7 +179,7 @@ class Review(Post):
 
 
 @dataclass(eq=False, kw_only=True)
-class Thread:
+class Thread(Thing):
     id: int
     pull: Pull
     resolved_by: Account | None = None
@@ -191,7 +206,7 @@ class ReviewComment(Post):
 
 
 @dataclass(eq=False, kw_only=True)
-class Status:
+class Status(Thing):
     """The result that an outside system gave to a commit by the older of the two interfaces."""
 
     id: int
@@ -205,7 +220,7 @@ class Status:
 
 
 @dataclass(eq=False, kw_only=True)
-class CheckRun:
+class CheckRun(Thing):
     """The result of a check; `log` is that of its job if GitHub Actions ran it, and then `id` is the job's id too."""
 
     id: int

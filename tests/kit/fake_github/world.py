@@ -13,6 +13,7 @@ from .exchange import gone
 from .limits import Limits
 from .things import (
     Account,
+    Changes,
     CheckRun,
     Issue,
     IssueComment,
@@ -56,7 +57,7 @@ class Urls:
 
 @dataclass
 class World:
-    """The state. `version` changes with it; it is counted up by `changed`, which also forgets what was `drawn`.
+    """The state. `version` changes with it: `changed` counts it up, and so does each attribute that is set.
 
     Where GitHub was seen, or may be thought, to behave in two ways, a field chooses:
     `drafts`: a comment whose author has a draft review is absorbed into it ("absorb") or refused with 422 ("refuse").
@@ -95,8 +96,8 @@ class World:
     merge_delay: float = 5.0
     log_delay: float = 60.0
     unsettled: dict[int, Pull] = field(default_factory=dict)
-    version: int = 0
-    drawn: dict[int, Any] = field(default_factory=dict)
+    counted: int = 0
+    drawn: dict[int, tuple[int, Any]] = field(default_factory=dict)
     last_id: int = FIRST_ID
     last_number: int = 0
 
@@ -111,9 +112,12 @@ class World:
     def next_sha(self) -> str:
         return hashlib.sha1(str(self.next_id()).encode(), usedforsecurity=False).hexdigest()
 
+    @property
+    def version(self) -> int:
+        return self.counted + Changes.count
+
     def changed(self) -> None:
-        self.version += 1
-        self.drawn.clear()
+        self.counted += 1
 
     def account(self, login: str) -> Account:
         """Return the account; a name that is new is a person's without any permission."""

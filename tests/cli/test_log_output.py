@@ -3,9 +3,9 @@ import sys
 
 PROGRAM = """
 import logging, sys
-from prloom.cli import logs
-logs.to_stderr("WARNING")
-logs.to_stderr(sys.argv[1])
+from prloom.cli import log_output
+log_output.to_stderr("WARNING")
+log_output.to_stderr(sys.argv[1])
 logging.getLogger("prloom.engine").info("tick %s", "\\x1b[31m\\nforged")
 logging.getLogger("prloom_plugins.memory").warning("slow")
 logging.getLogger("httpx").info("GET https://user:secret@example.org")
@@ -37,9 +37,9 @@ def test_what_other_libraries_say_below_warnings_stays_out() -> None:
 
 def test_a_log_goes_where_stderr_is_now() -> None:
     program = (
-        "import contextlib, io, logging; from prloom.cli import logs;"
+        "import contextlib, io, logging; from prloom.cli import log_output;"
         "away = io.StringIO()\n"
-        "with contextlib.redirect_stderr(away): logs.to_stderr('WARNING')\n"
+        "with contextlib.redirect_stderr(away): log_output.to_stderr('WARNING')\n"
         "logging.getLogger('prloom').warning('here'); assert away.getvalue() == ''"
     )
 

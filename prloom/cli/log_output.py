@@ -1,0 +1,46 @@
+"""Send the log to stderr, with nothing in it that a terminal would obey; stdout stays free for the answer."""
+
+import logging
+from typing import Literal
+
+import click
+
+from prloom.cli import terminal
+
+_NAME = "prloom-stderr"
+_OURS = ("prloom", "prloom_plugins")
+
+
+class _Clean(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        from prloom.core import secret_scan  # noqa: PLC0415 - a command that has nothing to tell need not pay for it
+
+        first, *others = terminal.clean_block(secret_scan.masked(super().format(record))).split("\n")
+        return "\n".join([first, *(f"    {line}" for line in others)])  # so that no text passes for a line of the log
+
+
+class _Stderr(logging.Handler):
+    """Writes where stderr is now, not where it was when the handler was made."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            click.echo(self.format(record), err=True)
+        except Exception:  # noqa: BLE001 - a log that cannot be written must not end the work that it tells about
+            self.handleError(record)
+
+
+def to_stderr(level: Literal["DEBUG", "INFO", "WARNING"]) -> None:
+    """Log from this level on: warnings as plain lines, lower levels with time and origin; may be called again.
+
+    Other libraries are heard from WARNING on only: what they say below may hold addresses with credentials.
+    """
+    handler = _Stderr()
+    handler.set_name(_NAME)
+    detailed = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+    handler.setFormatter(_Clean("prloom: %(message)s" if level == "WARNING" else detailed))
+    root = logging.getLogger()
+    for old in [each for each in root.handlers if each.name == _NAME]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    for name in _OURS:
+        logging.getLogger(name).setLevel(level)

@@ -1,0 +1,104 @@
+"""Give up plans that have ended: their worktrees are removed when nothing would be lost with them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from prloom.core import plan_life
+from prloom.engine.adoption import forget
+from prloom.engine.plan.dependencies import Job
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan_registry import PlanRegistry
+from prloom.errors import PrloomError
+from prloom.model.plan import ENDED
+from prloom.model.work import Kept
+from prloom.workspace import repository
+
+log = logging.getLogger(__name__)
+
+INTERVAL: Final = timedelta(minutes=1)
+"""How often the plans that have ended are looked at."""
+
+_LET_GO = 30  # seconds
+
+
+@dataclass
+class EndedPlans:
+    """Looks at the plans that have ended, notes until when or why they are kept, and gives up those whose time came."""
+
+    registry: PlanRegistry
+    _last: datetime | None = None
+    _running: bool = False
+
+    def begin(self, spawn: Callable[[Job], None], changed: Callable[[], None]) -> None:
+        """Look at them where it is time, and begin to give up; `changed` is called when there are fewer plans then."""
+        now = self.registry.clock()
+        if self._running or (self._last is not None and self._last <= now < self._last + INTERVAL):
+            return
+        self._last = now
+        over = [runtime for runtime in self.registry.runtimes.values() if _is_over(runtime, now)]
+        if over:
+            self._running = True
+            spawn(partial(self._give_up_all, over, changed))
+
+    async def _give_up_all(self, over: list[PlanRuntime], changed: Callable[[], None]) -> None:
+        try:
+            count = sum([await self._give_up(runtime) for runtime in over])
+        finally:
+            self._running = False
+        if count:
+            changed()
+
+    async def _give_up(self, runtime: PlanRuntime) -> bool:
+        """Give up a plan; where work would be lost with it, note that instead."""
+        loop = asyncio.get_running_loop()
+        but = None
+        if runtime.plan.rule is None:
+            but = runtime.plan.branch
+
+        async def release() -> None:
+            self.registry.release(runtime.id)
+
+        def let_go() -> None:
+            asyncio.run_coroutine_threadsafe(release(), loop).result(_LET_GO)
+
+        def give_up() -> None:
+            repo = repository.find(self.registry.paths.root)
+            forget.forget(repo, self.registry.paths, runtime.id, let_go=let_go, but=but)
+
+        try:
+            await asyncio.to_thread(give_up)
+        except PrloomError as error:
+            log.warning("plan %s is %s and is kept: %s", runtime.id, runtime.plan.status, error)
+            if runtime.usable:
+                _note(runtime, Kept(reason=str(error)))
+            return False
+        log.info("plan %s: given up, for its pull request is %s", runtime.id, runtime.plan.status)
+        return True
+
+
+def _is_over(runtime: PlanRuntime, now: datetime) -> bool:
+    """Whether a plan has ended, nothing waits in it, and the time for which it is kept is over; note what keeps it."""
+    if runtime.plan.status not in ENDED or not runtime.usable:
+        return False
+    state, in_flight = runtime.event_store.state, runtime.in_flight
+    kept = plan_life.kept(runtime.plan, state, runtime.text.todos(), runtime.rules.config.work.keep)
+    busy = in_flight.event_ids or in_flight.deliveries or in_flight.working or in_flight.at_forge
+    if kept is None or busy or runtime.event_store.events.end() != state.cursor:
+        return False
+    if kept.until is not None and kept.until <= now:
+        return True
+    _note(runtime, kept)
+    return False
+
+
+def _note(runtime: PlanRuntime, kept: Kept) -> None:
+    if runtime.event_store.state.kept != kept:
+        runtime.event_store.commit("plan", "prloom", kept=kept)
+        runtime.event_store.save()

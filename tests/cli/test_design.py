@@ -1,0 +1,100 @@
+"""The afterDesign hooks of `prloom new --design` and `prloom edit --design`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import Stage
+
+Prloom = Callable[..., Any]
+
+WRITTEN = "# Fast\n\n## TODO\n- [ ] Measure\n"
+
+
+def draft(stage: Stage) -> str:
+    return (stage.root / "prloom/.local/inbox/fast.md").read_text()
+
+
+@pytest.fixture
+def hook(stage: Stage) -> Callable[[str], None]:
+    """Have a plugin with this code in its afterDesign hook, and a designer that writes the plan."""
+
+    def use(code: str) -> None:
+        program = stage.root / "designer.py"
+        program.write_text(f"import sys\nprint('fine' if 'Is it' in sys.stdin.read() else {WRITTEN!r})\n")
+        folder = stage.root / "prloom/plugins/looks"
+        folder.mkdir(parents=True)
+        (folder / "plugin.toml").write_text('name = "looks"\n')
+        lines = "".join(f"        {line}\n" for line in code.splitlines())
+        (folder / "__init__.py").write_text(
+            f'def register(ctx):\n    @ctx.hook("afterDesign")\n    async def look(plan, ctx):\n{lines}'
+        )
+        argv = json.dumps([sys.executable, str(program)])
+        stage.configure(
+            f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n[plugins]\nenabled = ["looks"]\n'
+        )
+
+    return use
+
+
+def test_a_hook_may_change_what_the_designer_wrote_and_ask_an_agent(
+    stage: Stage, prloom: Prloom, hook: Callable[[str], None]
+) -> None:
+    hook('said = await ctx.run_agent("Is it good?")\nreturn f"{plan}- [ ] {said.strip()} {ctx.plan_id}\\n"')
+
+    ran = prloom("new", "Fast", "--design", "--plan", "fast")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert draft(stage).endswith("- [ ] Measure\n- [ ] fine fast\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ('ctx.block("ask the board")', "plugin looks: ask the board"),
+        ('raise ValueError("no")', "plugin looks: afterDesign failed: afterDesign raised ValueError: no"),
+        ('ctx.set_state("a", 1)', "plugin looks: afterDesign failed: a plan that was only just written has no"),
+    ],
+)
+def test_a_hook_that_fails_or_blocks_keeps_the_draft_from_being_queued(
+    stage: Stage, prloom: Prloom, hook: Callable[[str], None], code: str, reason: str
+) -> None:
+    hook(code)
+
+    ran = prloom("new", "Fast", "--design", "--queue")
+
+    assert (ran.code, draft(stage)) == (1, f"---\nstatus: draft\n---\n{WRITTEN}")
+    assert reason in ran.err
+    assert "correct it with `prloom edit fast`, then `prloom queue fast`" in ran.err
+
+
+def test_a_draft_that_was_queued_waits_again_where_a_hook_blocks_it(
+    stage: Stage, prloom: Prloom, hook: Callable[[str], None]
+) -> None:
+    prloom("new", "Fast", "--queue")
+    hook('ctx.block("ask the board")')
+
+    ran = prloom("edit", "fast", "--design")
+
+    assert (ran.code, draft(stage)) == (1, f"---\nstatus: draft\n---\n{WRITTEN}")
+    assert "plugin looks: ask the board; the plan is saved" in ran.err
+
+
+def test_a_plan_is_blocked_where_a_hook_blocks_what_became_of_it(
+    stage: Stage, prloom: Prloom, hook: Callable[[str], None]
+) -> None:
+    local = stage.adopt("fast")
+    Path(local, "plan.md").write_text("# Fast\n\n## TODO\n")
+    hook('ctx.block("ask the board")')
+
+    ran = prloom("edit", "fast", "--design")
+
+    assert ran.code == 1
+    (plan,) = json.loads(prloom("status", "--json").out)["plans"]
+    assert plan["block"]["reason"] == "plugin looks: ask the board"
+    assert "- [ ] Measure" in (local / "plan.md").read_text()

@@ -1,0 +1,43 @@
+"""`prloom open`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from stage import Stage
+
+Prloom = Callable[..., Any]
+
+
+def test_without_a_terminal_it_names_the_worktree(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+
+    ran = prloom("open", "pr-7")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert f"`prloom open` needs a terminal; the worktree of plan pr-7 is {stage.paths.worktree('pr-7')}" in ran.err
+
+
+def test_in_a_terminal_it_opens_the_shell_there_and_says_what_comes_next(stage: Stage, tmp_path: Path) -> None:
+    (stage.adopt() / "plan.md").write_text("# Fast\n")
+    shell = tmp_path / "shell"
+    shell.write_text("#!/bin/sh\npwd\n")
+    shell.chmod(0o755)
+    main, terminal = os.openpty()
+    environ = {**os.environ, "SHELL": str(shell)}
+    argv = [sys.executable, "-m", "prloom", "-C", str(stage.root), "open", "pr-7"]
+
+    done = subprocess.run(argv, stdin=terminal, stdout=terminal, stderr=terminal, env=environ, check=False)
+
+    os.close(terminal)
+    said = os.read(main, 10_000).decode()
+    os.close(main)
+    assert done.returncode == 0, said
+    assert f"\r\n{stage.paths.worktree('pr-7')}\r\n" in said
+    assert "prloom does not work on it until you leave this shell." in said
+    assert "prloom resume pr-7 --commit" in said

@@ -1,0 +1,88 @@
+"""A conversation gets so many replies a day: the others wait for the next day, or for a person."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from stage import Stage, said
+
+from prloom.api import Event, Target
+from prloom.core import reply_limit
+from prloom.engine.views import status, why
+from prloom.model.record import Position, Timestamp
+from prloom.model.state import QueuedAction, RepliesToday
+
+NOW = datetime(2026, 11, 21, 23, tzinfo=UTC)
+
+
+def in_thread(event_id: str, thread: str = "t1") -> Event:
+    return said(event_id, reply_to=Target("forge", {"thread": thread}))
+
+
+async def replies(stage: Stage, limit: int, *events: Event) -> None:
+    stage.configure(f"[limits]\nmax_replies_per_thread_per_day = {limit}\n")
+    stage.adopt()
+    stage.bridge.news += events
+    await stage.tick()
+
+
+async def test_replies_beyond_the_limit_wait_for_the_next_day_and_none_is_lost(stage: Stage):
+    await replies(stage, 2, in_thread("a"), in_thread("b"), in_thread("c"), in_thread("d", "t2"))
+    assert stage.bridge.said == ["re a", "re b", "re d"]
+
+    stage.clock.advance(hours=1)
+    await stage.tick()
+    assert len(stage.bridge.said) == 3
+
+    stage.clock.advance(hours=24)
+    await stage.tick()
+    assert stage.bridge.said == ["re a", "re b", "re d", "re c"]
+
+
+async def test_status_and_why_name_the_brake_and_how_it_is_lifted(stage: Stage):
+    await replies(stage, 1, in_thread("a"), in_thread("b"))
+
+    (plan,) = status.read(stage.paths, stage.clock()).plans
+
+    assert plan.actions.waiting
+    (waiting,) = plan.actions.waiting
+    assert waiting.reason == (
+        "the brake max_replies_per_thread_per_day = 1 is on: the conversation has had as many today; "
+        f"`prloom retry {waiting.id}` lifts it"
+    )
+    assert str(waiting.until).endswith("T00:00:00.000Z")
+    assert waiting.reason in [step.reason for step in why.document(why.find(stage.paths, "b")).steps]
+
+
+async def test_a_person_lifts_it_for_one_reply(stage: Stage):
+    await replies(stage, 1, in_thread("a"), in_thread("b"), in_thread("c"))
+    (plan,) = status.read(stage.paths, stage.clock()).plans
+    assert plan.actions.waiting
+
+    stage.ask("retry", plan.actions.waiting[0].id)
+    await stage.tick()
+
+    assert stage.bridge.said == ["re a", "re b"]
+
+
+async def test_zero_is_no_limit(stage: Stage):
+    await replies(stage, 0, *(in_thread(f"e{number}") for number in range(12)))
+
+    assert len(stage.bridge.said) == 12
+
+
+def a_reply(action_id: str, *, lifted: bool = False) -> QueuedAction:
+    since = Timestamp.of(NOW)
+    return QueuedAction(
+        id=action_id, position=Position(1, 0), target="forge", since=since, thread="forge:1", lifted=lifted
+    )
+
+
+def test_what_goes_at_once_counts_together_and_the_day_begins_anew():
+    full = RepliesToday(day="2026-11-21", counts={"forge:1": 1})
+    sending = [a_reply("a"), a_reply("b"), a_reply("c", lifted=True)]
+
+    assert list(reply_limit.over_limit(full, sending, 2, NOW)) == ["b"]
+    assert list(reply_limit.over_limit(full, sending, 2, NOW.replace(day=22))) == []
+    assert reply_limit.counted(full, [a_reply("a")], NOW).counts == {"forge:1": 2}
+    assert reply_limit.counted(full, [a_reply("a")], NOW.replace(day=22)).counts == {"forge:1": 1}

@@ -1,0 +1,122 @@
+"""A worker's question: a trusted answer opens the TODO again and is in the next prompt; any other does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from forge_bridge import ForgeBridge
+from workbench import Run, Workbench
+
+from bridges.local import LocalBridge
+from prloom.api import Author, Event, Target
+
+ASKS = Run(answer={"outcome": "blocked", "summary": "", "question": "Redis or memory?"})
+DOES = Run({"cache.py": "memory\n"}, answer={"outcome": "done", "summary": "x", "commitMessage": "Cache in memory"})
+PLACE = Target("forge", {"pr": 1})
+
+
+def said(event_id: str, body: str, trust: str = "admin", **fields: Any) -> Event:
+    given = {"source": "forge", "type": "pr_comment", "reply_to": PLACE, "context": {"plan": "work"}}
+    return Event(id=event_id, body=body, author=Author("ann", trust), **{**given, **fields})
+
+
+@pytest.fixture
+def forge(bench: Workbench) -> ForgeBridge:
+    """The forge of a plan with a pull request, on which a worker has asked a question."""
+    found = ForgeBridge()
+    bench.stage.bridge, bench.stage.bridges = found, [found]
+    bench.script(Run({"one.py": "1\n"}, answer={"outcome": "done", "summary": "one"}), ASKS, DOES)
+    bench.todo("- [ ] first", "- [ ] Choose a cache")
+    return found
+
+
+async def test_a_trusted_answer_opens_the_todo_again_and_is_in_the_next_prompt(bench: Workbench, forge: ForgeBridge):
+    await bench.ticks(3)
+    assert bench.boxes[1] == "- [b] Choose a cache"
+    assert "Redis or memory?" in forge.said
+
+    forge.news.append(said("a1", "Memory, please."))
+    await bench.ticks(2)
+
+    assert bench.commits[1:] == ["Cache in memory"]
+    assert "You asked: Redis or memory?" in bench.prompt(2)
+    assert "did not succeed" not in bench.prompt(2)
+    assert "ann answered:" in bench.prompt(2)
+    assert "Memory, please." in bench.prompt(2)
+    assert bench.state.block is None
+
+
+async def test_an_answer_in_no_conversation_of_its_own_goes_on_to_the_agent_as_well(
+    bench: Workbench, forge: ForgeBridge
+):
+    await bench.ticks(3)
+
+    forge.news.append(said("a1", "Memory, please."))
+    await bench.tick()
+
+    assert bench.stage.triager.batches == [("a1",)]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        said("a1", "Memory!", "none"),
+        said("a1", "/prloom status"),
+        said("a1", "Memory!", reply_to=Target("other")),
+        said("a1", "Memory!", context={"plan": "work", "thread": "t9"}),
+        said("a1", "", type="check_failed"),
+        Event(
+            id="a1",
+            source="forge",
+            type="pr_comment",
+            body="Memory!",
+            author=Author("ci", "admin", bot=True),
+            reply_to=PLACE,
+            context={"plan": "work"},
+        ),
+    ],
+    ids=["a stranger", "a command", "elsewhere", "another thread", "no words", "a bot"],
+)
+async def test_nothing_else_opens_it(bench: Workbench, forge: ForgeBridge, event: Event):
+    await bench.ticks(3)
+
+    forge.news.append(event)
+    await bench.ticks(2)
+
+    assert (bench.boxes[1], bench.runs()) == ("- [b] Choose a cache", 2)
+
+
+async def test_a_strangers_answer_that_a_person_approved_opens_nothing(bench: Workbench, forge: ForgeBridge):
+    await bench.ticks(3)
+    forge.news.append(said("a1", "Memory!", "none"))
+    await bench.tick()
+
+    bench.stage.ask("approve", "a1")
+    await bench.ticks(2)
+
+    assert (bench.boxes[1], bench.runs()) == ("- [b] Choose a cache", 2)
+
+
+async def test_what_was_said_before_the_question_does_not_answer_it(bench: Workbench, forge: ForgeBridge):
+    forge.news.append(said("a1", "Nice work"))
+
+    await bench.ticks(4)
+
+    assert (bench.boxes[1], bench.runs()) == ("- [b] Choose a cache", 2)
+
+
+async def test_without_a_forge_an_item_of_review_md_answers(bench: Workbench):
+    bench.stage.bridges = [LocalBridge()]  # type: ignore[list-item] - it takes no test's news
+    bench.script(ASKS, DOES)
+    bench.todo("- [ ] Choose a cache")
+    await bench.ticks(2)
+    review = bench.worktree / "prloom/.local/review.md"
+    assert "> Redis or memory?" in review.read_text()
+
+    with review.open("a") as file:
+        file.write("\n- [ ] Memory, please.\n")
+    await bench.ticks(2)
+
+    assert bench.commits == ["Cache in memory"]
+    assert "Memory, please." in bench.prompt(1)

@@ -1,0 +1,227 @@
+"""Run prloom's command line in a process of its own that need not import it first: a fork of one that has.
+
+Most of what a short command costs is the start of Python and its imports, and tests run a thousand of them. Each test
+process has one server, which imports prloom once and forks for each command. The command has its own process,
+environment, working folder, and standard streams, as if it were started anew.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+LEFT_OUT = ("prloom.testing", "prloom.exchange.postgres")
+"""What no command of a repository needs: it would import pytest, or a library that may not be there."""
+
+
+LIMIT = 240
+"""Seconds that a command may take: on a machine that has much else to do, many times what it needs."""
+
+
+def run(
+    args: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: str | None = None, limit: float = LIMIT
+) -> subprocess.CompletedProcess[str]:
+    """Run a command line of prloom to its end; raises TimeoutExpired, and kills it, where that takes too long."""
+    command = ["prloom", *args]
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write((stdin or "").encode())
+        given.seek(0)
+        request = {"args": list(args), "cwd": str(cwd), "env": dict(env), "umask": _umask()}
+        code = _server(env.get("PYTHONPATH", "")).run(request, (given, out, err), limit)
+        if code is None:
+            raise subprocess.TimeoutExpired(command, limit, _text(out), _text(err))
+        return subprocess.CompletedProcess(command, code, _text(out), _text(err))
+
+
+def _umask() -> int:
+    mask = os.umask(0o77)
+    os.umask(mask)
+    return mask
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
+
+
+@cache
+def _server(build: str) -> CommandServer:
+    """Return the server of a build, which PYTHONPATH says."""
+    started = CommandServer({**os.environ, **({"PYTHONPATH": build} if build else {})})
+    atexit.register(started.close)
+    return started
+
+
+class CommandServer:
+    """The process that forks, as the tests see it."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(theirs.fileno())],
+                env=dict(env),
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+
+    def run(self, request: Mapping[str, Any], streams: Sequence[IO[bytes]], limit: float) -> int | None:
+        """Return the exit code of a command, as subprocess has it; None where it did not end in so many seconds."""
+        ours, theirs = socket.socketpair()
+        with ours, ours.makefile("r") as answers:
+            with theirs:
+                socket.send_fds(self._socket, [b"x"], [theirs.fileno(), *(stream.fileno() for stream in streams)])
+            ours.sendall(f"{json.dumps(request)}\n".encode())
+            pid = int(answers.readline())
+            ours.settimeout(limit)
+            try:
+                return int(answers.readline())
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                return None
+
+    def close(self) -> None:
+        self._socket.close()
+        self._process.wait()
+
+
+# ---- in the server
+
+
+class _Server:
+    """Forks for each request, and tells who asked how the process ended."""
+
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
+        self._asking: dict[int, socket.socket] = {}
+
+    def serve(self) -> Mapping[str, Any] | None:
+        """Answer requests; return twice: in each fork with its request, and at the end."""
+        import selectors  # noqa: PLC0415 - the tests need none of it
+
+        woken, wake = socket.socketpair()
+        wake.setblocking(False)  # noqa: FBT003 - it takes no keyword
+        woken.setblocking(False)  # noqa: FBT003
+        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        waiting = selectors.DefaultSelector()
+        waiting.register(self._requests, selectors.EVENT_READ)
+        waiting.register(woken, selectors.EVENT_READ)
+        while True:
+            ready = {key.fileobj for key, _ in waiting.select()}
+            if woken in ready:
+                woken.recv(1024)
+                self._tell_of_the_dead()
+            if self._requests in ready:
+                _, fds, _, _ = socket.recv_fds(self._requests, 1, 4)
+                if not fds:
+                    return None
+                request = self._begin(*fds)
+                if request is not None:
+                    waiting.close()
+                    woken.close()
+                    wake.close()
+                    return request
+
+    def _begin(self, asking: int, *streams: int) -> Mapping[str, Any] | None:
+        connection = socket.socket(fileno=asking)
+        with connection.makefile("r") as lines:
+            request: Mapping[str, Any] = json.loads(lines.readline())
+        pid = os.fork()
+        if pid:
+            connection.sendall(f"{pid}\n".encode())
+            self._asking[pid] = connection
+            for stream in streams:
+                os.close(stream)
+            return None
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for each in (self._requests, connection, *self._asking.values()):
+            each.close()
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        return request
+
+    def _tell_of_the_dead(self) -> None:
+        while self._asking:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            with self._asking.pop(pid) as connection:
+                connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def _import_prloom() -> None:
+    import importlib  # noqa: PLC0415 - the tests need none of it
+    import pkgutil  # noqa: PLC0415
+
+    import prloom  # noqa: PLC0415
+
+    for module in pkgutil.walk_packages(prloom.__path__, "prloom."):
+        if not module.name.startswith(LEFT_OUT) and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+def _become(request: Mapping[str, Any]) -> None:
+    """Make this process the one that was asked for."""
+    os.chdir(request["cwd"])
+    os.umask(request["umask"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    sys.argv = ["prloom", *request["args"]]
+    sys.path[0] = request["cwd"]
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, errors="backslashreplace")  # noqa: SIM115
+
+
+def _run() -> int:
+    from prloom.__main__ import main as prloom  # noqa: PLC0415
+
+    try:
+        prloom()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    except BaseException:  # noqa: BLE001 - as Python does where nobody has caught it
+        traceback.print_exc()
+    return 1
+
+
+def _end(code: int) -> None:
+    """End as Python does, but for the taking apart of all modules, which takes longer than a command."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def main() -> None:
+    """Serve, and run prloom in each fork."""
+    import gc  # noqa: PLC0415
+
+    sys.path[0] = str(Path(__file__).parents[2])
+    _import_prloom()
+    gc.freeze()  # or each collection in a fork copies all pages
+    request = _Server(socket.socket(fileno=int(sys.argv[1]))).serve()
+    if request is not None:
+        _become(request)
+        _end(_run())
+
+
+if __name__ == "__main__":
+    main()
