@@ -7,41 +7,33 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from prloom.api.bridge import Acknowledges, Bridge, BridgeContext, Delivered, Permissions, Polled, Refused
-from prloom.api.context import Services
 from prloom.api.http import HttpNeeds, UsesHttp
-from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import front_matter, hook_results, work_results
-from prloom.core.dispatch import RunTriage
-from prloom.core.work import Take, next_step
+from prloom.core import front_matter
 from prloom.engine import assembly
 from prloom.engine.bus import entries, inbox, plans
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.bus.inbox import Draft
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan.dependencies import PlanDependencies
-from prloom.engine.plan.plugin_set import HookServices
-from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, rules
+from prloom.engine.dry_agents import TRIAGE, DryTriager, DryWorker
+from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import REPOSITORY, PlanRegistry
-from prloom.errors import AgentError, PrloomError
+from prloom.errors import PrloomError
 from prloom.model.action import Action, React
 from prloom.model.decision import Decision
 from prloom.model.event import Event
 from prloom.model.record import Cursor, Json
-from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.reader import JournalReader
 from prloom.storage.safe_dir import TEMPORARY, SafeDir
-
-TRIAGE = "triage"
 
 
 async def decisions(
@@ -130,76 +122,6 @@ class DryBridge:
         if not isinstance(self._bridge, Permissions):
             raise LookupError(f"the bridge {self.name} cannot look it up")  # noqa: TRY004 - it is the answer that is missing
         return await self._bridge.permission(ctx, login)
-
-
-class DryTriager:
-    """A triager that says which agent would run."""
-
-    def __init__(self, config: Config, board: PlanRegistry) -> None:
-        self._agent = stages.stage(config, "triage").agent
-        self._board = board
-
-    def slot(self) -> asyncio.Semaphore:
-        """Return a semaphore that is free: nothing is run."""
-        return asyncio.Semaphore()
-
-    def orphans(self, folders: PlanFolders, state: DispatchState) -> Sequence[str]:
-        """Leave the runs of the real dispatcher alone."""
-        return ()
-
-    async def stop(self, runs: Sequence[str]) -> None:
-        """Do nothing: there are none."""
-
-    async def close(self) -> None:
-        """Do nothing: there is nothing that runs."""
-
-    def services(self, runtime: PlanRuntime) -> Services:
-        """Return the services of hooks; agents are not among them."""
-        return HookServices(runtime, run=_no_agent, read_plan=self._board.read_plan)
-
-    async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
-        """Put the events aside in the copy."""
-        if self._agent == "auto":
-            agent = "the first installed agent"
-        else:
-            agent = self._agent
-        changes = tuple(hook_results.park(event_id, f"would be triaged by {agent}") for event_id in step.event_ids)
-        runtime.event_store.commit(TRIAGE, self._agent, changes=changes)
-
-    async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
-        """Leave the runs of the real dispatcher alone."""
-        changes = tuple(hook_results.park(event_id, f"is in run {run}") for event_id in event_ids)
-        runtime.event_store.commit(TRIAGE, self._agent, changes=changes)
-
-
-class DryWorker:
-    """A worker that says which agent would work on a TODO, and on which."""
-
-    def __init__(self, config: Config) -> None:
-        self._agent = stages.stage(config, "worker").agent
-
-    async def close(self) -> None:
-        """Do nothing: there is nothing that runs."""
-
-    def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
-        """Take the next TODO in the copy, and no other."""
-        if runtime.in_flight.took or runtime.plan.status != "active":
-            return False
-        state, todos = runtime.event_store.state, runtime.text.todos()
-        step = next_step(state, todos, runtime.rules.work, now=runtime.clock())
-        if not isinstance(step, Take):
-            return False
-        runtime.in_flight.took = True
-        runtime.event_store.commit("work", self._agent, **work_results.taken(step, ()))
-        return True
-
-    def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
-        """Leave the forge alone."""
-        return False
-
-
-async def _no_agent(runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
-    raise AgentError(f"a dry run does not start agents (the hook requested stage {stage} on plan {runtime.id})")
 
 
 def _copy(where: RepositoryPaths, scratch: Path) -> tuple[RepositoryPaths, dict[str, str]]:

@@ -36,7 +36,6 @@ PLAIN = {
     "held_before": "the events in the state before an approval",
     "targets_held_by": "likewise",
     "_refuse_if_held": "a lock that another process has",
-    "_hold_lock": "likewise",
     "_holds": "a text holds a value",
     "holds_forge_token": "likewise",
     "Settled": "what `settle`, a word of the glossary, returns",

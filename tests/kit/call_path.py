@@ -47,7 +47,8 @@ print(json.dumps({"items": items, "todos": [], "rebaseRequested": False}))
 """
 COUNTED = tuple(f"{ROOT / package}{os.sep}" for package in ("prloom", "bridges"))
 
-BELOW = tuple(f"prloom/{layer}" for layer in ("storage/", "model/", "transport/", "api/", "config/", "errors.py"))
+_LAYERS = ("storage/", "model/", "transport/", "exchange/", "api/", "config/", "errors.py")
+BELOW = tuple(f"prloom/{layer}" for layer in _LAYERS)
 """What every part of prloom uses."""
 
 Called = dict[tuple[str, str], set[str]]

@@ -26,7 +26,7 @@ from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.runs import exchange_name, records
 from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
 from prloom.engine.runs.run_commits import RunCommits
-from prloom.engine.runs.run_exchange import RunExchange, Runs
+from prloom.engine.runs.run_exchange import RunExchange, RunExecutor
 from prloom.errors import AgentError, StorageError
 from prloom.model.work import TodoWork
 from prloom.storage import paths, run_log
@@ -67,7 +67,7 @@ class AgentPool:
         name = exchange_name.of(root, exchange)
         self.commits = RunCommits(root, shared=exchange_name.is_shared(name))
         # As many workers as there may be runs at once, so that none waits for those of another kind.
-        self.runs: Runs = RunExchange(name, parallel + workers, start_pool or self._start_pool)
+        self.runs: RunExecutor = RunExchange(name, parallel + workers, start_pool or self._start_pool)
 
     def _start_pool(self, exchange: str, workers: int) -> Pool:
         output = self.root.joinpath(*paths.LOCAL, paths.POOL_LOG)

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-import msgspec
-
 from prloom import processes
 from prloom.agents import environment, registry, run_folder, run_message, runner
 from prloom.agents.agent import RunResult
 from prloom.agents.run_folder import RunInProgress
-from prloom.agents.run_message import RunMessage, RunReply
+from prloom.agents.run_message import RunReply
 from prloom.core import naming
 from prloom.core.brakes import CHECK
 from prloom.engine.runs import exchange_name
@@ -56,7 +54,7 @@ class RunLoss:
     alone: bool = False
 
 
-class Runs(Protocol):
+class RunExecutor(Protocol):
     """Does runs that are prepared, each once."""
 
     async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
@@ -279,5 +277,5 @@ def _concluded(folder: Path, draft: Draft, *, lost: bool) -> RunResult:
     state = run_folder.inspect(folder)
     if not isinstance(state, run_folder.RunFinished):
         processes.clean_up(environment.RUN_VARIABLE, folder.name)
-    asked = msgspec.json.decode(draft.body, type=RunMessage)
+    asked = run_message.read_message(draft.body)
     return runner.conclude(folder, registry.runnable(asked.agent), state, lost=lost)

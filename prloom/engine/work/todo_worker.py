@@ -301,6 +301,5 @@ def _item(runtime: PlanRuntime, work: TodoWork) -> TodoItem:
     return next(found, None) or TodoItem(work.id, work.title)
 
 
-def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:
-    """Return the work as it is now: hooks may have been recorded since."""
+def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:  # hooks may have been recorded since
     return runtime.event_store.state.work or work

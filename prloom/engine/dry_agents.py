@@ -1,0 +1,91 @@
+"""Say which agents would run, in place of what runs them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from prloom.api.context import Services
+from prloom.config import stages
+from prloom.config.models import Config
+from prloom.core import hook_results, work_results
+from prloom.core.dispatch import RunTriage
+from prloom.core.work import Take, next_step
+from prloom.engine.plan.dependencies import PlanDependencies
+from prloom.engine.plan.plugin_set import HookServices
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
+from prloom.engine.plan_registry import PlanRegistry
+from prloom.errors import AgentError
+from prloom.model.state import DispatchState
+
+TRIAGE = "triage"
+
+
+class DryTriager:
+    """A triager that says which agent would run."""
+
+    def __init__(self, config: Config, board: PlanRegistry) -> None:
+        self._agent = stages.stage(config, "triage").agent
+        self._board = board
+
+    def slot(self) -> asyncio.Semaphore:
+        """Return a semaphore that is free: nothing is run."""
+        return asyncio.Semaphore()
+
+    def orphans(self, folders: PlanFolders, state: DispatchState) -> Sequence[str]:
+        """Leave the runs of the real dispatcher alone."""
+        return ()
+
+    async def stop(self, runs: Sequence[str]) -> None:
+        """Do nothing: there are none."""
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing that runs."""
+
+    def services(self, runtime: PlanRuntime) -> Services:
+        """Return the services of hooks; agents are not among them."""
+        return HookServices(runtime, run=_no_agent, read_plan=self._board.read_plan)
+
+    async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
+        """Put the events aside in the copy."""
+        if self._agent == "auto":
+            agent = "the first installed agent"
+        else:
+            agent = self._agent
+        changes = tuple(hook_results.park(event_id, f"would be triaged by {agent}") for event_id in step.event_ids)
+        runtime.event_store.commit(TRIAGE, self._agent, changes=changes)
+
+    async def recover(self, runtime: PlanRuntime, run: str, event_ids: tuple[str, ...]) -> None:
+        """Leave the runs of the real dispatcher alone."""
+        changes = tuple(hook_results.park(event_id, f"is in run {run}") for event_id in event_ids)
+        runtime.event_store.commit(TRIAGE, self._agent, changes=changes)
+
+
+class DryWorker:
+    """A worker that says which agent would work on a TODO, and on which."""
+
+    def __init__(self, config: Config) -> None:
+        self._agent = stages.stage(config, "worker").agent
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing that runs."""
+
+    def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+        """Take the next TODO in the copy, and no other."""
+        if runtime.in_flight.took or runtime.plan.status != "active":
+            return False
+        state, todos = runtime.event_store.state, runtime.text.todos()
+        step = next_step(state, todos, runtime.rules.work, now=runtime.clock())
+        if not isinstance(step, Take):
+            return False
+        runtime.in_flight.took = True
+        runtime.event_store.commit("work", self._agent, **work_results.taken(step, ()))
+        return True
+
+    def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
+        """Leave the forge alone."""
+        return False
+
+
+async def _no_agent(runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
+    raise AgentError(f"a dry run does not start agents (the hook requested stage {stage} on plan {runtime.id})")
