@@ -23,6 +23,7 @@ import exchange_postgres
 import history
 import idle
 import latency
+import working
 from harness import TINY, Figure, Row, Sizes, document, scaled, table
 
 ROWS: tuple[Row, ...] = (
@@ -32,6 +33,7 @@ ROWS: tuple[Row, ...] = (
     *idle.ROWS,
     *latency.ROWS,
     *commands.ROWS,
+    *working.ROWS,
     *exchange.ROWS,
     *exchange_commands.ROWS,
     *exchange_postgres.ROWS,

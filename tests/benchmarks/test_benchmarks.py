@@ -27,6 +27,7 @@ GROUPS = {
     "latency": {"hook", "action"},
     "latency without inotify": {"hook without inotify"},
     "beside an agent": {"beside"},
+    "working": {"working"},
     "commands": {"help", "status 2", "status 3"},
 }
 
