@@ -19,7 +19,9 @@ from prloom.storage import run_log
 if TYPE_CHECKING:
     from soak import Soak
 
-MOST_PER_PLAN, MOST_PER_DAY, MOST_ATTEMPTS = 12, 150, 3
+MOST_PER_PLAN, MOST_PER_DAY, MOST_ATTEMPTS, MOST_FIXES = 12, 150, 3, 3
+FIX = "Make the failed check pass"
+"""How the title of a TODO for a failed check begins."""
 PATIENCE = timedelta(hours=6)
 """How long an event may be pending without a reason: the forge may be down meanwhile."""
 
@@ -32,6 +34,7 @@ class Checks:
         self._tips: dict[str, str] = {}
         self._read: dict[str, int] = {}
         self._failures: Counter[tuple[str, str]] = Counter()
+        self._fixes: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
         self._rebased: set[str] = set()
 
@@ -43,6 +46,7 @@ class Checks:
             if self._soak.stage.paths.worktree(plan).exists():
                 found += [*self._steps(plan), *self._waits(plan, now)]
         found += self._branches()
+        self._soak.people.pushed.branches.clear()
         return [f"{record.iso(now)}: {each}" for each in found]
 
     # ---- waits
@@ -95,6 +99,11 @@ class Checks:
         """Read the new steps of the work on a plan: no TODO fails more often than it may."""
         decisions = self._soak.stage.decisions(plan)
         for decision in decisions[self._read.get(plan, 0) :]:
+            if decision.get("unblocked") or plan in self._soak.people.pushed.branches:
+                self._fixes[plan] = 0
+            self._fixes[plan] += sum(todo["title"].startswith(FIX) for todo in decision.get("todos", ()))
+            if self._fixes[plan] > MOST_FIXES:
+                yield f"{plan} has {self._fixes[plan]} TODOs for failed checks, and no person made a head"
             step = decision.get("work")
             if step is None:
                 continue
@@ -106,7 +115,7 @@ class Checks:
                 self._failures[key] += 1
                 if self._failures[key] >= MOST_ATTEMPTS:
                     yield f"{plan}: {step['todoId']} failed {self._failures[key]} times and was tried again"
-            elif verdict in {"taken", "retried", "done", "parked", "reopened", "removed"}:
+            elif verdict in {"taken", "retried", "done", "parked", "reopened", "removed", "answered"}:
                 self._failures[key] = 0
             if (step.get("work") or {}).get("rebase"):
                 self._rebased.add(plan)
