@@ -25,6 +25,7 @@ import history
 import idle
 import latency
 import machines
+import working
 from harness import TINY, Figure, Row, Sizes, document, scaled, table
 
 ROWS: tuple[Row, ...] = (
@@ -35,6 +36,7 @@ ROWS: tuple[Row, ...] = (
     *latency.ROWS,
     *agent_runs.ROWS,
     *commands.ROWS,
+    *working.ROWS,
     *exchange.ROWS,
     *exchange_commands.ROWS,
     *exchange_postgres.ROWS,

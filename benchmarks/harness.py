@@ -34,6 +34,9 @@ class Sizes:
     pulls: int = 300
     rest: float = 20.0
     """Seconds for which what is at rest is looked at."""
+    workers: int = 20
+    sleep: float = 30.0
+    """Seconds that a worker's program sleeps."""
 
     @property
     def latency_rounds(self) -> int:
@@ -41,7 +44,20 @@ class Sizes:
         return max(self.rounds, self.events)
 
 
-TINY = Sizes(rounds=1, old=500, few=100, saved=200, new=500, handled=100, plans=(2, 3), events=1, pulls=3, rest=0.5)
+TINY = Sizes(
+    rounds=1,
+    old=500,
+    few=100,
+    saved=200,
+    new=500,
+    handled=100,
+    plans=(2, 3),
+    events=1,
+    pulls=3,
+    rest=0.5,
+    workers=2,
+    sleep=0.3,
+)
 """For the test that each row can be measured at all; its figures mean nothing."""
 
 

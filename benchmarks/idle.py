@@ -24,11 +24,15 @@ from stage import Stage
 from prloom.api import BridgeContext, TrackedPlan
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.file_watcher import FileWatcher
+from prloom.engine.plan.agent_pool import AgentPool
+from prloom.engine.work.todo_worker import TodoWorker
 from prloom.extensions import bridges
 from prloom.testing.bridge_scene import MemoryFiles
 from prloom.transport.client import Client
 
 _TICKS = 20
+_TODOS = 10
+_SETTLED = 3  # seconds, after which a folder's time says whether it has changed
 _LONGEST_START = 60  # looks, which take some seconds each
 _QUIET = 0.1  # of a core: less than this, and all that a start brings is done
 _ROOT = Path(__file__).parents[1]
@@ -43,6 +47,21 @@ def tick(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     root = rig.repository(folder / "repository", plans)
     for plan in plans:
         rig.append(root, range(1), plan)
+    yield from _tick(sizes, root, plans, "idle tick", f"idle tick of {len(plans)} plans")
+
+
+def completed(sizes: Sizes, folder: Path) -> Iterator[Figure]:
+    """Tick where all TODOs of all plans are done, with a worker that could do more."""
+    plans = [f"plan-{number}" for number in range(max(sizes.plans))]
+    root = rig.repository(folder / "repository", plans)
+    for plan in plans:
+        text = "# Plan\n\n## TODO\n" + "".join(f"- [x] Do {n} <!-- prloom:todo t-{n} -->\n" for n in range(_TODOS))
+        (rig.bus(root, plan).parent / "plan.md").write_text(text)
+        rig.append(root, range(1), plan)
+    yield from _tick(sizes, root, plans, "idle completed", f"idle tick of {len(plans)} completed plans")
+
+
+def _tick(sizes: Sizes, root: Path, plans: list[str], row: str, work: str) -> Iterator[Figure]:
     looping = rig.Looping()
     disk = CountingDisk()
     dispatcher = looping.run(_at_rest(root, disk))
@@ -53,11 +72,10 @@ def tick(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     finally:
         looping.run(dispatcher._stop())  # noqa: SLF001
         looping.close()
-    work = f"idle tick of {len(plans)} plans"
-    yield compared(blank("idle tick", work, f"{len(plans)} `os.stat`", 2), paired)
-    yield Figure("idle tick touches", f"{work}: files opened and flushes", "count", 0, opened + flushed, unit="")
+    yield compared(blank(row, work, f"{len(plans)} `os.stat`", 2), paired)
+    yield Figure(f"{row} touches", f"{work}: files opened and flushes", "count", 0, opened + flushed, unit="")
     share = 100 * paired.subject  # of a second, which is how often a tick is
-    yield Figure("idle share", f"{work}: share of a core", "a tick each second", 1, share, unit="%")
+    yield Figure(f"{row} share", f"{work}: share of a core", "a tick each second", 1, share, unit="%")
 
 
 async def _at_rest(root: Path, disk: CountingDisk) -> Dispatcher:
@@ -65,12 +83,20 @@ async def _at_rest(root: Path, disk: CountingDisk) -> Dispatcher:
     stage.disk = disk
     stage.bridges = []
     stage.plugin("handler", handle_all)
+    pool = AgentPool(root=root, environ=rig.environ(root), parallel=1, workers=1)
+    stage.todo_worker = TodoWorker(pool)
     dispatcher = stage.dispatcher()
     await dispatcher.plugin_set.start()
     dispatcher._watcher = FileWatcher()  # noqa: SLF001
     for _ in range(3):
         await one_round(dispatcher)
         stage.clock.advance(seconds=10)
+    flushed = -1
+    while flushed != disk.flushes:  # what waits in each plan is written down in one tick after the other
+        flushed = disk.flushes
+        await one_round(dispatcher)
+    await asyncio.sleep(_SETTLED)
+    await one_round(dispatcher)
     return dispatcher
 
 
@@ -173,4 +199,9 @@ async def _polled(count: int) -> tuple[int, int]:
     return max(steps), charged[-1] - charged[settled]
 
 
-ROWS = (Row("idle tick", tick), Row("idle dispatcher", dispatcher), Row("idle poll", poll))
+ROWS = (
+    Row("idle tick", tick),
+    Row("idle completed", completed),
+    Row("idle dispatcher", dispatcher),
+    Row("idle poll", poll),
+)

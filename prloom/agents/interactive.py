@@ -21,6 +21,11 @@ def argv(agent: Agent, *, session: str | None = None, model: str | None = None, 
     return build(session, model, prompt)
 
 
+def has_mode(agent: Agent) -> bool:
+    """Whether there is an interactive mode of an agent that prloom can start."""
+    return agent.name in _MODES
+
+
 def _claude(session: str | None, model: str | None, prompt: str | None) -> list[str]:
     return ["claude", *_option("--resume", session), *_option("--model", model), *_said(prompt)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from prloom.api.http import Http
-from prloom.model.action import Action, React
+from prloom.model.action import Action, React, UpsertPlan
 from prloom.model.event import Event
 from prloom.model.record import Json
 
@@ -86,6 +86,9 @@ class Polled:
     the box (`prloom.api.ticked` reads the names). `now`
     is the time by the source's own clock, where it tells it: the times of its events are compared with that.
 
+    `plans` are new or changed plans that the source has, such as tickets: each becomes a draft, in place of the one
+    that the same `source` and `metadata["id"]` had before. Return one when it has changed, and not in each poll.
+
     An event without an author speaks for the operator. Whatever people or bots wrote has one, also where their account
     is gone (`ghost`); `trust` is left open unless the source was asked for it.
 
@@ -100,6 +103,7 @@ class Polled:
     now: datetime | None = None
     warnings: Sequence[str] = ()
     ticked: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    plans: Sequence[UpsertPlan] = ()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from prloom.cli import context, submit, terminal
@@ -51,8 +52,11 @@ def _design(given: Options, config: Config, request: str, plan: str | None = Non
 
     from prloom.engine.operator import designer  # noqa: PLC0415 - likewise
 
+    root = context.repo_root(given)
+    if sys.stdin.isatty() and sys.stdout.isatty() and designer.talks(config, os.environ):
+        return designer.talk(root, config, request, plan=plan, environ=os.environ)
     with terminal.progress("an agent writes the plan"):
-        return asyncio.run(designer.run(context.repo_root(given), config, request, plan=plan, environ=os.environ))
+        return asyncio.run(designer.run(root, config, request, plan=plan, environ=os.environ))
 
 
 def _shown(given: Options, config: Config, plan_id: str, text: str) -> Designed:

@@ -8,14 +8,19 @@ from prloom.errors import AgentError
 _FENCES = frozenset(("```", "~~~"))
 
 
-def design_prompt(*, request: str, plan: str | None, fence: str, repository_context: str | None) -> str:
+def design_prompt(
+    *, request: str, plan: str | None, fence: str, repository_context: str | None, plan_path: str | None = None
+) -> str:
     """Return the prompt for a designer; `plan` is the plan as it is now, where there is one.
+
+    A designer that talks with the operator writes the plan into the file `plan_path`.
 
     `fence` is a fresh random token, see `prompt_text.render`, whose errors it raises.
     """
     texts = {
         "request": prompt_text.shown(request),
         "plan": prompt_text.shown(plan),
+        "plan_path": prompt_text.clean(plan_path or ""),
         "repository_context": prompt_text.clean(repository_context or "").strip(),
     }
     return prompt_text.render("design.md.j2", fence=fence, texts=texts)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -98,3 +100,51 @@ def test_a_plan_is_blocked_where_a_hook_blocks_what_became_of_it(
     (plan,) = json.loads(prloom("status", "--json").out)["plans"]
     assert plan["block"]["reason"] == "plugin looks: ask the board"
     assert "- [ ] Measure" in (local / "plan.md").read_text()
+
+
+def in_a_terminal(stage: Stage, agent: str, *argv: str) -> tuple[int, str]:
+    """Run prloom in a terminal with a claude that is this Python code, and return its exit code and what it says."""
+    program = stage.root / "bin/claude"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\nimport pathlib, re, sys\nprompt = sys.argv[-1]\n{agent}")
+    program.chmod(0o755)
+    stage.configure('[stages]\ndesigner = "claude"\n')
+    main, screen = os.openpty()
+    environ = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), *argv]
+    done = subprocess.run(command, stdin=screen, stdout=screen, stderr=screen, env=environ, check=False)
+    os.close(screen)
+    said = os.read(main, 20_000).decode()
+    os.close(main)
+    return done.returncode, said
+
+
+WRITES = f'pathlib.Path(re.search(r"into the file (\\S+),", prompt)[1]).write_text({WRITTEN!r})\n'
+
+
+def test_in_a_terminal_the_designer_talks_with_the_operator_and_writes_the_plan(stage: Stage) -> None:
+    talk = 'print("How fast?", sys.stdin.isatty(), "Greeting is slow" in prompt)\n'
+
+    code, said = in_a_terminal(stage, talk + WRITES, "new", "Greeting is slow", "--design")
+
+    assert code == 0, said
+    assert "How fast? True True" in said
+    assert draft(stage) == f"---\nstatus: draft\n---\n{WRITTEN}"
+    assert list((stage.root / "prloom/.local/designs").iterdir()) == []
+
+
+def test_a_talk_that_ends_without_a_plan_makes_none(stage: Stage) -> None:
+    code, said = in_a_terminal(stage, "pass\n", "new", "Greeting is slow", "--design")
+
+    assert code == 1
+    assert "the designer has written no plan into" in said
+    assert not (stage.root / "prloom/.local/inbox/fast.md").exists()
+
+
+def test_what_was_written_in_a_talk_and_is_no_plan_is_kept(stage: Stage) -> None:
+    code, said = in_a_terminal(stage, WRITES.replace("# Fast", "Fast"), "new", "Greeting is slow", "--design")
+
+    assert code == 1
+    assert "has no line such as `# <title>`; what it wrote is in" in said.replace("\r\n", "")
+    (kept,) = (stage.root / "prloom/.local/designs").iterdir()
+    assert kept.read_text().startswith("Fast")

@@ -47,6 +47,7 @@ CONFIG = f"""
 default = "claude"
 [work]
 checks = ["! grep -rqs {BAD} work"]
+rebase = "auto"
 [limits]
 max_runs_per_plan_per_day = 12
 max_runs_per_day = 150

@@ -19,7 +19,9 @@ from prloom.storage import run_log
 if TYPE_CHECKING:
     from soak import Soak
 
-MOST_PER_PLAN, MOST_PER_DAY, MOST_ATTEMPTS = 12, 150, 3
+MOST_PER_PLAN, MOST_PER_DAY, MOST_ATTEMPTS, MOST_FIXES = 12, 150, 3, 3
+FIX = "Make the failed check pass"
+"""How the title of a TODO for a failed check begins."""
 PATIENCE = timedelta(hours=6)
 """How long an event may be pending without a reason: the forge may be down meanwhile."""
 
@@ -32,17 +34,20 @@ class Checks:
         self._tips: dict[str, str] = {}
         self._read: dict[str, int] = {}
         self._failures: Counter[tuple[str, str]] = Counter()
+        self._fixes: Counter[str] = Counter()
+        self._lifts: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
         self._rebased: set[str] = set()
 
     def hourly(self) -> list[str]:
         """Return what is wrong after an hour."""
         now = self._soak.stage.clock()
-        found = [*self._brakes(now)]
+        found: list[str] = []
         for plan in self._soak.begun:
             if self._soak.stage.paths.worktree(plan).exists():
                 found += [*self._steps(plan), *self._waits(plan, now)]
-        found += self._branches()
+        found += [*self._brakes(now), *self._branches()]
+        self._soak.people.pushed.branches.clear()
         return [f"{record.iso(now)}: {each}" for each in found]
 
     # ---- waits
@@ -81,32 +86,37 @@ class Checks:
 
     def _brakes(self, now: datetime) -> Iterator[str]:
         runs = [run for run in run_log.today(self._soak.root, now) if run.stage != "check"]
-        if len(runs) > MOST_PER_DAY:
+        if len(runs) > MOST_PER_DAY + self._lifted():
             yield f"{len(runs)} runs in a day"
         for plan, count in Counter(run.plan for run in runs).items():
             if count > MOST_PER_PLAN + self._lifted(plan):
                 yield f"{plan} has {count} runs in a day"
 
-    def _lifted(self, plan: str) -> int:
-        """Return how many runs a person may have allowed by lifting the brake: each of a TODO's attempts."""
-        return 100 if self.verdicts[f"lifted {plan}"] else 0
+    def _lifted(self, plan: str | None = None) -> int:
+        """Return how many runs people may have allowed by lifting a brake for a plan, or for any: a TODO's attempts."""
+        return MOST_ATTEMPTS * sum(count for of, count in self._lifts.items() if plan in {None, of})
 
     def _steps(self, plan: str) -> Iterator[str]:
         """Read the new steps of the work on a plan: no TODO fails more often than it may."""
         decisions = self._soak.stage.decisions(plan)
         for decision in decisions[self._read.get(plan, 0) :]:
+            if decision.get("unblocked") or plan in self._soak.people.pushed.branches:
+                self._fixes[plan] = 0
+            self._fixes[plan] += sum(todo["title"].startswith(FIX) for todo in decision.get("todos", ()))
+            if self._fixes[plan] > MOST_FIXES:
+                yield f"{plan} has {self._fixes[plan]} TODOs for failed checks, and no person made a head"
             step = decision.get("work")
             if step is None:
                 continue
             verdict, key = step["verdict"], (plan, step["todoId"])
             self.verdicts[verdict] += 1
             if verdict == "lifted":
-                self.verdicts[f"lifted {plan}"] += 1
+                self._lifts[plan] += 1
             if verdict in {"failed", "violated"}:
                 self._failures[key] += 1
                 if self._failures[key] >= MOST_ATTEMPTS:
                     yield f"{plan}: {step['todoId']} failed {self._failures[key]} times and was tried again"
-            elif verdict in {"taken", "retried", "done", "parked", "reopened", "removed"}:
+            elif verdict in {"taken", "retried", "done", "parked", "reopened", "removed", "answered"}:
                 self._failures[key] = 0
             if (step.get("work") or {}).get("rebase"):
                 self._rebased.add(plan)

@@ -12,7 +12,7 @@ from typing import Protocol, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import audience, bounds, decision_line, projection, wake
+from prloom.core import audience, bounds, brake_notices, decision_line, projection, wake
 from prloom.core.audience import Audience, PostingRules
 from prloom.core.wake import Arrival
 from prloom.engine.bus import entries, replay
@@ -23,6 +23,7 @@ from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision, DecisionParts
+from prloom.model.event import Target
 from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.storage import envelope, lines, paths, repair
@@ -73,6 +74,7 @@ class EventStore:
         self.plan_id = ""  # which plan the log names
         self.audience: Callable[[Action], Audience] = _trusted
         self.posting = PostingRules()
+        self.conversation: Callable[[], Target] | None = None  # returns where the plan's brakes are reported
         self.events = Journal(bus, paths.EVENTS)
         self.texts = EventCache(self.events)
         self.state = DispatchState()
@@ -104,6 +106,7 @@ class EventStore:
         """Append one decision to the log and apply all its effects; `parts` says what is to change."""
         if self._closed is not None:
             raise StorageError(f"{self._decisions.path} cannot be written any more: {self._closed}")
+        self._notify(parts)
         self._by_audience(parts)
         arrived = self._wake(parts)
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
@@ -121,6 +124,14 @@ class EventStore:
         if decisions_log.isEnabledFor(logging.INFO):
             decisions_log.info("%s", decision_line.line(self.plan_id, decision))
         return decision
+
+    def _notify(self, parts: DecisionParts) -> None:
+        """Report a brake that stops the work in the plan's own conversation, together with the stop."""
+        if self.conversation is None or ("work" not in parts and "block" not in parts):
+            return
+        notice = brake_notices.notice(parts, self.plan_id, seq=self.state.seq + 1, target=self.conversation())
+        if notice is not None:
+            parts["actions"] = (*parts.get("actions", ()), notice)
 
     def _wake(self, parts: DecisionParts) -> tuple[Arrival, ...]:
         """End the waits of deferred events for what comes in by a decision, together with that; return what came."""

@@ -1,4 +1,4 @@
-"""Have an agent write a plan, in one run that reads the repository and changes nothing."""
+"""Have an agent write a plan: in one run that changes nothing, or by talking with the operator in a terminal."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prloom.agents import run_spec
+from prloom.agents import interactive, registry, run_spec
 from prloom.agents.agent import RunRequest
 from prloom.config.models import Config
 from prloom.core import design
+from prloom.engine.operator import session
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanFolders
 from prloom.errors import AgentError
@@ -30,6 +31,45 @@ async def run(root: Path, config: Config, request: str, *, plan: str | None = No
         repository_context=pool.repository_context("planner.md"),
     )
     return design.read_plan(await run_stage(root, config, STAGE, prompt, environ=environ))
+
+
+def talks(config: Config, environ: Mapping[str, str]) -> bool:
+    """Whether the designer's agent is one that can talk with a person; raises AgentError where there is none."""
+    agent, _ = _pool(Path(), environ).choose(config, STAGE)
+    return interactive.has_mode(agent)
+
+
+def talk(root: Path, config: Config, request: str, *, plan: str | None = None, environ: Mapping[str, str]) -> str:
+    """Have the designer's agent talk with the operator in this terminal, and return the plan that it wrote.
+
+    Raises AgentError where it wrote none; what it wrote is kept where it cannot be used.
+    """
+    pool = _pool(root, environ)
+    agent, model = pool.choose(config, STAGE)
+    with SafeDir.make(root, *paths.LOCAL, paths.DESIGNS) as folder:
+        name = f"{run_spec.new_id(_now(), STAGE)}.md"
+        path = folder.where(name)
+        prompt = design.design_prompt(
+            request=request,
+            plan=plan,
+            fence=secrets.token_hex(12),
+            repository_context=pool.repository_context("planner.md"),
+            plan_path=path,
+        )
+        argv = interactive.argv(agent, model=model, prompt=prompt)
+        program = registry.locate(argv[0], environ)
+        if program is None:
+            raise AgentError(f"{argv[0]} is not on PATH; install it, or write the plan with `prloom new`")
+        session.run_in_terminal([program, *argv[1:]], root)
+        content = folder.read_bytes(name)
+        if content is None:
+            raise AgentError(f"the designer has written no plan into {path}; there is no new one")
+        try:
+            written = design.read_plan(content.decode("utf-8", "replace"))
+        except AgentError as error:
+            raise AgentError(f"{error}; what it wrote is in {path}") from error
+        folder.remove(name)
+    return written
 
 
 async def run_stage(

@@ -66,12 +66,13 @@ def run(where: RepositoryPaths, plan_id: str, kind: SessionKind, argv: Sequence[
     """
     worktree = where.worktree(plan_id)
     with plan_session.reserved(where.root, plan_id, kind, datetime.now(UTC)):
-        code = _run(argv, worktree)
+        code = run_in_terminal(argv, worktree)
     os.utime(worktree.joinpath(*paths.LOCAL, paths.PLAN_TEXT))  # which a running dispatcher notices
     return code
 
 
-def _run(argv: Sequence[str], cwd: Path) -> int:
+def run_in_terminal(argv: Sequence[str], cwd: Path) -> int:
+    """Run a program that has the terminal until it ends, and return its exit code; raises PrloomError."""
     before = signal.signal(signal.SIGINT, lambda *_: None)  # it is for the program, which has the terminal too
     try:
         return subprocess.run(argv, cwd=cwd, check=False).returncode

@@ -153,6 +153,8 @@ class PlanRuntime:
         self.event_store.plan_id = self.id
         self.event_store.audience = self.audience
         self.event_store.posting = self.rules.posting
+        if self.id:
+            self.event_store.conversation = lambda: reply_target(self.plan)
         self.load_seen_ids(self.event_store.state.cursor, self.event_store.state.rereading)
 
     def audience(self, action: Action) -> Audience:

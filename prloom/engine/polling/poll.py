@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -17,16 +18,17 @@ from prloom.api.http import UsesHttp
 from prloom.core import admission as routing
 from prloom.core import naming, outbox, trust
 from prloom.core.trust import Policy, Unknown
-from prloom.engine.bus import entries
+from prloom.engine.bus import entries, upserts
 from prloom.engine.bus.plan_files import PlanFolder
 from prloom.engine.plan import admission, appended_lines
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.errors import ExtensionError, StorageError
+from prloom.errors import ExtensionError, PrloomError, StorageError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 from prloom.storage import paths
 from prloom.storage.document import Document
+from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
@@ -103,8 +105,9 @@ class BridgeReader:
     `may_read_files` says whether it reads files of the plans, by its latest poll.
     """
 
-    def __init__(self, bridge: LoadedBridge, state: SafeDir) -> None:
+    def __init__(self, bridge: LoadedBridge, state: SafeDir, where: RepositoryPaths) -> None:
         self.permissions = PermissionCache(bridge)
+        self._where = where
         self.may_read_files = not isinstance(bridge.bridge, UsesHttp)
         self._bridge = bridge
         # After a crash of the machine the cursor before is as good: its events come again, and are known.
@@ -140,10 +143,23 @@ class BridgeReader:
             if problem is not None:  # the others are on disk; this one comes again, because the cursor stays
                 name = naming.printable(str(getattr(event, "id", event)))
                 raise ExtensionError(f"event {name} of the bridge cannot be written to the bus: {problem}")
+        if polled.plans:
+            polled = dataclasses.replace(polled, warnings=(*polled.warnings, *self._write_plans(polled)))
         if repository is not None and None not in counts.values() and polled.state != cursor:
             self._cursor.save({"state": polled.state})
         self._log_counts(counts)
         return polled, {plan_id for plan_id, count in counts.items() if count}
+
+    def _write_plans(self, polled: Polled) -> Iterator[str]:
+        """Write the plans that the source has as drafts; yield why one cannot be used, which keeps no other back."""
+        for payload in polled.plans:
+            try:
+                plan_id = upserts.write(self._where, payload)
+            except PrloomError as error:
+                log.warning("bridge %s: %s", self._bridge.name, error)
+                yield f"a plan of {self._bridge.name} cannot be used: {error}"
+            else:
+                log.info("bridge %s: draft %s", self._bridge.name, plan_id)
 
     def _log_counts(self, counts: Mapping[str, int | None]) -> None:
         for plan_id, count in counts.items():

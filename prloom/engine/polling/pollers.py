@@ -26,6 +26,7 @@ from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model import kinds
 from prloom.model.decision import Change
 from prloom.model.record import Json, Timestamp
+from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
@@ -57,10 +58,10 @@ class PollState:
 class Poller:
     """Polls one bridge at its interval, and after a failure with a backoff."""
 
-    def __init__(self, bridge: LoadedBridge, state: SafeDir) -> None:
+    def __init__(self, bridge: LoadedBridge, state: SafeDir, where: RepositoryPaths) -> None:
         self.bridge = bridge
         self.polls = PollState()
-        self.reader = BridgeReader(bridge, state)
+        self.reader = BridgeReader(bridge, state, where)
         self._one_at_a_time = asyncio.Lock()
 
     def due(self, now: datetime) -> bool:
@@ -168,7 +169,7 @@ class Pollers:
 
     def __init__(self, bridges: LoadedBridges, state: SafeDir, registry: PlanRegistry, network: Network) -> None:
         self._network = network
-        self._pollers = [Poller(bridge, state) for bridge in bridges.loaded]
+        self._pollers = [Poller(bridge, state, registry.paths) for bridge in bridges.loaded]
         self._failed = bridges.failed
         self._registry = registry
         self._polling: set[str] = set()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from stage import Stage, said
+from stage import ListBridge, Stage, said
 
-from prloom.api import Action, PluginContext, Target, TriageContext, UpsertPlan
+from prloom.api import Action, BridgeContext, PluginContext, Polled, Target, TriageContext, UpsertPlan
 from prloom.engine.bus import inbox, upserts
 from prloom.errors import PrloomError
 from prloom.storage.safe_dir import SafeDir
@@ -140,3 +141,52 @@ def test_a_plan_that_no_draft_could_hold_is_refused(stage: Stage, payload: Upser
     with pytest.raises(PrloomError, match=error):
         upserts.write(stage.paths, payload)
     assert not SafeDir.make(stage.root, "prloom", ".local", "inbox").names()
+
+
+class TicketBridge(ListBridge):
+    """A source whose poll brings plans, once each."""
+
+    def __init__(self, *plans: UpsertPlan) -> None:
+        super().__init__()
+        self.plans = plans
+
+    async def events(self, ctx: BridgeContext, state: Any) -> Polled:
+        return dataclasses.replace(
+            await super().events(ctx, None), plans=self.plans[state or 0 :], state=len(self.plans)
+        )
+
+
+async def test_a_plan_that_a_poll_brings_becomes_a_draft_without_any_other_plan(stage: Stage):
+    stage.bridges = [TicketBridge(upsert(metadata={"id": 12}))]
+
+    await stage.tick()
+    stage.clock.advance(minutes=2)
+    await stage.tick()
+
+    source = "source: {system: tracker, kind: plan, id: '12'}"
+    assert texts(stage) == {"make-it-fast.md": f"---\nstatus: draft\n{source}\n---\n{PLAN}"}
+
+
+async def test_one_that_has_changed_takes_the_place_of_its_draft_and_keeps_what_was_there(stage: Stage):
+    bridge = TicketBridge(upsert(metadata={"id": 12}))
+    stage.bridges = [bridge]
+    await stage.tick()
+
+    bridge.plans += (upsert(PLAN.replace("sleep", "nap"), metadata={"id": 12}),)
+    stage.clock.advance(minutes=2)
+    await stage.tick()
+
+    assert "Drop the nap" in texts(stage)["make-it-fast.md"]
+    assert sum("Drop the sleep" in text for text in texts(stage).values()) == 1
+
+
+async def test_one_that_cannot_be_used_is_a_warning_and_keeps_no_other_back(stage: Stage):
+    stage.bridges = [TicketBridge(upsert(status="merged"), upsert(title="Another"))]
+
+    await stage.tick()
+
+    assert list(texts(stage)) == ["another.md"]
+    (told,) = stage.published("bridges")
+    assert told["warnings"] == [
+        "a plan of forge cannot be used: a plan cannot have the status 'merged'; its action has to say draft or queued"
+    ]

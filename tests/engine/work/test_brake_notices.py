@@ -1,0 +1,69 @@
+"""A brake that stops the work is reported once, where people read of the plan."""
+
+from __future__ import annotations
+
+from forge_bridge import ForgeBridge
+from workbench import Run, Workbench
+
+ONE = Run({"one.py": "1\n"}, answer={"outcome": "done", "summary": "one", "commitMessage": "Add one"})
+TWO = Run({"two.py": "2\n"}, answer={"outcome": "done", "summary": "two", "commitMessage": "Add two"})
+LAZY = Run(answer={"outcome": "done", "summary": "x"})
+
+
+def on_a_forge(bench: Workbench) -> ForgeBridge:
+    forge = ForgeBridge()
+    bench.stage.bridge, bench.stage.bridges = forge, [forge]
+    return forge
+
+
+def stops(forge: ForgeBridge) -> list[str]:
+    return [said for said in forge.said if said.startswith("prloom stopped: ")]
+
+
+async def test_a_daily_limit_is_reported_once_each_time_that_it_stops_the_work(bench: Workbench):
+    forge = on_a_forge(bench)
+    bench.configure(rest="[limits]\nmax_runs_per_day = 1")
+    bench.script(ONE, TWO)
+    bench.todo("- [ ] first", "- [ ] second", "- [ ] third")
+
+    await bench.ticks(4)
+
+    (said,) = stops(forge)
+    assert said.startswith("prloom stopped: the brake max_runs_per_day = 1 is on: 1 runs today")
+
+    bench.stage.ask("resume", "work")
+    await bench.ticks(4)
+    assert len(stops(forge)) == 2
+    assert bench.commits == ["Add one", "Add two"]
+
+
+async def test_a_todo_that_is_parked_after_its_attempts_is_reported_once_with_the_command_that_goes_on(
+    bench: Workbench,
+):
+    forge = on_a_forge(bench)
+    bench.configure(rest="[limits]\nmax_attempts = 2")
+    bench.script(ONE, LAZY)
+    bench.todo("- [ ] first", "- [ ] second")
+
+    await bench.ticks(5)
+
+    (said,) = stops(forge)
+    assert said.startswith("prloom stopped: 2 attempts failed: the worker says that it is done, but changed nothing")
+    (todo,) = [each for each in bench.state.done_todos if each]
+    assert bench.state.block is not None
+    assert any(f"To go on, run `{bench.state.block.way_on}`." in post for post in forge.posts)
+    assert todo not in bench.state.block.way_on
+
+
+async def test_the_event_that_tripped_it_lifts_no_brake(bench: Workbench):
+    forge = on_a_forge(bench)
+    bench.configure(rest="[limits]\nmax_runs_per_day = 1")
+    bench.script(ONE, TWO)
+    bench.todo("- [ ] first", "- [ ] second")
+
+    await bench.tick()
+    bench.todo("- [ ] third")
+    await bench.ticks(3)
+
+    assert bench.commits == ["Add one"]
+    assert len(stops(forge)) == 1

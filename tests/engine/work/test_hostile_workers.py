@@ -1,0 +1,33 @@
+"""What a worker starts ends with its run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workbench import Run, Workbench
+
+DOES = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "x", "commitMessage": "Be fast"})
+DAEMON = """
+import subprocess, time
+daemon = "import os, time; open({pid!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+subprocess.Popen([sys.executable, "-c", daemon], start_new_session=True)
+while not Path({pid!r}).exists() or not Path({pid!r}).read_text():
+    time.sleep(0.01)
+"""
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and not stat.read_text().rpartition(") ")[2].startswith("Z")
+
+
+async def test_a_daemon_that_a_worker_leaves_is_ended_with_the_run(bench: Workbench):
+    pid = bench.home / "pid"
+    bench.script(Run(DOES.files, code=DAEMON.format(pid=str(pid)), answer=DOES.answer))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert not is_running(int(pid.read_text()))
