@@ -35,7 +35,7 @@ async def run(root: Path, config: Config, request: str, *, plan: str | None = No
 
 def talks(config: Config, environ: Mapping[str, str]) -> bool:
     """Whether the designer's agent is one that can talk with a person; raises AgentError where there is none."""
-    agent, _ = _pool(Path(), environ).choose(config, STAGE)
+    agent, _ = _pool(Path(), config, environ).choose(config, STAGE)
     return interactive.has_mode(agent)
 
 
@@ -44,7 +44,7 @@ def talk(root: Path, config: Config, request: str, *, plan: str | None = None, e
 
     Raises AgentError where it wrote none; what it wrote is kept where it cannot be used.
     """
-    pool = _pool(root, environ)
+    pool = _pool(root, config, environ)
     agent, model = pool.choose(config, STAGE)
     with SafeDir.make(root, *paths.LOCAL, paths.DESIGNS) as folder:
         name = f"{run_spec.new_id(_now(), STAGE)}.md"
