@@ -7,7 +7,7 @@ from typing import Literal
 
 from prloom.core import trust
 from prloom.core.trust import Policy, Trusted
-from prloom.model.action import Action, Comment, InlineComment, Review
+from prloom.model.action import Action
 from prloom.model.decision import DeliveryChange
 from prloom.model.event import Event
 
@@ -35,11 +35,6 @@ class PostingRules:
                 return self.others
             case "bots":
                 return self.bots
-
-
-def has_words(action: Action) -> bool:
-    """Whether an action posts words: what it says to somebody, not what it does to the pull request."""
-    return isinstance(action.payload, Comment | InlineComment | Review)
 
 
 def audience(event: Event | None, policy: Policy, *, admitted: bool, vouched: bool) -> Audience:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from prloom.core import acknowledgements, outbox, triage
 from prloom.core.plan_file import TodoItem
-from prloom.model.action import Action, Comment, InlineComment, ResolveThread, Review
+from prloom.model.action import Action, ResolveThread
 from prloom.model.decision import Decision, Thread, Todo
 from prloom.model.event import Event
 from prloom.model.kinds import DONE
@@ -62,7 +62,7 @@ def posts_of_decision(decision: Decision) -> tuple[IssuedPost, ...]:
     return tuple(
         IssuedPost(action_id=action.id, event_id=action.related_event_id, ended=action.related_event_id in ended)
         for action in decision.actions
-        if _has_words(action)
+        if action.has_words
     )
 
 
@@ -79,10 +79,6 @@ def todos_of_decision(decision: Decision, posts: Posts) -> tuple[IssuedTodo, ...
 def open_todos(posts: Posts) -> tuple[Todo, ...]:
     """Return the TODOs that have not ended, in the order in which they were added."""
     return tuple(line.todo for line in posts.todos.values() if not line.ended)
-
-
-def _has_words(action: Action) -> bool:
-    return isinstance(action.payload, Comment | InlineComment | Review)
 
 
 def found_posts(

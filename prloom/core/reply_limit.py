@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from zlib import crc32
 
-from prloom.core import audience
+import msgspec
+
 from prloom.model.action import Action
 from prloom.model.decision import DeliveryChange
 from prloom.model.record import Timestamp
@@ -18,10 +18,10 @@ BRAKE = "the brake max_replies_per_thread_per_day"
 
 def thread(action: Action) -> str | None:
     """Return a short name of the conversation in which an action says something; None for one that says nothing."""
-    if action.target.token is None or not audience.has_words(action):
+    if action.target.token is None or not action.has_words:
         return None
-    token = json.dumps(action.target.token, sort_keys=True, default=str)
-    return f"{action.target.target}:{crc32(token.encode('utf-8', 'surrogatepass')):08x}"
+    token = msgspec.json.encode(action.target.token, order="sorted")
+    return f"{action.target.target}:{crc32(token):08x}"
 
 
 def counted(replies: RepliesToday, delivered: Iterable[QueuedAction], at: datetime) -> RepliesToday:

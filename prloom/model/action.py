@@ -146,3 +146,8 @@ class Action(Record, frozen=True, kw_only=True):
     def kind(self) -> str:
         """What it does, by the payload's name on the wire."""
         return str(type(self.payload).__struct_config__.tag)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether it posts words: what it says to somebody, not what it does to the pull request."""
+        return isinstance(self.payload, Comment | InlineComment | Review)

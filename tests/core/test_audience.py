@@ -53,4 +53,4 @@ def test_the_defaults_send_only_what_answers_trusted_people(of: Audience, expect
     ],
 )
 def test_only_words_are_over_limit(payload: Payload, *, words: bool) -> None:
-    assert audience.has_words(Action(target=Target("forge"), payload=payload)) is words
+    assert Action(target=Target("forge"), payload=payload).has_words is words

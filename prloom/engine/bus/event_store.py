@@ -156,7 +156,7 @@ class EventStore:
     def _by_audience(self, parts: DecisionParts) -> None:
         """Let the replies wait, or end them, that are not to be sent to those whom they answer."""
         drafts, dropped = list(parts.get("drafts", ())), list(parts.get("deliveries", ()))
-        for action in filter(audience.has_words, parts.get("actions", ())):
+        for action in (each for each in parts.get("actions", ()) if each.has_words):
             of = self.audience(action)
             match self.posting.of(of):
                 case "draft" if action.id not in drafts:
