@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from prloom.core import trust
 from prloom.core.trust import Policy, Trusted
 from prloom.model.action import Action
-from prloom.model.decision import DeliveryChange
+from prloom.model.decision import DecisionParts, DeliveryChange
 from prloom.model.event import Event
 
 Audience = Literal["trusted", "others", "bots"]
@@ -52,6 +53,22 @@ def audience(event: Event | None, policy: Policy, *, admitted: bool, vouched: bo
     if admitted or event.author.bot or isinstance(trust.judge(event, policy), Trusted):
         return "trusted"
     return "others"
+
+
+def apply(parts: DecisionParts, of: Callable[[Action], Audience], posting: PostingRules) -> None:
+    """Let the replies of a decision wait, or end them, that are not to be sent to those whom they answer."""
+    drafts, ended = list(parts.get("drafts", ())), list(parts.get("deliveries", ()))
+    for action in (each for each in parts.get("actions", ()) if each.has_words):
+        answered = of(action)
+        match posting.of(answered):
+            case "draft" if action.id not in drafts:
+                drafts.append(action.id)
+            case "never":
+                ended.append(dropped(action, answered))
+    if drafts:
+        parts["drafts"] = tuple(drafts)
+    if ended:
+        parts["deliveries"] = tuple(ended)
 
 
 def dropped(action: Action, of: Audience) -> DeliveryChange:

@@ -74,14 +74,14 @@ class Dispatcher:
         self._network = Network(bridges, environ, clock, state, connect=connect)
         self._pollers = Pollers(bridges, state, board, self._network)
         self._control = RequestReader(board.local)
-        board.read_files = partial(self._pollers.read_files, self._queue_plans)
+        self._queue = WorkQueue()
+        board.read_files = partial(self._pollers.read_files, self._queue.add_all)
         self._drafts = Drafts(board.paths.root, board.local, rules.config, clock)
         board.refused_drafts = self._drafts.refused
         self._rule_adoption = RuleAdoption(board, rules.config, bridges, self._pollers.context)
         self._watcher: FileWatcher | None = None
         self._buses: Mapping[str, str] = {}
         self._horizon: datetime | None = None
-        self._queue = WorkQueue()
         self._tasks = BackgroundTasks(self._queue.add)
         self._bridge_access = BridgeAccess(
             bridges, self._pollers.context, self._network.secrets, self._pollers.look_up, DeliveryLimiter()
@@ -193,9 +193,8 @@ class Dispatcher:
                 self._health.run(phase)
             except FolderRemovedError:
                 return False
-        if self._watcher is None:
-            unwatched = None
-        else:
+        unwatched = None
+        if self._watcher is not None:
             unwatched = self._watcher.problem
         self._health.report(self.clock() - self._ticked_at, self.board.unreported_error(), unwatched)
         return True
@@ -220,10 +219,7 @@ class Dispatcher:
             self.poll()
 
     def _poll(self) -> None:
-        self._pollers.begin(partial(self._tasks.spawn, None), self._queue_plans)
-
-    def _queue_plans(self, plan_ids: Iterable[str]) -> None:
-        self._queue.add(*plan_ids)
+        self._pollers.begin(partial(self._tasks.spawn, None), self._queue.add_all)
 
     def _bound_reading(self) -> None:
         """Once all bridges were polled, take in what is on the buses by now, and nothing that comes later."""
@@ -238,7 +234,7 @@ class Dispatcher:
                 self._queue.add(runtime.id)
 
     def _work_through_all(self) -> None:
-        for runtime in self.board.ready:  # checked just now
+        for runtime in self.board.ready:
             self._advance(runtime)
 
     def _work_through(self, plan_ids: Iterable[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 
 class WorkQueue:
@@ -21,6 +21,10 @@ class WorkQueue:
         """Have plans reconciled before anything else happens; None is no plan, and ends a wait too."""
         self._plans.update(plan_id for plan_id in plan_ids if plan_id is not None)
         self._changed.set()
+
+    def add_all(self, plan_ids: Iterable[str]) -> None:
+        """Have these plans reconciled before anything else happens."""
+        self.add(*plan_ids)
 
     def want_tick(self) -> None:
         """Have the next tick come at once."""

@@ -107,7 +107,7 @@ class EventStore:
         if self._closed is not None:
             raise StorageError(f"{self._decisions.path} cannot be written any more: {self._closed}")
         self._notify(parts)
-        self._by_audience(parts)
+        audience.apply(parts, self.audience, self.posting)
         arrived = self._wake(parts)
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         now = Timestamp.of(self.clock())
@@ -152,21 +152,6 @@ class EventStore:
         if isinstance(thread, str):
             return thread
         return None
-
-    def _by_audience(self, parts: DecisionParts) -> None:
-        """Let the replies wait, or end them, that are not to be sent to those whom they answer."""
-        drafts, dropped = list(parts.get("drafts", ())), list(parts.get("deliveries", ()))
-        for action in (each for each in parts.get("actions", ()) if each.has_words):
-            of = self.audience(action)
-            match self.posting.of(of):
-                case "draft" if action.id not in drafts:
-                    drafts.append(action.id)
-                case "never":
-                    dropped.append(audience.dropped(action, of))
-        if drafts:
-            parts["drafts"] = tuple(drafts)
-        if dropped:
-            parts["deliveries"] = tuple(dropped)
 
     def close(self, reason: str) -> None:
         """Stop writing; a later `commit` raises an error with the first reason."""

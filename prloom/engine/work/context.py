@@ -1,11 +1,24 @@
-"""Give the core what it needs to know of a plan to decide about the work on it."""
+"""Give the core what it needs to know of a plan to decide about the work on it, and the TODO that it is about."""
 
 from __future__ import annotations
 
+from prloom.core.plan_file import TodoItem
 from prloom.core.work import WorkContext
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.model.work import TodoWork
 
 
 def context(runtime: PlanRuntime) -> WorkContext:
     """Return a plan's id and rules, and the time."""
     return WorkContext(runtime.id, runtime.rules.work, runtime.clock())
+
+
+def current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:
+    """Return the work as it is now: hooks may have been recorded since a step began with it."""
+    return runtime.event_store.state.work or work
+
+
+def item_of(runtime: PlanRuntime, work: TodoWork) -> TodoItem:
+    """Return the TODO as the plan has it now; after its commit it may have been taken out."""
+    found = (todo for todo in runtime.text.todos() if todo.id == work.id)
+    return next(found, None) or TodoItem(work.id, work.title)

@@ -33,7 +33,7 @@ from prloom.engine.work import life_hooks, plan_hooks, pull_request, todo_events
 from prloom.engine.work.branch import BranchBlockedError, PushRefusedError
 from prloom.engine.work.change import Changes
 from prloom.engine.work.check_run import CheckRuns
-from prloom.engine.work.context import context
+from prloom.engine.work.context import context, current, item_of
 from prloom.engine.work.plan_hooks import PlanHook, PlanHookBlockedError
 from prloom.engine.work.rebase_run import RebaseRuns
 from prloom.engine.work.review_run import ReviewRuns
@@ -157,13 +157,13 @@ class TodoWorker:
 
     async def _continue(self, runtime: PlanRuntime, work: TodoWork, dependencies: PlanDependencies) -> None:
         """Do what the phase of the work says; see `prloom.model.work.Phase`."""
-        item = _item(runtime, work)
+        item = item_of(runtime, work)
         match work.phase:
             case "taken":
                 await self._prepare(runtime, work)
             case "prepared":
                 await _run_hooks(runtime, _todo_hook(runtime, "beforeTodo", work, item), dependencies)
-                _commit(runtime, work_results.ready(_current(runtime, work)))
+                _commit(runtime, work_results.ready(current(runtime, work)))
             case "ready" | "running":
                 await self._workers.attempt(runtime, work, item)
             case "changed":
@@ -173,7 +173,7 @@ class TodoWorker:
             case "reviewed":
                 hook = replace(_todo_hook(runtime, "afterTodo", work, item), diff=await self._changes.diff(work))
                 await _run_hooks(runtime, hook, dependencies)
-                _commit(runtime, work_results.accepted(_current(runtime, work)))
+                _commit(runtime, work_results.accepted(current(runtime, work)))
             case "accepted":
                 await self._commit_change(runtime, work)
             case "committed":
@@ -193,7 +193,7 @@ class TodoWorker:
             case "committed":
                 _commit(runtime, await self._rebases.push(runtime, work))
             case _:
-                await self._rebases.attempt(runtime, work, _item(runtime, work))
+                await self._rebases.attempt(runtime, work, item_of(runtime, work))
 
     async def _prepare(self, runtime: PlanRuntime, work: TodoWork) -> None:
         """Find the commit that the change is to be made on; changes that prloom did not make block the plan."""
@@ -285,7 +285,7 @@ def _todo_hook(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) 
     return PlanHook(
         name,
         work.hooked,
-        lambda plugin: work_results.hooked(_current(runtime, work), plugin),
+        lambda plugin: work_results.hooked(current(runtime, work), plugin),
         todo=HookTodo(id=work.id, title=item.title, context=item.context, event_ids=work.event_ids),
         summary=work.summary,
     )
@@ -293,13 +293,3 @@ def _todo_hook(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) 
 
 async def _run_hooks(runtime: PlanRuntime, hook: PlanHook, dependencies: PlanDependencies) -> None:
     await plan_hooks.run_all(runtime, hook, dependencies.plugin_set, dependencies.triager.services(runtime))
-
-
-def _item(runtime: PlanRuntime, work: TodoWork) -> TodoItem:
-    """Return the TODO as the plan has it now; after its commit it may have been taken out."""
-    found = (todo for todo in runtime.text.todos() if todo.id == work.id)
-    return next(found, None) or TodoItem(work.id, work.title)
-
-
-def _current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:  # hooks may have been recorded since
-    return runtime.event_store.state.work or work
