@@ -84,9 +84,14 @@ def same_repository(one: str, other: str) -> bool:
     return _location(one) == _location(other)
 
 
+def without_credentials(address: str) -> str:
+    """Return an address without the user's name, password or token in it; that of a path or of SSH stays as it is."""
+    return re.sub("(https?://)[^/]*@", r"\1", address, flags=re.IGNORECASE)
+
+
 def shown_repository(address: str) -> str:
-    """Return an address without the user's name and password in it."""
-    return printable(re.sub("://[^/@]*@", "://", address), 200)
+    """Return an address as a message shows it: without credentials, of a limited length, printable."""
+    return printable(re.sub("://[^/]*@", "://", address), 200)
 
 
 def _malformed(asked: RequestedRun) -> str | None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from pathlib import Path
 
+from prloom.core import run_policy
 from prloom.errors import WorkspaceError
 from prloom.workspace import bundled_change, checkout, remote, repository, run_refs
 from prloom.workspace.repository import Repository
@@ -25,10 +26,14 @@ class RunCommits:
 
     @property
     def address(self) -> str:
-        """The address of the remote `origin`, or the path of the checkout where it has none."""
+        """The address of the remote `origin`, or the path of the checkout where it has none.
+
+        It has no credentials in it: it goes into the run's folder, where the agent can read it, and to other machines.
+        """
         if self._address is None:
             try:
-                self._address = repository.origin_url(self._repo) or str(self._root)
+                origin = repository.origin_url(self._repo) or str(self._root)
+                self._address = run_policy.without_credentials(origin)
             except WorkspaceError:
                 self._address = str(self._root)
         return self._address
