@@ -57,7 +57,7 @@ def append(sizes: Sizes, folder: Path) -> Iterator[Figure]:
 
         def appended() -> None:
             for _ in range(_MANY):
-                poll._append(runtime, page)  # noqa: SLF001 - it is what a poll does with a page
+                poll._append(runtime, page, from_file=False)  # noqa: SLF001 - it is what a poll does with a page
 
         paired = alternate(timed(written), timed(appended), sizes.rounds)  # a rate is the inverse of a time
     os.close(bare)
@@ -95,7 +95,9 @@ async def _polled(stage: Stage, size: int) -> int:
     board = PlanRegistry(stage.paths, general, stage.clock, disk=disk)
     board.update(general)
     bridge = ListBridge()
-    poller = Poller(LoadedBridge("forge", "bench", bridge, ("forge",), timedelta(0)), board.local.make_sub("bus"))
+    poller = Poller(
+        LoadedBridge("forge", "bench", bridge, ("forge",), timedelta(0)), board.local.make_sub("bus"), board.paths
+    )
     counted = 0
     for first in (0, size):  # the first poll makes the files
         bridge.news += rig.comments(range(first, first + size))

@@ -309,6 +309,7 @@ async def test_a_call_for_many_events_that_asks_for_too_many_actions_in_all_fail
             for number in range(501):
                 ctx.emit_comment(None, f"comment {number}")
 
+    stage.configure("[limits]\nmax_replies_per_thread_per_day = 0\n")
     stage.plugin("flood", register)
     stage.bridges = [BatchBridge()]
     stage.adopt()

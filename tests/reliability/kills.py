@@ -79,6 +79,8 @@ isolation = "inline"
 [backoff]
 initial = "1s"
 maximum = "1s"
+[limits]
+max_replies_per_thread_per_day = 0
 """
 
 

@@ -27,7 +27,7 @@ sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
 from stage import FunctionHost
 
 from prloom.agents import command, run_folder, runner
-from prloom.agents.agent import Agent, RunRequest
+from prloom.agents.agent import Agent, RunRequest, RunResult
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits, RunSpec
@@ -241,7 +241,11 @@ class SwiftRuns:
     async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         try:
             if not run_folder.was_begun(folder):
-                _supervise(folder, (folder / run_folder.PROMPT).read_text())
+                prompt = run_folder.read(folder, run_folder.PROMPT)
+                if not prompt:  # a power cut has left the folder without it, as it may leave one without its message
+                    lost = RunResult(status="interrupted", trouble="lost", error="the run was never published")
+                    return RunEnd(RunReply(result=lost))
+                _supervise(folder, prompt.decode())
         except OSError as error:
             raise AgentError(f"run {folder.name} could not be started: {error.strerror}; see to it") from error
         return RunEnd(RunReply(result=runner.conclude(folder, command, run_folder.inspect(folder))))

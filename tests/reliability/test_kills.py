@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-ROUNDS = int(os.environ.get("PRLOOM_KILL_ROUNDS", "24"))
+ROUNDS = int(os.environ.get("PRLOOM_KILL_ROUNDS", "12"))
 SEED = os.environ.get("PRLOOM_KILL_SEED")
 HALVES = 2
 

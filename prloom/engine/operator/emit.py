@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -12,7 +13,7 @@ from prloom.core import admission
 from prloom.engine.bus import emitted, entries, plans
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.views import search
-from prloom.errors import PrloomError
+from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.event import Author, Event
 from prloom.model.plan import Plan
@@ -22,6 +23,8 @@ from prloom.storage.journal import Journal
 from prloom.storage.json_codec import Unreadable
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
+
+log = logging.getLogger(__name__)
 
 EXAMPLE = '{"id": "ci-1", "source": "ci", "type": "pr_comment", "body": "…"}'
 
@@ -48,8 +51,19 @@ def append(repository: RepositoryPaths, plan_id: str, events: Sequence[Event], n
                     f"`prloom why` shows what happened to it"
                 )
         written = [admission.shortened(event) for event in events]
-        emitted.remember(repository.root, written)
+        problem = _remember(repository, written)
         entries.append(Journal(bus, paths.EVENTS), written, now)
+        if problem is not None:  # the events themselves did fit
+            log.warning("%s; the events are held if a worker is at work on plan %s now", problem, plan_id)
+
+
+def _remember(repository: RepositoryPaths, events: Sequence[Event]) -> StorageError | None:
+    """Remember that the operator has emitted these; return why that is not possible."""
+    try:
+        emitted.remember(repository.root, events)
+    except StorageError as error:
+        return error
+    return None
 
 
 def parse(content: bytes, name: str) -> tuple[Event, ...]:

@@ -4,6 +4,7 @@ is rewritten."""
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -133,10 +134,16 @@ def scene(bench: Workbench, tmp_path: Path) -> Scene:
 
 
 ACTS = ("pushes", "force_pushes", "edits_the_plan", "deletes_the_branch", "closes_the_pull_request")
+ALL = os.environ.get("PRLOOM_CRASHES") == "all"
+CASES = [
+    (step, act)
+    for number, step in enumerate(STEPS)
+    for turn, act in enumerate(ACTS)
+    if ALL or (turn - number) % len(ACTS) in {0, 2}  # each step with two acts, each act with three steps
+]
 
 
-@pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(("step", "act"), CASES)
 async def test_whatever_people_do_at_whatever_step_nothing_is_lost(scene: Scene, step: str, act: str):
     if act == "closes_the_pull_request":
         opened = await scene.forge.open_pull_request(
