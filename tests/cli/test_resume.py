@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ Prloom = Callable[..., Any]
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Workbench:
+def bench(tmp_path: Path) -> Iterator[Workbench]:
     bench = Workbench(Project(tmp_path / "project"), tmp_path / "bench")
     bench.script(Run({"fast.py": "fast\n"}))
     bench.todo("## TODO", "- [ ] Make it fast")
-    return bench
+    yield bench
+    bench.pools.close()
 
 
 @pytest.fixture

@@ -56,6 +56,7 @@ async def test_each_function_that_the_map_names_is_called_while_a_todo_is_done(
 
     with traced() as called:
         await bench.tick()
+    bench.pools.close()
 
     assert bench.commits == ["Make it fast"]
     assert len(functions) > 15

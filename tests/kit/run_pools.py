@@ -51,5 +51,36 @@ class StartForked:
         return ForkedPool(exchange, workers, self.environ)
 
 
+class KeptPools:
+    """Starts one pool for each exchange, which goes on until all are closed, however often a dispatcher ends it."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._pools: dict[str, ForkedPool] = {}
+
+    def __call__(self, exchange: str, workers: int) -> Pool:
+        found = self._pools.get(exchange)
+        if found is None or not found.alive():
+            found = self._pools[exchange] = ForkedPool(exchange, workers, self._environ)
+        return Kept(found)
+
+    def close(self) -> None:
+        for each in self._pools.values():
+            each.end()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A pool that is left alone at its dispatcher's end."""
+
+    pool: ForkedPool
+
+    def alive(self) -> bool:
+        return self.pool.alive()
+
+    def end(self) -> None:
+        pass
+
+
 def work(exchange: str, workers: int, environ: Mapping[str, str], leash: Connection, topics: tuple[str, ...]) -> None:
     pool.work(exchange, workers, environ, leash=os.dup(leash.fileno()), topics=topics)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from project import Project
-from run_pools import StartForked
+from run_pools import KeptPools
 from stage import Stage
 
 from prloom.engine.plan.agent_pool import AgentPool
@@ -58,6 +58,9 @@ class Workbench:
         self.project = project
         self.stage = Stage(project.root)
         self.home = home
+        programs = f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        self._environ = {"PATH": programs, "HOME": str(home)}
+        self.pools = KeptPools(self._environ)
         home.mkdir()
         (home / "worker.py").write_text(PROGRAM.format(home=str(home)))
         for name, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
@@ -92,11 +95,8 @@ class Workbench:
 
     def employ(self, *, workers: int = 1) -> None:
         """Give the stage a worker that knows nothing of an earlier one."""
-        programs = f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        environ = {"PATH": programs, "HOME": str(self.home)}
-        pool = AgentPool(
-            root=self.project.root, environ=environ, parallel=1, workers=workers, start_pool=StartForked(environ)
-        )
+        environ = self._environ
+        pool = AgentPool(root=self.project.root, environ=environ, parallel=1, workers=workers, start_pool=self.pools)
         self.stage.todo_worker = TodoWorker(pool)
 
     async def ticks(self, count: int) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,5 +9,7 @@ from workbench import Workbench
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Workbench:
-    return Workbench(Project(tmp_path / "project"), tmp_path / "bench")
+def bench(tmp_path: Path) -> Iterator[Workbench]:
+    made = Workbench(Project(tmp_path / "project"), tmp_path / "bench")
+    yield made
+    made.pools.close()
