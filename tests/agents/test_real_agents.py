@@ -528,13 +528,17 @@ async def test_a_session_that_is_not_there_is_recognised(name: str, start: Start
     assert "POST" not in model.log.read_text(encoding="utf-8")
 
 
+def make_checkout(root: Path) -> None:
+    """Make the operator's checkout, from which the run's worker reads which remotes there are."""
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run(["git", "-C", str(root), "remote", "add", "origin", str(root / "origin.git")], check=True)
+
+
 @pytest.mark.parametrize("name", EACH)
 async def test_a_worker_pushes_nothing_and_does_not_come_upon_prlooms_own_files(
     name: str, start: Start, model: Server, worktree: Path, tmp_path: Path
 ) -> None:
-    # The operator's checkout, from which the run's worker reads which remotes there are.
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    subprocess.run(["git", "-C", str(tmp_path), "remote", "add", "origin", str(tmp_path / "origin.git")], check=True)
+    make_checkout(tmp_path)
     tried = await outcome(name, start(name, f"{model.url}/s/pry", rights="work", prompt=WORK))
 
     assert tried.result.status == "ok", explained(tried)
