@@ -33,7 +33,9 @@ def now(life: TodoHistory, current: CurrentTodo | None, block: BlockStatus | Non
         more = f" in commit {terminal.clean(life.commit)}"
     elif current is not None:
         more = f"; attempt {current.attempt} is in progress"
-        if current.wait and current.wait.until is None:
+        if block is not None:
+            more = f"; attempt {current.attempt} has stopped"
+        elif current.wait and current.wait.until is None:
             more = f"; it waits: {terminal.clean(current.wait.reason)}"
         elif current.wait and current.wait.until is not None:
             more = f"; it waits until {layout.clock(current.wait.until)}: {terminal.clean(current.wait.reason)}"

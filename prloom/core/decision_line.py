@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from prloom.model.decision import Change, Decision, DeliveryChange
+from prloom.model.pull_request import KeptPullRequest
 from prloom.model.work import Kept, WorkStep
 
 LOG = "prloom.decisions"
@@ -38,6 +39,10 @@ def _parts(decision: Decision) -> Iterator[str]:
     yield from _of_plan(decision)
     if decision.run is not None:
         yield f"run {_plain(decision.run)}"
+    if decision.suspect_from is not None:
+        yield "what is appended while an agent runs is held"
+    if decision.suspect_to is not None:
+        yield "what is appended from now on is not held any more"
     if decision.duration_ms is not None:
         yield f"{decision.duration_ms} ms"
     if decision.note is not None:
@@ -63,12 +68,28 @@ def _of_plan(decision: Decision) -> Iterator[str]:
         yield "plan paused" if decision.paused else "plan resumed"
     if decision.rebase_requested:
         yield "rebase requested"
+    yield from _of_pull_request(decision)
     if decision.work is not None:
         yield _work(decision.work)
     if decision.block is not None:
         yield f"plan blocked ({_plain(decision.block.reason)})"
     elif decision.unblocked:
         yield "plan unblocked"
+
+
+def _pull_request(kept: KeptPullRequest) -> str:
+    if kept.error is not None:
+        return f"the pull request could not be kept up to date ({_plain(kept.error)})"
+    return "the pull request is up to date"
+
+
+def _of_pull_request(decision: Decision) -> Iterator[str]:
+    if decision.opened is not None:
+        yield f"pull request {decision.opened.number} opened"
+    elif decision.pull_request is not None:
+        yield _pull_request(decision.pull_request)
+    if decision.ci_fixes is not None:
+        yield f"{decision.ci_fixes.count} TODOs for failed checks so far"
 
 
 def _work(step: WorkStep) -> str:

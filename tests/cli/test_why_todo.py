@@ -9,6 +9,9 @@ from typing import Any
 from stage import Stage
 from worked_plan import WorkedPlan
 
+from prloom.model.record import Timestamp
+from prloom.model.work import Block
+
 Prloom = Callable[..., Any]
 
 
@@ -31,6 +34,15 @@ def test_a_todo_that_is_blocked_shows_why_and_the_command_that_goes_on(stage: St
 
     assert 'Now blocked.\nThe plan is blocked: the TODO "Make it fast" is blocked: no progress' in text
     assert text.endswith("to go on, run `prloom todo pr-7 open t-1`.\n")
+
+
+def test_an_attempt_that_a_block_has_stopped_is_not_in_progress(stage: Stage, prloom: Prloom) -> None:
+    plan = WorkedPlan(stage, "Make it fast").at("prepared")
+    plan.commit(
+        {"block": Block(reason="plugin bad failed", since=Timestamp.of(stage.clock()), way_on="prloom resume pr-7")}
+    )
+
+    assert "\nNow open; attempt 1 has stopped.\nThe plan is blocked: plugin bad failed;" in prloom("why", "t-1").out
 
 
 def test_texts_from_outside_cannot_write_to_the_terminal(stage: Stage, prloom: Prloom) -> None:

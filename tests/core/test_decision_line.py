@@ -8,9 +8,20 @@ import pytest
 
 from prloom.core import decision_line
 from prloom.model.action import Action, Comment
-from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, StateWrite, Todo
+from prloom.model.decision import (
+    Change,
+    Decision,
+    DecisionParts,
+    Deferral,
+    DeliveryChange,
+    PlanText,
+    StateWrite,
+    Todo,
+)
 from prloom.model.event import Target
-from prloom.model.record import Timestamp
+from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
+from prloom.model.record import Cursor, Timestamp
+from prloom.model.work import Block, CiFixes, Kept, WorkStep
 
 UNTIL = Timestamp(2026, 1, 1, 12, 1, tzinfo=UTC)
 WAIT = Deferral(
@@ -21,6 +32,35 @@ WAIT = Deferral(
     deferred_until=UNTIL,
     deadline=UNTIL,
     on_expire="park",
+)
+
+
+SILENT = {"courtesies", "drafts", "cursor", "fingerprint", "rereading"}
+"""What says how actions are sent, or how far prloom has read: no news to a person."""
+SAID = DecisionParts(
+    changes=(Change(event_id="e-1", verdict="admitted", state="pending"),),
+    actions=(Action(id="a-1", target=Target("forge"), payload=Comment("hi")),),
+    writes=(StateWrite(plugin="quiet", scope="plan", version=1),),
+    todos=(Todo(id="t-1", title="Fix it"),),
+    todos_done=("t-1",),
+    todos_dropped=("t-1",),
+    deliveries=(DeliveryChange(action_id="a-1", state="delivered", attempts=1),),
+    plan=PlanText(base="0" * 64, text="# Plan"),
+    run="r-1",
+    duration_ms=12,
+    note="as asked",
+    paused=True,
+    plan_status="merged",
+    rebase_requested=True,
+    work=WorkStep(todo_id="t-1", verdict="taken"),
+    block=Block(reason="a check is missing", since=UNTIL, way_on="prloom resume pr-7"),
+    unblocked=True,
+    pull_request=KeptPullRequest(opened=True),
+    opened=OpenedPullRequest(number=7, forge="github", url="https://github.test/pull/7"),
+    kept=Kept(reason="a commit is not pushed"),
+    ci_fixes=CiFixes(count=1),
+    suspect_from=Cursor(segment=1, offset=0),
+    suspect_to=Cursor(segment=1, offset=0),
 )
 
 
@@ -123,3 +163,12 @@ def test_text_from_outside_stays_on_its_line_is_cut_and_holds_no_control_charact
     assert told.isprintable()
     assert len(told) < 300
     assert told.startswith("plan pr-7: x by y: held e \ufffd (no 2026-01-01 INFO forged \ufffd[31m\ufffdxxx")
+
+
+@pytest.mark.parametrize("part", sorted(SAID))
+def test_each_part_of_a_decision_that_is_news_is_said(part: str) -> None:
+    assert "nothing changed" not in line("work", "prloom", **{part: SAID[part]})  # type: ignore[literal-required]
+
+
+def test_each_part_of_a_decision_is_either_said_or_known_to_be_no_news() -> None:
+    assert set(SAID) | SILENT == set(DecisionParts.__annotations__)
