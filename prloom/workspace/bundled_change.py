@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prloom.core.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
-from prloom.workspace import bundle, commits, git, kept, run_refs, snapshot, worktree
+from prloom.workspace import backup_refs, bundle, commits, git, run_refs, snapshot, worktree
 from prloom.workspace.repository import Repository
 
 _APPLYING = "refs/prloom/applying"
@@ -58,7 +58,7 @@ def apply(
         return
     was = git.run(["rev-parse", f"{commit}^{{tree}}"], cwd=repo.root).out.strip()
     if _is_applying(repo, run):
-        kept.keep_tree(repo, run, base, now)
+        backup_refs.keep_tree(repo, run, base, now)
     elif now != was or worktree.head(repo, place) != base:
         raise WorktreeChangedError(
             f"the worktree of branch {branch} was changed while run {run} was under way, so that its change cannot be "

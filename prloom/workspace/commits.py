@@ -14,7 +14,7 @@ from prloom.core import commit_message
 from prloom.core.inspection import DEFAULT_JUNK
 from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import commit_hooks, git, kept, repository, snapshot, worktree_files
+from prloom.workspace import backup_refs, commit_hooks, git, repository, snapshot, worktree_files
 from prloom.workspace.repository import Repository
 
 _MOST_SEARCHED = 5_000  # commits
@@ -111,7 +111,7 @@ def recover(repo: Repository, worktree: Path, *, branch: str, junk: Sequence[str
         return None
     found = snapshot.take(repo, worktree, tip, junk=junk)
     if not found.is_empty:
-        kept.keep_tree(repo, "stopped", tip, found.tree)
+        backup_refs.keep_tree(repo, "stopped", tip, found.tree)
     restore(repo, worktree, tip, branch=branch, junk=junk)
     return tip
 

@@ -13,7 +13,7 @@ from prloom.core import commit_message
 from prloom.core.inspection import DEFAULT_JUNK
 from prloom.core.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import checks, commits, kept, remote, replay, repository, rewritten
+from prloom.workspace import backup_refs, checks, commits, remote, replay, repository, rewritten
 from prloom.workspace.commits import Commit
 from prloom.workspace.replay import ReplayConflict
 from prloom.workspace.repository import Repository
@@ -125,7 +125,7 @@ def _bring_in(
     made = replay.replay(repo, own[::-1], theirs)
     if isinstance(made, ReplayConflict):
         return Conflict(made.commit, made.paths)
-    kept.keep_ref(repo, "rebased", f"heads/{branch}", ours)
+    backup_refs.keep_ref(repo, "rebased", f"heads/{branch}", ours)
     commits.advance(repo, worktree, branch, to=made.tip, expected=ours, junk=junk)
     return Rebased(ours, made.tip, made.new)
 

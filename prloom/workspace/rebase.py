@@ -14,10 +14,10 @@ from prloom.core.inspection import DEFAULT_JUNK
 from prloom.core.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import (
+    backup_refs,
     checkout,
     commits,
     git,
-    kept,
     remote,
     replay,
     repository,
@@ -87,7 +87,7 @@ def start(
     picked = tuple(commits.between(repo, onto, old))[::-1]
     made = replay.replay(repo, picked, onto)
     if isinstance(made, Replayed):
-        kept.keep_ref(repo, "rebased", f"heads/{branch}", old)
+        backup_refs.keep_ref(repo, "rebased", f"heads/{branch}", old)
         rewritten.note(repo, branch, Rewrite(old, made.tip))
         commits.advance(repo, worktree, branch, to=made.tip, expected=old, junk=junk)
         return RebaseDone(old, made.tip)
@@ -150,9 +150,9 @@ def abort(repo: Repository, worktree: Path, branch: str, *, junk: Sequence[str] 
     place = snapshot.require(repo, worktree)
     found = snapshot.take(repo, worktree, checkout.head(place), junk=junk)
     if not found.is_empty:
-        kept.keep_tree(repo, "rebase", found.base, found.tree)
+        backup_refs.keep_tree(repo, "rebase", found.base, found.tree)
     if tip is not None and tip != old:
-        kept.keep_ref(repo, "rebase", f"heads/{branch}", tip)
+        backup_refs.keep_ref(repo, "rebase", f"heads/{branch}", tip)
         commits.move(repo, branch, to=old, expected=tip)
     worktree_files.note_move(place, found.base, old)  # so that `recover` ends what may be stopped from here on
     commits.restore(repo, worktree, old, branch=branch, junk=junk)
@@ -171,7 +171,7 @@ def _outcome(
     tip = found
     if onto is not None and found != old:
         tip = _verified(repo, onto, old, found)
-        kept.keep_ref(repo, "rebased", f"heads/{branch}", old)
+        backup_refs.keep_ref(repo, "rebased", f"heads/{branch}", old)
         rewritten.note(repo, branch, Rewrite(old, tip))
     if tip == found:
         commits.restore(repo, worktree, tip, branch=branch, junk=junk)

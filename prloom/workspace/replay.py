@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from prloom.core.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import commits, git, kept
+from prloom.workspace import backup_refs, commits, git
 from prloom.workspace.commits import Commit
 from prloom.workspace.repository import Repository
 
@@ -66,7 +66,7 @@ def _merged(repo: Repository, picked: Commit, tip: str) -> str | ReplayConflict:
     tree = _tree(repo, tip)
     parents = [part for parent in picked.parents for part in ("-p", parent)]
     argv = ["commit-tree", *parents, "-m", "the side of a merge", tree]
-    side = git.run(argv, cwd=repo.root, variables=kept.PRLOOM).out.strip()
+    side = git.run(argv, cwd=repo.root, variables=backup_refs.PRLOOM).out.strip()
     options = ["--write-tree", "--name-only", "-z", "--no-messages", "--allow-unrelated-histories"]
     with TemporaryDirectory(prefix="prloom-merge-") as empty:  # where no attributes of a checkout decide
         try:

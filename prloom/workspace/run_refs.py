@@ -10,7 +10,7 @@ import re
 
 from prloom.core.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import bundle, git, kept
+from prloom.workspace import backup_refs, bundle, git
 from prloom.workspace.remote import ORIGIN
 from prloom.workspace.repository import FETCH_LIMIT, Repository
 
@@ -34,7 +34,7 @@ def is_at_remote(repo: Repository, commit: str, *, remote: str = ORIGIN) -> bool
 
 def commit_tree(repo: Repository, *, base: str, tree: str, message: str = "What a run begins with") -> str:
     """Return a commit of prloom's own with this tree on `base`; the same again is the same commit."""
-    variables = {**kept.PRLOOM, "GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
+    variables = {**backup_refs.PRLOOM, "GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
     argv = ["commit-tree", "-p", base, "-m", message, tree]
     return git.run(argv, cwd=repo.root, variables=variables).out.strip()
 

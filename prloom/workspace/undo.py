@@ -17,7 +17,7 @@ from prloom.core import worker_identity
 from prloom.core.naming import printable
 from prloom.core.repository_changes import Difference, FileState, RepositoryState
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, git, kept, repository_state, snapshot
+from prloom.workspace import backup_refs, checkout, git, repository_state, snapshot
 from prloom.workspace.repository import Repository
 
 _ADDED = ".kept-by-prloom"
@@ -61,7 +61,7 @@ def _switch_back(repo: Repository, worktree: Path, branch: str, todo: str) -> tu
     if checkout.branch(place) == branch:
         return ()
     with suppress(WorkspaceError):  # a branch without a commit has nothing to keep
-        kept.keep_ref(repo, todo, "HEAD", checkout.head(place))
+        backup_refs.keep_ref(repo, todo, "HEAD", checkout.head(place))
     git.run(["symbolic-ref", "HEAD", f"refs/heads/{branch}"], cwd=place.path, git_dir=place.git_dir)
     return (f"the worktree was switched back to branch {printable(branch)}",)
 
@@ -69,7 +69,7 @@ def _switch_back(repo: Repository, worktree: Path, branch: str, todo: str) -> tu
 def _undo_ref(repo: Repository, difference: Difference, todo: str) -> str:
     ref, old, new = difference.name, difference.before, difference.after
     if new is not None:
-        kept.keep_ref(repo, todo, ref, new)
+        backup_refs.keep_ref(repo, todo, ref, new)
     nothing = "0" * len(new or old or "")
     if old is None:
         git.run(["update-ref", "--no-deref", "-d", ref, new or nothing], cwd=repo.root)

@@ -9,7 +9,7 @@ import pytest
 from prloom.core import commit_message
 from prloom.core.commit_message import Trailers
 from prloom.errors import WorkspaceError
-from prloom.workspace import commits, integrate, kept, snapshot, worktree, worktree_files
+from prloom.workspace import backup_refs, commits, integrate, snapshot, worktree, worktree_files
 from prloom.workspace.integrate import Conflict, FastForwarded, PeoplesCommits, Rebased, UpToDate
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def test_prlooms_own_commits_are_made_again_on_what_was_pushed(
     assert project.git("log", "--format=%s|%an", f"{tip}..feature") == "Do t2|Ada\nDo t1|Ada"
     assert project.sha("feature") == made.tip == commits.find(repo, "feature", todo="t2")
     assert {each.name for each in place.iterdir()} >= {"one", "two", "theirs"}
-    assert [sha for _, sha in kept.kept_refs(repo, "rebased")] == [second]
+    assert [sha for _, sha in backup_refs.kept_refs(repo, "rebased")] == [second]
 
 
 def test_the_date_of_a_commit_stays(project: Project, repo: Repository, place: Path, base: str) -> None:
@@ -182,7 +182,7 @@ def test_a_move_that_was_stopped_is_ended_and_changes_made_meanwhile_are_kept(
 
     assert commits.recover(repo, place, branch="feature") == tip
     assert project.git("status", "--porcelain", cwd=place) == ""
-    ((_, saved),) = kept.kept_refs(repo, "stopped")
+    ((_, saved),) = backup_refs.kept_refs(repo, "stopped")
     assert project.git("cat-file", "blob", f"{saved}:README.md") == "a person's"
     assert commits.recover(repo, place, branch="feature") is None
 

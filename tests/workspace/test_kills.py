@@ -13,7 +13,7 @@ import pytest
 
 from prloom.core import commit_message
 from prloom.core.commit_message import Trailers
-from prloom.workspace import commits, kept, rebase, repository, snapshot, worktree
+from prloom.workspace import backup_refs, commits, rebase, repository, snapshot, worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -176,7 +176,7 @@ def test_a_rebase_of_prlooms_commits_is_whole(project: Project, place: Path, bas
     for _ in Killed(project, place, tmp_path).each("integrate", theirs=theirs, before=base):
         assert project.git("log", "--format=%s", f"{theirs}..feature") == "Do it"
         assert clean(project, place)
-        assert made in {sha for _, sha in kept.kept_refs(repository.find(project.root), "rebased")}
+        assert made in {sha for _, sha in backup_refs.kept_refs(repository.find(project.root), "rebased")}
 
 
 def test_a_rebase_that_is_taken_back_leaves_the_old_tip(

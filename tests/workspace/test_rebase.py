@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prloom.errors import WorkspaceError
-from prloom.workspace import kept, rebase, repository_state, undo, worktree
+from prloom.workspace import backup_refs, rebase, repository_state, undo, worktree
 from prloom.workspace.rebase import RebaseDone, RebaseStopped
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_without_a_conflict_all_commits_are_made_again_on_the_base(
     assert project.git("log", "-1", "--format=%cn", "feature") == "Ada"
     assert project.git("status", "--porcelain", cwd=place) == ""
     assert (place / "new").exists()
-    assert [sha for _, sha in kept.kept_refs(repo, "rebased")] == [tip]
+    assert [sha for _, sha in backup_refs.kept_refs(repo, "rebased")] == [tip]
 
 
 def test_a_branch_that_is_on_its_base_already_stays(project: Project, repo: Repository, place: Path, tip: str) -> None:

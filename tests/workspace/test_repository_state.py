@@ -12,7 +12,7 @@ import pytest
 from prloom.core import worker_identity
 from prloom.core.repository_changes import Difference, RepositoryState
 from prloom.model import record
-from prloom.workspace import kept, repository_state, undo, worktree
+from prloom.workspace import backup_refs, repository_state, undo, worktree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,7 +165,7 @@ def test_what_a_worker_committed_is_kept_and_its_branch_goes_back(
     assert done == (f"branch feature was moved from {old[:10]} to {theirs[:10]}; this was undone",)
     assert project.sha("feature") == old
     assert (place / "new").exists()
-    assert [sha for _, sha in kept.kept_refs(repo, "t1")] == [theirs]
+    assert [sha for _, sha in backup_refs.kept_refs(repo, "t1")] == [theirs]
     assert undo.undo(repo, place, before, branch="feature", todo="t1") == ()
 
 
@@ -180,7 +180,7 @@ def test_a_worktree_that_was_switched_is_switched_back(
 
     assert project.git("symbolic-ref", "HEAD", cwd=place) == "refs/heads/feature"
     assert project.sha("elsewhere") == ""
-    assert {sha for _, sha in kept.kept_refs(repo, "t1")} == {theirs}
+    assert {sha for _, sha in backup_refs.kept_refs(repo, "t1")} == {theirs}
 
 
 def test_a_worktree_on_a_branch_without_a_commit_is_switched_back(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from prloom.workspace import kept, repository, snapshot, trees, worktree
+from prloom.workspace import backup_refs, repository, snapshot, trees, worktree
 from prloom.workspace.trees import TreeChange, TreeFile
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def test_a_repository_with_longer_ids_is_read_too(project: Project, tmp_path: Pa
     (place / "a").write_text("2\n")
 
     found = snapshot.take(repo, place, base)
-    saved = kept.save(repo, todo="t1", base=base, tree=found.tree)
+    saved = backup_refs.save(repo, todo="t1", base=base, tree=found.tree)
 
     assert [each.path for each in found.paths] == ["a"]
-    assert kept.read(repo, "t1") == kept.KeptChange(saved, found.tree, base)
+    assert backup_refs.read(repo, "t1") == backup_refs.KeptChange(saved, found.tree, base)

@@ -12,7 +12,7 @@ from prloom.model.plan import Plan
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-from prloom.workspace import commits, git, kept, remote, repository, trees
+from prloom.workspace import backup_refs, commits, git, remote, repository, trees
 from prloom.workspace.repository import Repository
 
 LONGEST = 50_000_000
@@ -46,7 +46,7 @@ def of_todo(where: RepositoryPaths, plan_id: str, todo: str) -> str:
     if found:
         changes = [(each.parents[0], each.sha) for each in reversed(found) if each.parents]
         return "".join(trees.diff_text(repo, old, new, limit_bytes=LONGEST) for old, new in changes)
-    saved = kept.read(repo, todo)
+    saved = backup_refs.read(repo, todo)
     if saved is not None:
         return trees.diff_text(repo, saved.base, saved.tree, limit_bytes=LONGEST)
     raise PrloomError(_nothing(where, plan_id, todo))

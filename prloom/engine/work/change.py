@@ -15,7 +15,7 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import before_run, branch, change_rules, todo_events
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
-from prloom.workspace import commits, kept, repository, repository_state, snapshot, trees, undo, worktree
+from prloom.workspace import backup_refs, commits, repository, repository_state, snapshot, trees, undo, worktree
 from prloom.workspace.repository import Repository
 from prloom.workspace.snapshot import WorktreeSnapshot
 
@@ -150,7 +150,7 @@ class Changes:
         text = branch.push(self.repo, runtime)
         # What others pushed may have made another commit of it; its trailers say which, also after a crash.
         found = commits.find(self.repo, runtime.plan.branch, todo=work.id, round_=work.round)
-        kept.drop(self.repo, work.id)
+        backup_refs.drop(self.repo, work.id)
         return work_results.pushed(work, text, commit=found)
 
     def _keep(self, runtime: PlanRuntime, work: TodoWork) -> None:
@@ -158,7 +158,7 @@ class Changes:
             return
         taken = self._take(runtime, work.base)
         if not taken.is_empty:
-            kept.save(self.repo, todo=work.id, base=work.base, tree=taken.tree)
+            backup_refs.save(self.repo, todo=work.id, base=work.base, tree=taken.tree)
         junk = runtime.rules.config.work.junk
         commits.restore(self.repo, runtime.folders.worktree, work.base, branch=runtime.plan.branch, junk=junk)
 

@@ -1,4 +1,4 @@
-"""Keep what would be lost otherwise under refs of prloom's own: the change of a failed attempt, commits of an agent."""
+"""Back up what would be lost otherwise, in refs of prloom's own: the change of a failed attempt, an agent's commits."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.workspace import kept, snapshot, trees, worktree
+from prloom.workspace import backup_refs, snapshot, trees, worktree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,32 +20,32 @@ def test_a_change_is_kept_and_read_back(project: Project, repo: Repository, plac
     (place / "new").write_text("x\n")
     tree = snapshot.take(repo, place, base).tree
 
-    made = kept.save(repo, todo="t1", base=base, tree=tree)
+    made = backup_refs.save(repo, todo="t1", base=base, tree=tree)
 
-    assert kept.read(repo, "t1") == kept.KeptChange(made, tree, base)
+    assert backup_refs.read(repo, "t1") == backup_refs.KeptChange(made, tree, base)
     assert project.git("rev-parse", "refs/prloom/kept/t1") == made
     assert [each.path for each in trees.changed(repo, base, made)] == ["new"]
-    assert kept.save(repo, todo="t1", base=base, tree=tree) == made
+    assert backup_refs.save(repo, todo="t1", base=base, tree=tree) == made
 
 
 def test_what_was_kept_before_is_not_lost(project: Project, repo: Repository, place: Path) -> None:
     base = worktree.create(repo, place, "feature")
-    first = kept.save(repo, todo="t1", base=base, tree=snapshot.take(repo, place, base).tree)
+    first = backup_refs.save(repo, todo="t1", base=base, tree=snapshot.take(repo, place, base).tree)
     (place / "new").write_text("x\n")
 
-    second = kept.save(repo, todo="t1", base=base, tree=snapshot.take(repo, place, base).tree)
+    second = backup_refs.save(repo, todo="t1", base=base, tree=snapshot.take(repo, place, base).tree)
 
     assert project.git("merge-base", "--is-ancestor", first, second) == ""
 
 
 def test_what_is_no_longer_needed_is_dropped(repo: Repository, place: Path) -> None:
     base = worktree.create(repo, place, "feature")
-    kept.save(repo, todo="t1", base=base, tree=snapshot.take(repo, place, base).tree)
+    backup_refs.save(repo, todo="t1", base=base, tree=snapshot.take(repo, place, base).tree)
 
-    kept.drop(repo, "t1")
-    kept.drop(repo, "t1")
+    backup_refs.drop(repo, "t1")
+    backup_refs.drop(repo, "t1")
 
-    assert kept.read(repo, "t1") is None
+    assert backup_refs.read(repo, "t1") is None
 
 
 def test_it_needs_no_identity_of_the_operator(
@@ -56,11 +56,11 @@ def test_it_needs_no_identity_of_the_operator(
     for name in ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"):
         monkeypatch.delenv(f"GIT_{name}")
 
-    kept.save(repo, todo="t1", base=base, tree=snapshot.take(repo, place, base).tree)
+    backup_refs.save(repo, todo="t1", base=base, tree=snapshot.take(repo, place, base).tree)
 
-    assert kept.read(repo, "t1") is not None
+    assert backup_refs.read(repo, "t1") is not None
 
 
 def test_an_id_is_no_path(repo: Repository) -> None:
-    assert kept.ref("../heads/main") == "refs/prloom/kept/_heads_main"
-    assert kept.ref("") == "refs/prloom/kept/_"
+    assert backup_refs.ref("../heads/main") == "refs/prloom/kept/_heads_main"
+    assert backup_refs.ref("") == "refs/prloom/kept/_"
