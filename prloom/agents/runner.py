@@ -15,6 +15,7 @@ import msgspec
 
 from prloom.agents import launch, run_folder, run_message, run_spec, session_usage
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult
+from prloom.agents.launch import Launch
 from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLost, RunStatus
 from prloom.agents.run_message import RunMessage
 from prloom.agents.run_spec import RunLimits, RunSpec
@@ -46,7 +47,25 @@ def prepare(
     # Programs know a folder by its real path, and trust or distrust it by that.
     request = msgspec.structs.replace(request, cwd=request.cwd.resolve(), root=request.root.resolve(), run=folder.name)
     started = launch.build(agent, request, environ=environ, names=names)
-    message = RunMessage(
+    message = _message(agent, request, limits, repository=repository, commit=commit)
+    spec = _spec(agent, request, started, limits=limits, names=names)
+    run_folder.create(folder)
+    try:
+        run_folder.write_new(folder, run_folder.PROMPT, message.prompt.encode())
+        run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
+        run_folder.write_new(folder, run_folder.MESSAGE, run_message.encode(message).encode())
+    except OSError as error:
+        raise AgentError(
+            f"run {folder.name} could not be started in {folder}: {error.strerror}; check the disk and the permissions"
+        ) from error
+    return folder
+
+
+def _message(
+    agent: Agent, request: RunRequest, limits: RunLimits, *, repository: str, commit: str | None
+) -> RunMessage:
+    """Return what a worker on another machine needs to do the run."""
+    return RunMessage(
         repository=repository,
         plan=request.plan,
         commit=commit,
@@ -59,7 +78,11 @@ def prepare(
         todo=request.todo,
         session=request.session,
     )
-    spec = RunSpec(
+
+
+def _spec(agent: Agent, request: RunRequest, started: Launch, *, limits: RunLimits, names: Sequence[str]) -> RunSpec:
+    """Return what a worker of this machine needs to do the run, and what says later what the run was."""
+    return RunSpec(
         argv=started.argv,
         cwd=str(request.cwd),
         environment=tuple(sorted(started.env)),
@@ -73,20 +96,10 @@ def prepare(
         todo=request.todo,
         attempt=request.attempt,
         model=request.model,
-        started_at=run_spec.started_at(folder.name),
+        started_at=run_spec.started_at(request.run),
         machine=platform.node() or None,
         session=request.session,
     )
-    run_folder.create(folder)
-    try:
-        run_folder.write_new(folder, run_folder.PROMPT, message.prompt.encode())
-        run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
-        run_folder.write_new(folder, run_folder.MESSAGE, run_message.encode(message).encode())
-    except OSError as error:
-        raise AgentError(
-            f"run {folder.name} could not be started in {folder}: {error.strerror}; check the disk and the permissions"
-        ) from error
-    return folder
 
 
 def conclude(folder: Path, agent: Agent, end: RunStatus, *, lost: bool = False) -> RunResult:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from prloom.cli import context, terminal
 from prloom.cli.context import Options, pass_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from prloom.config.models import Config
+    from prloom.model.plan import Plan
 
 _DIGITS = 12  # more than any forge has counted to
 
@@ -61,36 +69,63 @@ def command(
             raise click.UsageError("--dry-run lists what the rules would adopt; leave out everything else")
         _list_matches(given)
         return
-    if (pr is None) == (branch is None):
+    if pr is not None and branch is None:
+        config = _config(given)
+        plan = _adopt_pull_request(given, config, pr, plan_id=plan_id, preset=preset, work=work)
+    elif branch is not None and pr is None:
+        config = _config(given)
+        plan = _adopt_branch(given, config, branch, plan_id=plan_id, preset=preset, work=work is not False)
+    else:
         raise click.UsageError("name either the number of a pull request, or --branch B")
+    _tell(plan, context.repo_root(given), config)
+
+
+def _config(given: Options) -> Config:
+    from prloom.cli import config_check  # noqa: PLC0415 - the help needs none
+
+    config = context.config(given)
+    config_check.remember_valid(given)
+    return config
+
+
+def _adopt_branch(
+    given: Options, config: Config, branch: str, *, plan_id: str | None, preset: str | None, work: bool
+) -> Plan:
     # 100 ms of imports that other commands need not pay.
-    import asyncio  # noqa: PLC0415
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    from prloom.engine.adoption import adopt  # noqa: PLC0415
+    from prloom.workspace import repository  # noqa: PLC0415
+
+    repo, now = repository.find(context.repo_root(given)), datetime.now(UTC)
+    with terminal.progress(f"creating a worktree for {branch}"):
+        return adopt.adopt_branch(repo, config, branch, plan_id=plan_id, preset=preset, work=work, now=now)
+
+
+def _adopt_pull_request(
+    given: Options, config: Config, pr: int, *, plan_id: str | None, preset: str | None, work: bool | None
+) -> Plan:
+    import asyncio  # noqa: PLC0415 - likewise
     import os  # noqa: PLC0415
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    from prloom.cli import config_check  # noqa: PLC0415
-    from prloom.engine.bus import plans  # noqa: PLC0415
+    from prloom.engine.adoption import pull_request  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
-    repo, config, now = repository.find(context.repo_root(given)), context.config(given), datetime.now(UTC)
-    config_check.remember_valid(given)
-    if branch is not None:
-        from prloom.engine.adoption import adopt  # noqa: PLC0415
-
-        with terminal.progress(f"creating a worktree for {branch}"):
-            plan = adopt.adopt_branch(
-                repo, config, branch, plan_id=plan_id, preset=preset, work=work is not False, now=now
+    repo, now = repository.find(context.repo_root(given)), datetime.now(UTC)
+    with terminal.progress(f"looking up pull request #{pr}"):
+        return asyncio.run(
+            pull_request.adopt_pull_request(
+                repo, config, pr, plan_id=plan_id, preset=preset, work=work, environ=os.environ, now=now
             )
-    elif pr is not None:
-        from prloom.engine.adoption import pull_request  # noqa: PLC0415
+        )
 
-        with terminal.progress(f"looking up pull request #{pr}"):
-            plan = asyncio.run(
-                pull_request.adopt_pull_request(
-                    repo, config, pr, plan_id=plan_id, preset=preset, work=work, environ=os.environ, now=now
-                )
-            )
-    worktree = plans.locate(repo.root, config.worktrees_dir).worktree(plan.id)
+
+def _tell(plan: Plan, root: Path, config: Config) -> None:
+    """Print what looks after the branch now, and where feedback goes."""
+    from prloom.engine.bus import plans  # noqa: PLC0415 - likewise
+
+    worktree = plans.locate(root, config.worktrees_dir).worktree(plan.id)
     click.echo(f"Plan {terminal.paint(plan.id, 'name')} looks after branch {terminal.clean(plan.branch)}.")
     click.echo(f"  worktree  {terminal.clean(str(worktree))}")
     click.echo(f'  feedback  {terminal.clean(str(worktree / "prloom/.local/review.md"))}, as "- [ ] …" items')

@@ -40,16 +40,12 @@ def defer(
         first = min(event.first_deferred_at, now)
     else:
         first = now
-    if until:
-        deadline = min(first + policy.deadline, until)
-    else:
-        deadline = _earlier_deadline(last, first + policy.deadline)
+    deadline = _deadline(last, first + policy.deadline, until)
+    wait = backoff.delay(policy, max(attempts, 1), f"{event.id}\0{owner}")
     if retry_after is not None:
         wait = retry_after
     elif wake_on is not None:
         wait = deadline - now
-    else:
-        wait = backoff.delay(policy, max(attempts, 1), f"{event.id}\0{owner}")
     due = max(min(now + wait, deadline), now + SHORTEST)
     return Deferral(
         owner=owner,
@@ -63,8 +59,10 @@ def defer(
     )
 
 
-def _earlier_deadline(last: Deferral | None, longest: datetime) -> datetime:
-    """Return the deadline that the owner set before, which a bare deferral does not lift."""
+def _deadline(last: Deferral | None, longest: datetime, until: datetime | None) -> datetime:
+    """Return the deadline: the one asked for now, or the one asked for before, which a bare deferral does not lift."""
+    if until:
+        return min(until, longest)
     if last:
         return min(last.deadline, longest)
     return longest
