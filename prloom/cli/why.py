@@ -14,7 +14,7 @@ from prloom.model.kinds import DONE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prloom.core.activity import Activity
+    from prloom.core.progress import Progress
     from prloom.engine.views.history import HistoryStep
     from prloom.engine.views.todo_history import TodoHistory
     from prloom.engine.views.why import EventLife
@@ -192,7 +192,7 @@ def _now(life: EventLife) -> Iterator[str]:
         yield from layout.paragraph(f"{what}; its history: {layout.to_run('why', todo.id)}.")
 
 
-def _happening(now: Activity, plan: str) -> str:
+def _happening(now: Progress, plan: str) -> str:
     """Return what is happening with a pending event."""
     by = terminal.clean(now.by or "an agent")
     run = terminal.clean(now.run or "")

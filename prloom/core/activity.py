@@ -1,91 +1,85 @@
-"""Say what is happening with an event that is not done yet."""
+"""Make what an event of the activity stream says fit to be kept and sent: without secrets, and not too long."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Final
 
 import msgspec
 
-from prloom.model.record import Record, Timestamp
-from prloom.model.state import DispatchState, OpenEvent
+from prloom.core.secret_mask import SecretMask
+from prloom.model.record import Json
 
-Kind = Literal[
-    "agent", "hook", "agent_busy", "agent_queue", "next", "paused", "plan_error", "not_taken_in", "no_dispatcher"
-]
+LIMIT: Final = 64 * 1024
+"""Bytes of JSON that the data of an event have at most."""
+
+_LONGEST_NUMBER: Final = 1 << 63
+_DEEPEST: Final = 40
+_OMITTED: Final = "…"
+_ROOM: Final = 512  # bytes for the two marks, and for what JSON needs beside the parts
+_SHORTEST: Final = 16
 
 
-@dataclass(frozen=True)
-class Activity:
-    """What is happening with a pending event.
+def cleaned(data: Mapping[str, Json], mask: SecretMask) -> dict[str, Json]:
+    """Return an event's data without secrets, shortened to `LIMIT` and marked as truncated where they are longer.
 
-    - `agent`: `by` is at work on it, in the run `run`.
-    - `hook`: `by` is the plugin whose `hook` is running on it.
-    - `agent_busy`: `by` is at work on other events of the plan, in the run `run`; it is in the next one.
-    - `agent_queue`: as many agents run as may, and the plan waits for one of them to end; `reason` is the setting that
-      says how many, where it is that of one agent program.
-    - `next`: the dispatcher looks at it next.
-    - `paused`, `plan_error` (`reason` says what): its plan is not worked on.
-    - `not_taken_in`: the dispatcher has not read it yet.
-    - `no_dispatcher`: no dispatcher is running, and the plan is not paused.
+    The result is JSON whatever the data hold.
     """
-
-    kind: Kind
-    by: str | None = None
-    run: str | None = None
-    hook: str | None = None
-    since: Timestamp | None = None
-    reason: str | None = None
+    safe: dict[str, Json] = {_text(key, mask): _value(each, mask, 0) for key, each in data.items()}
+    size = len(msgspec.json.encode(safe))
+    if size <= LIMIT:
+        return safe
+    return {**_shortened(safe), "truncated": True, "originalBytes": size}
 
 
-def of_pending(
-    event_id: str, plan_id: str, state: DispatchState, *, work: RunningWork | None, plan_error: str | None
-) -> Activity:
-    """Return what is happening with a pending event; `work` is what a running dispatcher says of itself."""
-    event = state.open.get(event_id)
-    if work is None:
-        return Activity("paused" if state.paused else "no_dispatcher")
-    if event is not None and event.run is not None:
-        return Activity("agent", by=event.by, run=event.run)
-    for hook in work.hooks:
-        if hook.plan == plan_id and event_id in hook.events:
-            return Activity("hook", by=hook.plugin, hook=hook.hook, since=hook.since)
-    if plan_error is not None:
-        return Activity("plan_error", reason=plan_error)
-    if event is None:
-        return Activity("not_taken_in")
-    if state.paused:
-        return Activity("paused")
-    return _waiting(plan_id, state, work)
+def _value(value: object, mask: SecretMask, depth: int) -> Json:
+    match value:
+        case str():
+            return _text(value, mask)
+        case bool() | None:
+            return value
+        case int():
+            if abs(value) < _LONGEST_NUMBER:
+                return value
+            return str(value)
+        case float():
+            if value - value == 0:  # neither infinite nor NaN, which JSON does not have
+                return value
+            return None
+    if depth >= _DEEPEST:
+        return _OMITTED
+    match value:
+        case Mapping():
+            return {_text(str(key), mask): _value(each, mask, depth + 1) for key, each in value.items()}
+        case list() | tuple():
+            return [_value(each, mask, depth + 1) for each in value]
+    return _text(str(value), mask)
 
 
-def _waiting(plan_id: str, state: DispatchState, work: RunningWork) -> Activity:
-    other: OpenEvent | None = next((each for each in state.open.values() if each.run is not None), None)
-    if other is not None:
-        return Activity("agent_busy", by=other.by, run=other.run)
-    limit = work.limits.get(plan_id)
-    if limit is not None or plan_id in work.waiting:
-        return Activity("agent_queue", reason=limit)
-    return Activity("next")
+def _text(text: str, mask: SecretMask) -> str:
+    """Return a text without secrets, and without halves of characters, which no UTF-8 has."""
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return mask.masked(text)
 
 
-class RunningHook(Record, frozen=True, kw_only=True):
-    """A hook call that is under way: of which plan and plugin, on which events, since when."""
+def _shortened(data: dict[str, Json]) -> dict[str, Json]:
+    """Return the data with their longest texts and lists cut, each to the same length, so that they fit."""
+    length = LIMIT // 2
+    while length >= _SHORTEST:
+        cut: dict[str, Json] = {key: _cut(value, length) for key, value in tuple(data.items())[:length]}
+        if len(msgspec.json.encode(cut)) <= LIMIT - _ROOM:
+            return cut
+        length //= 2
+    return dict.fromkeys(tuple(data)[:_SHORTEST], _OMITTED)
 
-    plan: str
-    plugin: str
-    hook: str
-    events: tuple[str, ...]
-    since: Timestamp
 
-
-class RunningWork(Record, frozen=True, kw_only=True):
-    """The hook calls that are under way, and the plans that wait until one more agent may run.
-
-    `limits` names the setting because of which the next run of a plan waits, where it is that of one agent program.
-    """
-
-    hooks: tuple[RunningHook, ...] = ()
-    waiting: tuple[str, ...] = ()
-    limits: Mapping[str, str] = msgspec.field(default_factory=dict)
+def _cut(value: Json, length: int) -> Json:
+    match value:
+        case str():
+            return value if len(value) <= length else value[:length] + _OMITTED
+        case dict():
+            return {_cut(key, length): _cut(each, length) for key, each in tuple(value.items())[:length]}
+        case list():
+            return [_cut(each, length) for each in value[:length]]
+    return value

@@ -128,6 +128,11 @@ def masked(text: str, secrets: Mapping[str, str] | None = None) -> str:
     return text
 
 
+def key_like(text: str) -> tuple[str, ...]:
+    """Return the parts of a text that have the form of a key."""
+    return tuple(found for _, found in _key_like(text))
+
+
 def _key_like(text: str) -> Iterator[tuple[str, str]]:
     """Yield the parts of a text that have the form of a key, each after what it is."""
     for what, pattern in _FORMS.items():
@@ -148,10 +153,10 @@ def _holds(text: str, value: str) -> bool:
 
 
 def _is_among(letters: str, value: str) -> bool:
-    return any(each in letters for each in _disguises(value)) or value.encode().hex() in letters.lower()
+    return any(each in letters for each in disguises(value)) or value.encode().hex() in letters.lower()
 
 
-def _disguises(value: str) -> Iterator[str]:
+def disguises(value: str) -> Iterator[str]:
     """Yield the value's letters and digits: as they are, backwards, and as Base64 at each place of a byte in three."""
     yield _OTHER.sub("", value)
     yield _OTHER.sub("", value)[::-1]

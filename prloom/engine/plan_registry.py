@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from prloom import errors
-from prloom.core.activity import RunningWork
+from prloom.core.progress import RunningWork
 from prloom.engine.bus import plans, plugin_stores
 from prloom.engine.bus.adopted import AdoptedPlans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore

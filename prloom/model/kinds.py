@@ -154,3 +154,28 @@ def holds_forge_token(value: str) -> bool:
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
 """The agent programs, in the order in which `auto` looks for them; each has a module of its name in prloom.agents."""
+
+ActivityType = Literal[
+    "AGENT_START",
+    "AGENT_END",
+    "TOOL_CALL_START",
+    "TOOL_CALL_END",
+    "PERMISSION_REQUEST",
+    "PERMISSION_RESPONSE",
+    "COMPACTION_START",
+    "COMPACTION_COMPLETE",
+    "CONTEXT_USAGE_UPDATE",
+    "TODO_UPDATE",
+    "THOUGHT_COMPLETE",
+    "DIFF_PREVIEW",
+    "PLUGIN_MESSAGE_RECEIVED",
+    "PLUGIN_EVENT_EMITTED",
+    "PLUGIN_ACTION_REQUESTED",
+    "PLUGIN_CONFIG_REQUEST",
+    "PLUGIN_CONFIG_COMPLETE",
+]
+ACTIVITY_TYPES: tuple[ActivityType, ...] = get_args(ActivityType)
+"""The types of activity events that one can subscribe to."""
+
+UNKNOWN_ACTIVITY = "UNKNOWN"
+"""The type of a line of an agent program that its adapter does not know: it is kept, and nobody can subscribe to it."""

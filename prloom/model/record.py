@@ -144,6 +144,11 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def unix_ms(moment: datetime) -> int:
+    """Return an aware time as Unix time in milliseconds."""
+    return int(moment.timestamp() * 1000)
+
+
 def moment(text: str) -> datetime:
     """Return the aware time that an ISO 8601 text names (UTC if it names no zone); raises ValueError."""
     parsed = datetime.fromisoformat(text)

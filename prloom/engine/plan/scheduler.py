@@ -9,10 +9,10 @@ from typing import assert_never
 
 from prloom import errors
 from prloom.core import acknowledgements, automatic_todos, command_replies, commands, dispatch, hook_results, outbox
-from prloom.core.activity import RunningHook
 from prloom.core.command_replies import CommandContext
 from prloom.core.commands import SlashCommand
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
+from prloom.core.progress import RunningHook
 from prloom.core.work import WorkContext
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import hooks

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from prloom.core import activity
-from prloom.core.activity import Activity
+from prloom.core import progress
+from prloom.core.progress import Progress
 from prloom.engine.bus import plans
 from prloom.engine.views import event_history, runtime_status, search, snapshot
 from prloom.engine.views.event_history import EventHistory
@@ -53,7 +53,7 @@ class WhyStep(Record, frozen=True, kw_only=True):
 
 
 class Now(Record, frozen=True, kw_only=True):
-    """What is happening with a pending event; see `prloom.core.activity`."""
+    """What is happening with a pending event; see `prloom.core.progress`."""
 
     kind: str
     by: str | None
@@ -82,7 +82,7 @@ class EventLife(NamedTuple):
     state: State
     happened: tuple[HistoryStep, ...]
     earlier: tuple[str, ...] = ()
-    now: Activity | None = None
+    now: Progress | None = None
     todos: tuple[CausedTodo, ...] = ()
 
 
@@ -116,7 +116,7 @@ def trail_of(repository: RepositoryPaths, found: search.SearchHits) -> EventLife
     )
 
 
-def _now(repository: RepositoryPaths, found: search.SearchHits, followed: EventHistory) -> Activity:
+def _now(repository: RepositoryPaths, found: search.SearchHits, followed: EventHistory) -> Progress:
     """Return what is happening with a pending event."""
     local = SafeDir.open(repository.root, *paths.LOCAL)
     work, error = None, _plan_error(repository, found.plan)
@@ -132,7 +132,7 @@ def _now(repository: RepositoryPaths, found: search.SearchHits, followed: EventH
     if bus is not None:
         with bus:
             state = snapshot.current_state(bus)
-    now = activity.of_pending(found.event_ids[-1], found.plan, state, work=work, plan_error=error)
+    now = progress.of_pending(found.event_ids[-1], found.plan, state, work=work, plan_error=error)
     started = [each.ts for each in followed.happened if now.run is not None and each.run == now.run]
     if started:
         return replace(now, since=started[0])

@@ -1,0 +1,91 @@
+"""Say what is happening with an event that is not done yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from prloom.model.record import Record, Timestamp
+from prloom.model.state import DispatchState, OpenEvent
+
+Kind = Literal[
+    "agent", "hook", "agent_busy", "agent_queue", "next", "paused", "plan_error", "not_taken_in", "no_dispatcher"
+]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is happening with a pending event.
+
+    - `agent`: `by` is at work on it, in the run `run`.
+    - `hook`: `by` is the plugin whose `hook` is running on it.
+    - `agent_busy`: `by` is at work on other events of the plan, in the run `run`; it is in the next one.
+    - `agent_queue`: as many agents run as may, and the plan waits for one of them to end; `reason` is the setting that
+      says how many, where it is that of one agent program.
+    - `next`: the dispatcher looks at it next.
+    - `paused`, `plan_error` (`reason` says what): its plan is not worked on.
+    - `not_taken_in`: the dispatcher has not read it yet.
+    - `no_dispatcher`: no dispatcher is running, and the plan is not paused.
+    """
+
+    kind: Kind
+    by: str | None = None
+    run: str | None = None
+    hook: str | None = None
+    since: Timestamp | None = None
+    reason: str | None = None
+
+
+def of_pending(
+    event_id: str, plan_id: str, state: DispatchState, *, work: RunningWork | None, plan_error: str | None
+) -> Progress:
+    """Return what is happening with a pending event; `work` is what a running dispatcher says of itself."""
+    event = state.open.get(event_id)
+    if work is None:
+        return Progress("paused" if state.paused else "no_dispatcher")
+    if event is not None and event.run is not None:
+        return Progress("agent", by=event.by, run=event.run)
+    for hook in work.hooks:
+        if hook.plan == plan_id and event_id in hook.events:
+            return Progress("hook", by=hook.plugin, hook=hook.hook, since=hook.since)
+    if plan_error is not None:
+        return Progress("plan_error", reason=plan_error)
+    if event is None:
+        return Progress("not_taken_in")
+    if state.paused:
+        return Progress("paused")
+    return _waiting(plan_id, state, work)
+
+
+def _waiting(plan_id: str, state: DispatchState, work: RunningWork) -> Progress:
+    other: OpenEvent | None = next((each for each in state.open.values() if each.run is not None), None)
+    if other is not None:
+        return Progress("agent_busy", by=other.by, run=other.run)
+    limit = work.limits.get(plan_id)
+    if limit is not None or plan_id in work.waiting:
+        return Progress("agent_queue", reason=limit)
+    return Progress("next")
+
+
+class RunningHook(Record, frozen=True, kw_only=True):
+    """A hook call that is under way: of which plan and plugin, on which events, since when."""
+
+    plan: str
+    plugin: str
+    hook: str
+    events: tuple[str, ...]
+    since: Timestamp
+
+
+class RunningWork(Record, frozen=True, kw_only=True):
+    """The hook calls that are under way, and the plans that wait until one more agent may run.
+
+    `limits` names the setting because of which the next run of a plan waits, where it is that of one agent program.
+    """
+
+    hooks: tuple[RunningHook, ...] = ()
+    waiting: tuple[str, ...] = ()
+    limits: Mapping[str, str] = msgspec.field(default_factory=dict)

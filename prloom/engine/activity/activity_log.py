@@ -1,0 +1,104 @@
+"""The activity of a repository: everything that writes events of the activity stream does so here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from prloom.core import secret_scan
+from prloom.core.secret_mask import SecretMask
+from prloom.engine.activity.numbered import NumberedStream, StreamPlace, StreamTools
+from prloom.engine.activity.publisher import Publisher
+from prloom.engine.bus.event_store import Clock
+from prloom.model.activity import ActivityDraft, ActivityEvent
+from prloom.model.record import Json
+from prloom.storage import paths
+from prloom.storage.paths import RepositoryPaths
+
+
+class ActivityLog:
+    """Writes and publishes activity events; one for each dispatcher, and for the thread of its event loop.
+
+    `publisher` is where to subscribe. `environ` is the dispatcher's own environment: the secrets in it never reach an
+    event.
+    """
+
+    def __init__(self, where: RepositoryPaths, clock: Clock, environ: Mapping[str, str]) -> None:
+        self.publisher = Publisher()
+        self._where = where
+        self._secrets = secret_scan.environment_secrets(environ)
+        self._mask = SecretMask(self._secrets)
+        self._tools = StreamTools(clock, lambda: self._mask, self.publisher)
+        self._plans: dict[str | None, NumberedStream] = {}
+        self._runs: dict[str, NumberedStream] = {}
+
+    def hide(self, what: str, secret: str) -> Callable[[], None]:
+        """Take a secret, which `what` names, out of all events until the function that is returned is called."""
+        self._secrets[what] = secret
+        self._mask = SecretMask(self._secrets)
+
+        def forget() -> None:
+            self._secrets.pop(what, None)
+            self._mask = SecretMask(self._secrets)
+
+        return forget
+
+    def mask(self) -> SecretMask:
+        """Return what takes the secrets out that are known by now."""
+        return self._mask
+
+    def record(
+        self,
+        kind: str,
+        data: Mapping[str, Json],
+        *,
+        plan_id: str | None,
+        run_id: str | None = None,
+        stage: str | None = None,
+        parent_id: str | None = None,
+    ) -> ActivityEvent:
+        """Write an event, publish it, and return it; without a run it belongs to the plan, or to the repository.
+
+        Without a `parent_id` the parent is what the event belongs to by its data: the start of what it ends, or of the
+        run.
+        """
+        draft = ActivityDraft(type=kind, data=data)
+        if run_id is None:
+            return self._of_plan(plan_id).add(draft, parent_id=parent_id)
+        stream = self._runs.get(run_id)
+        if stream is None:  # the run is over: the number comes from the file
+            stream = NumberedStream(self.place(plan_id, run_id, stage), self._tools)
+        return stream.add(draft, parent_id=parent_id)
+
+    def open_run(self, place: StreamPlace) -> NumberedStream:
+        """Return the stream of a run, which `record` adds to until `close_run`."""
+        assert place.run_id is not None  # noqa: S101 - what is opened is a run's
+        stream = NumberedStream(place, self._tools)
+        self._runs[place.run_id] = stream
+        return stream
+
+    def close_run(self, run_id: str) -> None:
+        """Forget the stream of a run that is over."""
+        self._runs.pop(run_id, None)
+
+    def is_open(self, run_id: str) -> bool:
+        """Whether a run goes on, as far as this dispatcher knows."""
+        return run_id in self._runs
+
+    def place(self, plan_id: str | None, run_id: str | None, stage: str | None = None) -> StreamPlace:
+        """Return where the activity of a run is, or of a plan."""
+        parts: tuple[str, ...] = paths.LOCAL
+        if run_id is not None:
+            parts = (*paths.LOCAL, paths.RUNS, run_id)
+        return StreamPlace(self._root(plan_id), parts, plan_id or None, run_id, stage)
+
+    def _root(self, plan_id: str | None) -> Path:
+        if plan_id:
+            return self._where.worktree(plan_id)
+        return self._where.root
+
+    def _of_plan(self, plan_id: str | None) -> NumberedStream:
+        key = plan_id or None
+        if key not in self._plans:
+            self._plans[key] = NumberedStream(self.place(key, None), self._tools)
+        return self._plans[key]
