@@ -194,6 +194,12 @@ class Agent(Protocol):
     def invocation(self, request: RunRequest) -> Invocation:
         """Return how to start the program for this request; raise AgentError when it cannot do what is asked."""
 
+    def interactive(self, *, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:
+        """Return the command line that begins a talk with a person in a terminal; None where prloom knows none.
+
+        With a `session` it goes on with that one; a `prompt` is what is said first.
+        """
+
     def refusal(self, line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
         """Return the limit that a line of stdout or stderr, printed `at` a time, tells of; never raises on any line.
 

@@ -43,6 +43,11 @@ def invocation(request: RunRequest) -> Invocation:
     return Invocation(argv=argv, env=_QUIET, outside=request.rights == "read")
 
 
+def interactive(*, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:
+    """Return None: its interactive mode is not known well enough."""
+    return None
+
+
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return None: how it tells of a limit was never seen."""
     return None

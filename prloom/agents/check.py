@@ -34,6 +34,11 @@ def invocation(request: RunRequest) -> Invocation:
     return Invocation(argv=("/bin/sh", "-c", "exec 2>&1\n" + "\n".join(request.argv)))
 
 
+def interactive(*, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:
+    """Return None: a check talks with nobody."""
+    return None
+
+
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return None: a check meets no limit of a model's server."""
     return None

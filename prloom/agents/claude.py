@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, limits, parsing, stream
+from prloom.agents import command_line, error_kinds, limits, parsing, stream
 from prloom.agents.agent import (
     OWN_FILES,
     Ending,
@@ -79,6 +79,12 @@ def invocation(request: RunRequest) -> Invocation:
     options = ("--permission-mode", "dontAsk", *rights, "--disallowedTools", _OWN, *session, *model)
     argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *policy, *options)
     return Invocation(argv=argv, env=_QUIET)
+
+
+def interactive(*, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:
+    """Return the command line for a person's terminal."""
+    resumed = command_line.option("--resume", session)
+    return (program, *resumed, *command_line.option("--model", model), *command_line.words(prompt))
 
 
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:

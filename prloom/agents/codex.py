@@ -25,7 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, parsing, stream
+from prloom.agents import command_line, error_kinds, parsing, stream
 from prloom.agents.agent import (
     OWN_FILES,
     Ending,
@@ -146,6 +146,12 @@ def _servers(config: Json) -> Json:
 def _toml(text: str) -> str:
     """Return the text as a TOML string: one of JSON, but for a character that TOML wants escaped and JSON does not."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def interactive(*, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:
+    """Return the command line for a person's terminal."""
+    resumed = command_line.option("resume", session)
+    return (program, *command_line.option("--model", model), *resumed, *command_line.words(prompt))
 
 
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:

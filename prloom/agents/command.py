@@ -47,6 +47,11 @@ def invocation(request: RunRequest) -> Invocation:
     return Invocation(argv=(first, *rest), env=env)
 
 
+def interactive(*, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:
+    """Return None: only the operator knows how such a program talks with a person."""
+    return None
+
+
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
     """Return None: what such a program prints is its answer, and any words may stand in it."""
     return None

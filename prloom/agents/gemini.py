@@ -30,7 +30,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, parsing, stream
+from prloom.agents import command_line, error_kinds, parsing, stream
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry, TokenUsage, Trouble
 from prloom.agents.parsing import Json, ParsedOutput
 
@@ -100,6 +100,12 @@ def _model_of(settings: str) -> str | None:
     if not isinstance(found, dict):
         return None
     return parsing.text(parsing.obj(found, "model"), "name") or parsing.text(found, "model")
+
+
+def interactive(*, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:
+    """Return the command line for a person's terminal."""
+    resumed, first = command_line.option("--resume", session), command_line.option("--prompt-interactive", prompt)
+    return (program, *resumed, *command_line.option("--model", model), *first)
 
 
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:

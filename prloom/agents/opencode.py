@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import error_kinds, limits, parsing, stream
+from prloom.agents import command_line, error_kinds, limits, parsing, stream
 from prloom.agents.agent import (
     OWN_FILES,
     Ending,
@@ -90,6 +90,12 @@ def invocation(request: RunRequest) -> Invocation:
     logs = ("--print-logs", "--log-level", "ERROR")
     argv = ("opencode", "run", "--format", "json", *title, *logs, "--agent", agent, *session, *model)
     return Invocation(argv=argv, env=_QUIET | {"OPENCODE_CONFIG_CONTENT": config})
+
+
+def interactive(*, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:
+    """Return the command line for a person's terminal."""
+    resumed, first = command_line.option("--session", session), command_line.option("--prompt", prompt)
+    return (program, *resumed, *command_line.option("--model", model), *first)
 
 
 def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
