@@ -77,7 +77,7 @@ def command(
         plan = _adopt_branch(given, config, branch, plan_id=plan_id, preset=preset, work=work is not False)
     else:
         raise click.UsageError("name either the number of a pull request, or --branch B")
-    _tell(plan, context.repo_root(given), config)
+    _print_next(plan, context.repo_root(given), config)
 
 
 def _config(given: Options) -> Config:
@@ -121,7 +121,7 @@ def _adopt_pull_request(
         )
 
 
-def _tell(plan: Plan, root: Path, config: Config) -> None:
+def _print_next(plan: Plan, root: Path, config: Config) -> None:
     """Print what looks after the branch now, and where feedback goes."""
     from prloom.engine.bus import plans  # noqa: PLC0415 - likewise
 

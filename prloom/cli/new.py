@@ -73,10 +73,10 @@ def new(
         queue = queue and blocked is None
     options = new_draft.DraftOptions(title, plan_id, branch, base, preset, source, queue=queue)
     made = new_draft.create(where, config, text, options)
-    _tell(made, where.local / "inbox" / f"{made}.md", queued=queue, blocked=blocked)
+    _print_next(made, where.local / "inbox" / f"{made}.md", queued=queue, blocked=blocked)
 
 
-def _tell(made: str, path: Path, *, queued: bool, blocked: str | None) -> None:
+def _print_next(made: str, path: Path, *, queued: bool, blocked: str | None) -> None:
     """Print where the draft is and what comes next; raises PrloomError with what keeps it from being queued."""
     if queued:
         click.echo(f"Queued {terminal.paint(made, 'name')}: the dispatcher makes its branch and worktree.")
