@@ -56,7 +56,7 @@ def test_one_module_imports_gitpython_because_only_there_are_its_commands_harden
 
 READ_ELSEWHERE = {
     "model/record.py": "the one place",
-    "extensions/manifest.py": "texts, numbers and lists, of which nothing has to be worked out",
+    "extensions/manifest_fields.py": "texts, numbers and lists, of which nothing has to be worked out",
     "storage/envelope.py": "its kind was worked out when the module was imported",
 }
 

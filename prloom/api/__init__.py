@@ -18,8 +18,9 @@ from prloom.api.duration import Duration
 from prloom.api.forge import Forge, Issue, PostedComment, PullRequest
 from prloom.api.hooks import HOOKS
 from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
+from prloom.api.manifest import Manifest
 from prloom.api.plan_context import PlanContext
-from prloom.api.plugin import Manifest, PluginContext
+from prloom.api.plugin import PluginContext
 from prloom.api.triage import TriageContext
 from prloom.core.cockpit_markers import ticked
 from prloom.core.outbox import PLAN_TARGET, marked, marker

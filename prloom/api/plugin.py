@@ -9,26 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from prloom.api import context, hooks
+from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
-from prloom.model.record import Json, Record
+from prloom.model.record import Json
 
 Handler = Callable[..., Any | Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
-
-
-class Manifest(Record, frozen=True, kw_only=True):
-    """What a plugin says of itself, in `plugin.yaml`, `.yml`, `.json` or `.toml`."""
-
-    name: str
-    version: str = "0"
-    description: str = ""
-    author: str = ""
-    kind: str = "standalone"
-    manifest_version: int = 1
-    requires_env: tuple[str, ...] = ()
-    provides_tools: tuple[str, ...] = ()
-    provides_hooks: tuple[str, ...] = ()
-    provides_commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

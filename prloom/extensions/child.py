@@ -83,7 +83,7 @@ class Child:
                     broken = reading.result()
                 for task in (reading, listening, ended):
                     task.cancel()
-            self.how = self._reason or broken or _exit(self._transport.get_returncode())
+            self.how = self._reason or broken or exit_text(self._transport.get_returncode())
         finally:
             self.how = self.how or "it was given up"
             self._on_end(self)
@@ -143,7 +143,7 @@ async def spawn(
     return Child(transport, pipes, peer, log=log, mark=mark)
 
 
-def _exit(code: int | None) -> str:
+def exit_text(code: int | None) -> str:
     """Return how a process ended, in words."""
     if code is None:
         return "it ended"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 import prloom
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
 from prloom.extensions import keys, manifest
 from prloom.model.record import Record

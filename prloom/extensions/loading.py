@@ -16,7 +16,8 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from prloom.api import hooks
-from prloom.api.plugin import Manifest, PluginContext, Registrations
+from prloom.api.manifest import Manifest
+from prloom.api.plugin import PluginContext, Registrations
 from prloom.errors import ExtensionError, leaves
 from prloom.extensions import inputs, keys
 from prloom.extensions.discovery import DiscoveredPlugin

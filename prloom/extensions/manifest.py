@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
-from prloom.extensions import keys
+from prloom.extensions import keys, manifest_fields
+from prloom.extensions.background import declaration
 from prloom.model.record import Json
 
 FILES = ("plugin.yaml", "plugin.yml", "plugin.json", "plugin.toml")
@@ -20,7 +19,6 @@ LIMIT = 16 * 1024
 
 _VERSION = 1
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_EXPECTED = {str: "a text", int: "a whole number"}
 
 
 @dataclass(frozen=True)
@@ -91,27 +89,17 @@ def _decoded(content: bytes, suffix: str) -> Json:
 
 
 def _checked(table: Mapping[Json, Json], path: Path) -> ManifestFile:
-    kinds = {field.name: field.type for field in msgspec.structs.fields(Manifest)}
-    values = {
-        key: _value(value, kinds[key], f"{path}: {key}")
-        for key, value in table.items()
-        if key in kinds and value is not None
-    }
-    manifest = Manifest(**{"name": path.parent.name, **values})
+    values, unknown = manifest_fields.checked(Manifest, table, str(path), without=declaration.FIELDS)
+    sections = {manifest_fields.snake(key): value for key, value in table.items()}
+    declared = declaration.read({key: sections.get(key) for key in declaration.FIELDS}, path)
+    manifest = Manifest(
+        **{"name": path.parent.name, **values},
+        background=declared.background,
+        tools=declared.tools,
+        config_schema=declared.config_schema,
+    )
     _check_meaning(manifest, path)
-    unknown = tuple(_unknown(key, kinds, path) for key in table if key not in kinds)
-    return ManifestFile(manifest, unknown)
-
-
-def _value(value: Json, kind: Json, where: str) -> Json:
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        wanted = _EXPECTED.get(kind, "a list of texts")
-        hint = ""
-        if wanted == "a text" and isinstance(value, int | float):
-            hint = "; put it in quotes"
-        raise ExtensionError(f"{where}: expected {wanted}, got {_shown(value)}{hint}") from error
+    return ManifestFile(manifest, (*unknown, *declared.warnings))
 
 
 def _check_meaning(manifest: Manifest, path: Path) -> None:
@@ -125,19 +113,6 @@ def _check_meaning(manifest: Manifest, path: Path) -> None:
     for name in manifest.requires_env:
         if _VARIABLE.fullmatch(name) is None:
             raise ExtensionError(f"{path}: requires_env: {name!r} is not a valid name for an environment variable")
-
-
-def _unknown(key: Json, known: Mapping[str, Json], path: Path) -> str:
-    close = keys.nearest(str(key), known)
-    hint = ""
-    if close:
-        hint = f"; did you mean {close!r}?"
-    return f"{path}: the key {_shown(key)} is not known and has no effect{hint}"
-
-
-def _shown(value: Json) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004 - what fits beside the rest on a line
 
 
 def _one_line(error: BaseException) -> str:

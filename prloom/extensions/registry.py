@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from prloom.api import hooks
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.extensions import discovery, filters
 from prloom.extensions.discovery import DiscoveredPlugin, Source
 from prloom.extensions.filters import PluginOptions, PluginSelection, SkippedPlugin

@@ -63,6 +63,14 @@ CLEAN_GUARD = ".git"
 """An empty repository in a `prloom/.local`: `git clean -fdx` leaves a folder with a repository alone."""
 PLUGINS = "plugins.json"
 """What the dispatcher last knew of the plugins, in the repository-wide bus's state folder."""
+DAEMONS = "plugins"
+"""The folder, in the main checkout, of what prloom keeps of each background plugin."""
+DAEMON_LOG = "daemon.log"
+"""What a daemon printed, in its plugin's folder there; the log before it is `daemon.log.1`."""
+DAEMON_IDS = "daemon.json"
+"""Beside it: by what a running daemon is recognised after a crash of its dispatcher."""
+DAEMON_STATUS = "daemons.json"
+"""What the dispatcher last knew of the daemons, in the repository-wide bus's state folder."""
 PLANS = "plans.json"
 """Which plans the dispatcher could not open, and why; beside it."""
 WORK = "work.json"
@@ -112,6 +120,11 @@ def draft(plan_id: str) -> str:
 def plugin_file(key: str) -> str:
     """Return the name of a plugin's state file; keys such as `image/openai` become one name."""
     return key.replace("/", "__") + ".json"
+
+
+def plugin_folder(key: str) -> str:
+    """Return the name of a plugin's folder; keys such as `image/openai` become one name."""
+    return key.replace("/", "__")
 
 
 def issued_posts(forge: str, pr: int) -> str:

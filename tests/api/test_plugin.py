@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from prloom.api import hooks
-from prloom.api.plugin import Command, Hook, Manifest, PluginContext, Skill, Tool
+from prloom.api.manifest import Manifest
+from prloom.api.plugin import Command, Hook, PluginContext, Skill, Tool
 from prloom.errors import ExtensionError
 
 

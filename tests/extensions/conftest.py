@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import values
 
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.extensions.discovery import DiscoveredPlugin, Source
 from prloom.extensions.host.process import ProcessHost
 from prloom.model.event import Event

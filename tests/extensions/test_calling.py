@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from prloom.api.context import HookContext, Services
-from prloom.api.plugin import Hook, Manifest, PluginContext
+from prloom.api.manifest import Manifest
+from prloom.api.plugin import Hook, PluginContext
 from prloom.api.triage import TriageContext
 from prloom.errors import ExtensionError
 from prloom.extensions import calling

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.extensions import discovery
 from prloom.extensions.discovery import DiscoveredPlugin, PluginPaths
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.extensions import filters
 from prloom.extensions.discovery import DiscoveredPlugin, Source
 from prloom.extensions.filters import PluginFailure, PluginOptions, PluginSelection

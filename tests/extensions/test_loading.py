@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.extensions import loading
 from prloom.extensions.discovery import DiscoveredPlugin
 

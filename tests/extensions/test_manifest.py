@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
 from prloom.extensions import manifest
 

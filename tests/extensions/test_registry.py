@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.extensions import registry
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.filters import PluginOptions, PluginSelection, SkippedPlugin

@@ -14,7 +14,7 @@ import pytest
 
 import prloom.testing
 from prloom.api import HOOKS, Event, HookContext, Payload, PluginContext, TriageContext, hooks
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.model.decision import Deferral
 from prloom.testing import GOLDEN_EVENTS, Harness, Shown, a_comment, harness
 

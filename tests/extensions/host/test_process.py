@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from prloom.api.context import Services
-from prloom.api.plugin import Manifest
+from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
 from prloom.extensions import plugin_log
 from prloom.extensions.discovery import DiscoveredPlugin

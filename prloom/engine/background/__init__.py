@@ -1,0 +1,1 @@
+"""Keep the daemons of background plugins running, and bring them what they subscribed to."""

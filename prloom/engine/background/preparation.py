@@ -1,0 +1,77 @@
+"""Prepare the start of a daemon: its settings, its program, its environment and its socket."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from prloom.api.manifest import Background, Manifest
+from prloom.errors import ExtensionError
+from prloom.extensions.background import environment, runtime_folder
+from prloom.extensions.background.environment import DaemonContext
+from prloom.extensions.discovery import DiscoveredPlugin
+from prloom.model.record import Json
+
+HostAccess = Callable[[str], Mapping[str, str]]
+"""Returns the variables by which a plugin of this key reaches prloom; they are new at each call."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a daemon is started with."""
+
+    program: tuple[str, ...]
+    environ: Mapping[str, str]
+    folder: Path
+    socket: Path
+
+
+def no_host_access(_: str) -> Mapping[str, str]:
+    """Return the variables of a plugin that cannot reach prloom, as in a test of a daemon alone."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Prepares each start of one plugin's daemon anew, so that changed settings take effect.
+
+    `settings` returns the plugin's settings as they are now; it raises PrloomError where one is missing.
+    """
+
+    found: DiscoveredPlugin
+    repo_root: Path
+    settings: Callable[[], Mapping[str, Json]] = dict
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    host_access: HostAccess = no_host_access
+
+    @property
+    def manifest(self) -> Manifest:
+        """The plugin's manifest."""
+        if self.found.manifest is None:
+            raise ExtensionError(f"plugin {self.found.key} has no manifest")
+        return self.found.manifest
+
+    @property
+    def background(self) -> Background:
+        """What the manifest says of the daemon."""
+        if self.manifest.background is None:
+            raise ExtensionError(f"plugin {self.found.key} has no background; declare one in its manifest")
+        return self.manifest.background
+
+    def prepare(self) -> Prepared:
+        """Return what the daemon is started with; a socket that an ended one left is removed. Raises PrloomError."""
+        key = self.found.key
+        settings = self.settings()
+        own = runtime_folder.make(self.repo_root, key, self.environ)
+        folder = Path(self.found.path)
+        socket = runtime_folder.socket_path(own, self.background.path) or own / runtime_folder.SOCKET
+        runtime_folder.clear_socket(socket)
+        given = DaemonContext(key, self.repo_root, socket, self.host_access(key))
+        return Prepared(
+            program=environment.program(self.background.command, self.background.args, folder, self.environ),
+            environ=environment.of_daemon(self.environ, self.manifest, settings, given),
+            folder=folder,
+            socket=socket,
+        )
