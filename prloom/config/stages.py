@@ -1,15 +1,13 @@
 """Tell which agent and which model a stage of the work uses."""
 
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from prloom.config.agents import AgentChoice
 from prloom.config.models import Config
 from prloom.config.problems import choices, nearest
 from prloom.config.values import AGENTS, AUTO
 from prloom.errors import ConfigError
-
-StageName = Literal["default", "triage", "worker", "designer", "commit_review"]
-STAGES: tuple[str, ...] = get_args(StageName)
+from prloom.model.kinds import STAGES
 
 
 class StageChoice(NamedTuple):

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from prloom.core.breaker import UsageLimit
+from prloom.model.kinds import CHECK
 from prloom.model.run import RunRecord
-
-CHECK = "check"
-"""The stage of runs that are the operator's own checks: they are no agents', and count for no limit."""
 
 
 @dataclass(frozen=True)

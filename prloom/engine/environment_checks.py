@@ -17,6 +17,7 @@ from prloom.engine.bus import plans
 from prloom.engine.views import plan_names
 from prloom.engine.views.doctor import Finding, Severity
 from prloom.errors import PrloomError
+from prloom.model import kinds
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
@@ -92,7 +93,7 @@ def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
 def of_agents(config: Config, root: Path, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
     """Yield the stages whose agent is not on this machine."""
     lacking: dict[str, list[str]] = {}
-    for stage in stages.STAGES:
+    for stage in kinds.STAGES:
         missing = _missing(config, stage, root, environ)
         if missing is not None:
             lacking.setdefault(missing, []).append(stage)

@@ -155,6 +155,13 @@ def holds_forge_token(value: str) -> bool:
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
 """The agent programs, in the order in which `auto` looks for them; each has a module of its name in prloom.agents."""
 
+StageName = Literal["default", "triage", "worker", "designer", "commit_review"]
+STAGES: tuple[StageName, ...] = get_args(StageName)
+"""The stages of the work, for each of which an agent and a model are configured."""
+
+CHECK = "check"
+"""The stage of runs that are the operator's own checks: they are no agents', and count for no limit."""
+
 ActivityType = Literal[
     "AGENT_START",
     "AGENT_END",

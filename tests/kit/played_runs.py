@@ -18,9 +18,9 @@ from prloom.agents import registry, run_folder, runner
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunSpec
-from prloom.core.brakes import CHECK
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.runs.run_exchange import RunEnd
+from prloom.model.kinds import CHECK
 
 MODEL = "claude-played-1"
 

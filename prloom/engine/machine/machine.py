@@ -11,11 +11,11 @@ from prloom import flock
 from prloom.agents import registry
 from prloom.agents.run_message import RunMessage
 from prloom.agents.run_spec import RunLimits
-from prloom.config import stages as stage_names
 from prloom.config.models import Config
 from prloom.core import run_policy
 from prloom.core.run_policy import MachinePolicy, RequestedLimits, RequestedRun, RunRefused
 from prloom.errors import PrloomError
+from prloom.model import kinds
 from prloom.storage import paths
 from prloom.workspace import repository, run_checkout
 from prloom.workspace.repository import Repository
@@ -24,9 +24,6 @@ FOLDER = (*paths.LOCAL, "machine")
 """The folder, below a checkout, of all that a worker machine writes."""
 
 _PRESENT = "workers.lock"
-
-DEFAULT_STAGES = stage_names.STAGES
-"""The stages whose runs a machine does if none are named."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ def describe(
     default = RunLimits()
     policy = MachinePolicy(
         repository=address,
-        stages=stages or DEFAULT_STAGES,
+        stages=stages or kinds.STAGES,
         agents=_agents(config, environ, agents),
         works=config.work.mode != "off",
         limits=RequestedLimits(
@@ -138,8 +135,8 @@ def _absolute(address: str, root: Path) -> str:
 
 def _require_stages(stages: tuple[str, ...]) -> None:
     for stage in stages:
-        if stage not in DEFAULT_STAGES:
-            raise PrloomError(f"there is no stage {stage}; name some of {', '.join(DEFAULT_STAGES)}")
+        if stage not in kinds.STAGES:
+            raise PrloomError(f"there is no stage {stage}; name some of {', '.join(kinds.STAGES)}")
 
 
 def _agents(config: Config, environ: Mapping[str, str], wanted: tuple[str, ...]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from prloom.agents.run_spec import RunLimits
 from prloom.config import stages
 from prloom.config.models import Config
 from prloom.core import brakes, breaker
-from prloom.core.brakes import CHECK, DailyLimits
+from prloom.core.brakes import DailyLimits
 from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.in_flight import InFlight
@@ -28,6 +28,7 @@ from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
 from prloom.engine.runs.run_commits import RunCommits
 from prloom.engine.runs.run_exchange import RunExchange, RunExecutor
 from prloom.errors import AgentError, StorageError
+from prloom.model.kinds import CHECK
 from prloom.model.work import TodoWork
 from prloom.storage import paths, run_log
 from prloom.workspace import repository

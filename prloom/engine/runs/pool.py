@@ -17,13 +17,12 @@ from typing import Final
 from prloom.agents import run_message
 from prloom.agents.agent import Remote
 from prloom.agents.run_job import LocalRuns
-from prloom.config.stages import STAGES
-from prloom.core.brakes import CHECK
 from prloom.engine.runs.pool_process import ONLY_HERE
 from prloom.exchange import connect, store_url
 from prloom.exchange.worker.config import ClaimConfig
 from prloom.exchange.worker.pool import WorkerPool
 from prloom.exchange.worker.worker import WorkerEvent
+from prloom.model.kinds import CHECK, STAGES
 from prloom.workspace import repository
 
 LEASE: Final = timedelta(seconds=60)

@@ -17,7 +17,6 @@ from prloom.agents.agent import RunResult
 from prloom.agents.run_folder import RunInProgress
 from prloom.agents.run_message import RunReply
 from prloom.core import naming
-from prloom.core.brakes import CHECK
 from prloom.engine.runs import exchange_name
 from prloom.engine.runs.pool_process import Pool, StartPool
 from prloom.errors import AgentError
@@ -26,6 +25,7 @@ from prloom.exchange.aio import AsyncExchange
 from prloom.exchange.claim import MessageEntry
 from prloom.exchange.errors import ExchangeError
 from prloom.exchange.message import Draft, Message, Metadata
+from prloom.model.kinds import CHECK
 
 log = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from prloom.agents import registry, run_spec
 from prloom.agents.agent import RunRequest
 from prloom.core import worker_results
-from prloom.core.brakes import CHECK
 from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import AgentError
+from prloom.model.kinds import CHECK
 from prloom.model.work import TodoWork
 
 STAGE = CHECK
