@@ -14,7 +14,7 @@ from prloom.cli.terminal import Role
 from prloom.model.kinds import DONE, OPEN, WAITING
 
 if TYPE_CHECKING:
-    from prloom.engine.views.events import EventFilter, EventRow, ListedEvent
+    from prloom.engine.views.events import EventFilter, EventRow, ListedEvent, Order
     from prloom.engine.views.history import CausedTodo
 
 
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     help="List only events that came in or changed since then: 2h, 7d, 2026-11-21 or 2026-11-21T20:16:05Z.",
 )
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="List only the newest N events.")
+@click.option(
+    "--sort",
+    type=click.Choice(("came", "age")),
+    default="came",
+    help="List the newest event last, or first the one that has been as it is for the longest time.",
+)
 @json_option
 @pass_options
 def command(
@@ -40,9 +46,10 @@ def command(
     author: str | None,
     since: str | None,
     limit: int | None,
+    sort: Order,
     as_json: bool,
 ) -> None:
-    """List the events of all plans, or of one PLAN, each with its state. The newest event is the last."""
+    """List the events of all plans, or of one PLAN, each with its state. Without --sort, the newest is the last."""
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom events --help` needs none
 
     from prloom.engine.views import events  # noqa: PLC0415
@@ -61,6 +68,7 @@ def command(
         author=None if author is None else author.removeprefix("@"),
         since=None if since is None else context.since(since, now),
         limit=limit,
+        sort=sort,
     )
     listing = events.every(where, wanted, plan=named)
     for error in listing.errors:
@@ -77,10 +85,11 @@ def _nothing(plan: str | None, wanted: EventFilter) -> str:
     of = ""
     if plan:
         of = f" of plan {plan}"
-    conditions = wanted._replace(limit=None)
-    if not any(conditions):
+    everything = type(wanted)()
+    conditions = wanted._replace(limit=everything.limit, sort=everything.sort)
+    if conditions == everything:
         return f"No events{of} yet; they come with `prloom start`, or by hand with `prloom emit`."
-    if conditions == type(wanted)(state=wanted.state):
+    if conditions == everything._replace(state=wanted.state):
         return f"No event{of} is {wanted.state}."
     return f"No event{of} matches; leave out an option to see more."
 

@@ -6,57 +6,81 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, submit
+from prloom.cli import context, layout, selection, submit
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
+from prloom.model.kinds import OPEN
 
 if TYPE_CHECKING:
-    from prloom.engine.views.search import RequestTarget
+    from prloom.engine.views.request_targets import RequestTarget
+    from prloom.storage.paths import RepositoryPaths
 
 
 @click.command("retry")
-@click.argument("events", nargs=-1, metavar="EVENT…")
+@click.argument("events", nargs=-1, metavar="[EVENT|@AUTHOR]…")
 @click.option("--deferred", is_flag=True, help="Retry all deferred events, of all plans or of the named plans.")
 @click.option("--parked", is_flag=True, help="Retry all parked events, of all plans or of the named plans.")
+@selection.plan_option
+@selection.yes_option
 @pass_options
-def retry(given: Options, events: tuple[str, ...], *, deferred: bool, parked: bool) -> None:
+def retry(
+    given: Options, events: tuple[str, ...], *, deferred: bool, parked: bool, plan: str | None, yes: bool
+) -> None:
     """Make deferred and parked events due now, and try failed actions again.
 
-    EVENT is the id of an event or of an action. With --deferred or --parked, it is a plan instead.
+    EVENT is the id of an event or of an action; @AUTHOR stands for all deferred and parked events by this author. With
+    --deferred or --parked, EVENT is a plan instead.
     """
-    from prloom.engine.views import search  # noqa: PLC0415 - `prloom retry --help` needs none
-
     states = [name for name, asked in (("deferred", deferred), ("parked", parked)) if asked]
-    if not events and not states:
-        raise click.UsageError("name an event or an action, or use --deferred or --parked")
+    if not events and not states and plan is None:
+        raise click.UsageError("name an event, an action or an @AUTHOR, or use --plan, --deferred or --parked")
     where = context.repository(given)
     if states:
-        plans: list[str | None] = [context.plan_id(where, name) for name in events]
-        found = [target for plan in plans or [None] for target in search.targets_in_state(where, states, plan=plan)]
+        found = _in_states(where, events, states, plan)
+        if not found:
+            click.echo(f"Nothing is {' or '.join(states)}.")
+            return
     else:
-        found = list(search.targets_named(where, events))
+        wanted = selection.Selection(events, plan, yes)
+        found = selection.find(where, wanted, ["deferred", "parked"])
         _check(found)
-    if found:
-        submit.submit_request(where, "retry", found, done="Due now")
-    else:
-        click.echo(f"Nothing is {' or '.join(states)}.")
+        selection.confirm("retry", wanted, found)
+    submit.submit_request(where, "retry", found, done="Due now")
+
+
+def _in_states(
+    where: RepositoryPaths, names: tuple[str, ...], states: list[str], plan: str | None
+) -> list[RequestTarget]:
+    """Return what is in these states: in all plans, or in those that are named."""
+    from prloom.engine.views import request_targets  # noqa: PLC0415 - `prloom retry --help` needs none
+
+    named = [*names]
+    if plan is not None:
+        named.append(plan)
+    plans: list[str | None] = [context.plan_id(where, name) for name in named]
+    return [target for each in plans or [None] for target in request_targets.in_state(where, states, plan=each)]
 
 
 @click.command("drop")
-@click.argument("events", nargs=-1, required=True, metavar="EVENT…")
+@click.argument("events", nargs=-1, metavar="[EVENT|@AUTHOR]…")
 @click.option("--reason", required=True, metavar="TEXT", help="The reason; `prloom why` shows it.")
+@selection.plan_option
+@selection.yes_option
 @pass_options
-def drop(given: Options, events: tuple[str, ...], reason: str) -> None:
-    """Drop open events permanently: plugins and agents do not look at them any more."""
-    from prloom.engine.views import search  # noqa: PLC0415 - `prloom drop --help` needs none
+def drop(given: Options, events: tuple[str, ...], *, reason: str, plan: str | None, yes: bool) -> None:
+    """Drop open events permanently: plugins and agents do not look at them any more.
 
+    @AUTHOR stands for all open events by this author, and --plan alone for all open events of a plan.
+    """
     if not reason.strip():
         raise click.BadParameter("give a reason, in a few words", param_hint="--reason")
     where = context.repository(given)
-    found = search.targets_named(where, events)
+    wanted = selection.Selection(events, plan, yes)
+    found = selection.find(where, wanted, OPEN)
     for target in found:
         if target.action is not None:
             raise PrloomError(f"{target.id} is done, or is an action; only open events can be dropped")
+    selection.confirm("drop", wanted, found)
     submit.submit_request(where, "drop", found, done="Dropped", reason=reason)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from prloom.core.requests import Verb
-    from prloom.engine.views.search import RequestTarget
+    from prloom.engine.views.request_targets import RequestTarget
     from prloom.storage.paths import RepositoryPaths
 
 

@@ -62,3 +62,39 @@ async def test_only_open_events_can_be_dropped_and_all_or_none_are(stage: Stage,
         )
     assert prloom("drop", "unknown", "--reason", "r").code == 1
     assert stage.open()["h"]["state"] == "held"
+
+
+async def test_all_open_events_of_an_author_are_dropped_after_a_yes(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    eve = Author("eve", "none")
+    stage.append(said("h1", author=eve), said("h2", author=eve), said("h3", author=Author("dan", "none")))
+    await stage.tick()
+
+    assert prloom("drop", "@eve", "--reason", "spam").err == (
+        "prloom: 2 events match, and nothing was dropped; to drop all of them, run `prloom drop @eve --yes`\n"
+    )
+    assert prloom("drop", "@eve", "--reason", "spam", "--yes").out == "Dropped: h1, h2.\n"
+    assert set(stage.open()) == {"h3"}
+
+
+async def test_a_plan_alone_stands_for_all_of_its_open_events(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.adopt("other", pr=8)
+    stage.append(said("h1", author=Author("eve", "none")))
+    stage.append(said("h2", author=Author("eve", "none")), plan_id="other")
+    await stage.tick()
+
+    assert prloom("drop", "--plan", "pr-7", "--reason", "spam").out == "Dropped: h1.\n"
+    assert set(stage.open("other")) == {"h2"}
+    assert prloom("drop", "--plan", "pr-7", "--reason", "spam").err == (
+        "prloom: no event of plan pr-7 is pending, deferred, held or parked\n"
+    )
+
+
+async def test_nothing_named_is_a_mistake_of_usage(stage: Stage, prloom: Prloom) -> None:
+    ran = prloom("drop", "--reason", "spam")
+
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        2,
+        "prloom: name an event or an @AUTHOR, or use --plan. See `prloom drop --help`.",
+    )

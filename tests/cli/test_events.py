@@ -175,6 +175,25 @@ def test_options_choose_events_in_json_too(mixed: Stage, prloom: Prloom, options
     assert ids(prloom, *options) == listed
 
 
+async def test_by_age_the_event_whose_state_has_not_changed_for_the_longest_time_is_first(
+    stage: Stage, prloom: Prloom
+) -> None:
+    stage.adopt()
+    eve = Author("eve", "none")
+    stage.append(said("first", author=eve))
+    await stage.tick()
+    stage.clock.advance(hours=1)
+    stage.append(said("second", author=eve))
+    await stage.tick()
+    stage.clock.advance(hours=1)
+    prloom("drop", "first", "--reason", "spam")
+
+    assert ids(prloom, "--sort", "age") == ["second", "first"]
+    assert ids(prloom, "--sort", "age", "--limit", "1") == ["second"]
+    assert ids(prloom, "--sort", "came", "--limit", "1") == ["second"]
+    assert ids(prloom) == ["first", "second"]
+
+
 @pytest.mark.parametrize("text", ["yesterday", "-2h", "2", ""])
 def test_a_time_that_means_nothing_is_refused_with_examples(prloom: Prloom, text: str) -> None:
     ran = prloom("events", "--since", text)

@@ -108,4 +108,26 @@ def test_nothing_named_is_a_mistake_of_usage(prloom: Prloom) -> None:
     ran = prloom("retry")
 
     assert ran.code == 2
-    assert ran.err.startswith("prloom: name an event or an action, or use --deferred or --parked.")
+    assert ran.err.startswith("prloom: name an event, an action or an @AUTHOR, or use --plan, --deferred or --parked.")
+
+
+async def test_an_authors_waiting_events_are_due_now_after_a_yes(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.plugin("quiet", deferring(saying="wait"))
+    ann, dan = Author("ann", "write"), Author("dan", "write")
+    stage.append(said("d1", "wait", author=ann), said("d2", "wait", author=ann), said("d3", "wait", author=dan))
+    await stage.tick()
+
+    assert prloom("retry", "@ann").err == (
+        "prloom: 2 events match, and nothing was retried; to retry all of them, run `prloom retry @ann --yes`\n"
+    )
+    assert prloom("retry", "@ann", "--yes").out == "Due now: d1, d2.\n"
+    assert stage.open()["d3"]["state"] == "deferred"
+    assert prloom("retry", "@ann").err == (
+        "prloom: no event by ann is deferred or parked; `prloom events --author ann` lists those that are\n"
+    )
+
+
+async def test_a_plan_alone_stands_for_its_waiting_events(waiting: Stage, prloom: Prloom) -> None:
+    assert prloom("retry", "--plan", "pr-7", "--yes").out == "Due now: d1, d2.\n"
+    assert states(waiting)["d3"] == "deferred"

@@ -34,7 +34,6 @@ PLAIN = {
     "HeldEvent": "an event in the state, in `prloom status`",
     "_held": "the state of an event, and of a lock",
     "held_before": "the events in the state before an approval",
-    "targets_held_by": "likewise",
     "_refuse_if_held": "a lock that another process has",
     "_holds": "a text holds a value",
     "holds_forge_token": "likewise",

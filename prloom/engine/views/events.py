@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
@@ -57,14 +57,22 @@ class ListedEvent(NamedTuple):
     came_at: datetime
 
 
+Order = Literal["came", "age"]
+"""In the order in which they came in, or those first whose state has not changed for the longest time."""
+
+
 class EventFilter(NamedTuple):
-    """Which events to list: each condition that is given must hold; of those events, the newest `limit`."""
+    """Which events to list: each condition that is given must hold; of those events, the newest `limit`.
+
+    In the order "age", it is the `limit` that have been as they are for the longest time.
+    """
 
     state: str | None = None
     type: str | None = None
     author: str | None = None
     since: datetime | None = None
     limit: int | None = None
+    sort: Order = "came"
 
     def accepts(self, row: EventRow) -> bool:
         """Return whether a row meets all conditions; an event whose time cannot be read is never too old."""
@@ -121,7 +129,7 @@ class _Log:
 
 
 def every(repository: RepositoryPaths, wanted: EventFilter = ALL, *, plan: str | None = None) -> EventListing:
-    """Return the wanted events of all plans, or of one, in the order in which they came in: the newest is the last."""
+    """Return the wanted events of all plans, or of one, in the order that is wanted; in "came", the newest is last."""
     found: list[ListedEvent] = []
     errors: list[str] = []
     for plan_id in (*plans.ids(repository), REPOSITORY) if plan is None else (plan,):
@@ -129,10 +137,18 @@ def every(repository: RepositoryPaths, wanted: EventFilter = ALL, *, plan: str |
             found += of_plan(repository, plan_id)
         except PrloomError as error:
             errors.append(f"{f'plan {plan_id}' if plan_id else 'the repository'}: {error}")
-    chosen = sorted((each for each in found if wanted.accepts(each.row)), key=lambda each: each.came_at)
-    if wanted.limit is not None:
-        chosen = chosen[-wanted.limit :]
+    chosen = _ordered([each for each in found if wanted.accepts(each.row)], wanted)
     return EventListing(tuple(chosen), tuple(errors))
+
+
+def _ordered(found: list[ListedEvent], wanted: EventFilter) -> list[ListedEvent]:
+    if wanted.sort == "age":
+        found.sort(key=lambda each: _moment(each.row.updated_at))
+        return found[: wanted.limit]
+    found.sort(key=lambda each: each.came_at)
+    if wanted.limit is not None:
+        return found[-wanted.limit :]
+    return found
 
 
 def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[ListedEvent, ...]:

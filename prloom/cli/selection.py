@@ -1,0 +1,83 @@
+"""Select what a command acts on: events by their ids, all of an author, or all of a plan; and ask before it does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from prloom.cli import context, layout
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from prloom.engine.views.request_targets import RequestTarget
+    from prloom.storage.paths import RepositoryPaths
+
+plan_option = click.option(
+    "--plan", metavar="PLAN", help="Act only on this plan; without an EVENT, on all of its events that qualify."
+)
+yes_option = click.option("--yes", is_flag=True, help="Act on several events of an author or a plan without asking.")
+
+
+class Selection(NamedTuple):
+    """What the command line selects: these names, each an id or an @AUTHOR, of all plans or of one; `yes`: unasked."""
+
+    names: Sequence[str]
+    plan: str | None = None
+    yes: bool = False
+
+
+def find(where: RepositoryPaths, wanted: Selection, states: Collection[str]) -> list[RequestTarget]:
+    """Return what is selected, each once. What is not named by its own id must be in one of these states.
+
+    Raises PrloomError for a name that means nothing, or where nothing qualifies; UsageError where nothing is selected.
+    """
+    from prloom.engine.views import request_targets  # noqa: PLC0415 - the help of commands needs none
+
+    if not wanted.names and wanted.plan is None:
+        raise click.UsageError("name an event or an @AUTHOR, or use --plan", click.get_current_context())
+    plan = None
+    if wanted.plan is not None:
+        plan = context.plan_id(where, wanted.plan)
+    found: list[RequestTarget] = []
+    for name in wanted.names:
+        if name.startswith("@"):
+            found += request_targets.by_author(where, name.removeprefix("@"), states, plan=plan)
+        else:
+            found += request_targets.named(where, [name], plan=plan)
+    if not wanted.names:
+        found += request_targets.in_state(where, states, plan=plan)
+        if not found:
+            raise PrloomError(f"no event of plan {plan} is {_any_of(states)}")
+    return list({(target.plan, target.id): target for target in found}.values())
+
+
+def _any_of(states: Collection[str]) -> str:
+    *others, last = states
+    if not others:
+        return last
+    return f"{', '.join(others)} or {last}"
+
+
+_PAST: Mapping[str, str] = {"approve": "approved", "drop": "dropped", "retry": "retried"}
+
+
+def confirm(verb: str, wanted: Selection, found: Sequence[RequestTarget]) -> None:
+    """Ask before a command acts on more than one event that was not named itself.
+
+    Raises PrloomError where nobody can be asked; a refusal ends the command.
+    """
+    unnamed = [target for target in found if target.id not in wanted.names]
+    if wanted.yes or len(unnamed) <= 1:
+        return
+    if not sys.stdin.isatty():
+        words = [*wanted.names]
+        if wanted.plan is not None:
+            words += ["--plan", wanted.plan]
+        again = layout.to_run(verb, *words, "--yes")
+        raise PrloomError(
+            f"{len(unnamed)} events match, and nothing was {_PAST[verb]}; to {verb} all of them, run {again}"
+        )
+    click.confirm(f"{verb.capitalize()} these {len(found)} events?", abort=True)
