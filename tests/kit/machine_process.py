@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from fork_server import processes
 
 from prloom.config import loading
 from prloom.engine.machine import machine as machines
@@ -16,13 +17,10 @@ from prloom.exchange import connect
 
 PATIENCE = 60.0
 
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["run_pools", "machine_process"])
-
 
 def do_one(root: Path, settings: Mapping[str, Any], environ: Mapping[str, str], database: Path) -> None:
     """Let the machine of a checkout do one message of a database."""
-    process = _processes.Process(target=_work, args=(root, dict(settings), dict(environ), database))
+    process = processes.Process(target=_work, args=(root, dict(settings), dict(environ), database))
     process.start()
     process.join(PATIENCE)
     assert process.exitcode == 0

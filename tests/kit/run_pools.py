@@ -5,19 +5,17 @@ Tests start many, and an interpreter for each would cost more than all else. Wha
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from fork_server import processes
+
 from prloom.engine.runs import pool
 from prloom.engine.runs.pool_process import Pool
 
 PATIENCE = 30.0
-
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["run_pools"])
 
 
 class ForkedPool:
@@ -26,8 +24,8 @@ class ForkedPool:
     def __init__(
         self, exchange: str, workers: int, environ: Mapping[str, str], topics: tuple[str, ...] = pool.TOPICS
     ) -> None:
-        leash, self._leash = _processes.Pipe(duplex=False)
-        self.process = _processes.Process(target=work, args=(exchange, workers, dict(environ), leash, topics))
+        leash, self._leash = processes.Pipe(duplex=False)
+        self.process = processes.Process(target=work, args=(exchange, workers, dict(environ), leash, topics))
         self.process.start()
         leash.close()
 
