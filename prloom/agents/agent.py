@@ -9,6 +9,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from prloom.agents.mcp_server import McpServer
+
 EndedBy = Literal["exit", "timeout", "silence", "output", "limit", "terminated"]
 """What ended a run: the agent itself, one of prloom's three limits, a usage limit that it met, or prloom's own end."""
 
@@ -68,8 +70,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     policy come from there, never from the worktree. `plan`, `todo` and `attempt` say what the run is for, for people.
     `session` is that of an earlier run, to be resumed. `remotes` are
     the addresses to which git must not push in a run that works. `argv` is the command line of `[agents.command]`. The
-    runner fills in `run` (the run's id), `environ` (the environment that the agent gets) and `settings` (the texts of
-    those of the agent's `settings_files` that exist).
+    `server` is prloom's MCP server for the run, if it has one. The runner fills in `run` (the run's id), `environ` (the
+    environment that the agent gets) and `settings` (the texts of those of the agent's `settings_files` that exist).
     """
 
     prompt: str
@@ -85,6 +87,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     remotes: tuple[Remote, ...] = ()
     answer_path: Path | None = None
     argv: tuple[str, ...] = ()
+    server: McpServer | None = None
     run: str = ""
     environ: Mapping[str, str] = msgspec.field(default_factory=dict)
     settings: Mapping[Path, str] = msgspec.field(default_factory=dict)
@@ -187,6 +190,9 @@ class Agent(Protocol):
     @property
     def variables(self) -> tuple[str, ...]:
         """The environment variables that belong to this agent: keys, addresses, settings."""
+
+    def server_settings(self, server: McpServer) -> Mapping[str, object] | None:
+        """Return what the server's entry in `mcp.json` has for this program alone; None where it takes no server."""
 
     def settings_files(self, environ: Mapping[str, str]) -> tuple[Path, ...]:
         """Return the operator's own settings files that `invocation` has to see, given the agent's environment."""

@@ -17,6 +17,7 @@ from typing import Final
 
 from prloom.agents import error_kinds, parsing, stream
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry, TokenUsage
+from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "amp"
@@ -28,6 +29,11 @@ variables: Final = ("AMP_*",)
 
 _POLICIES = Path(__file__).with_name("policies")
 _QUIET = {"AMP_SKIP_UPDATE_CHECK": "1"}
+
+
+def server_settings(server: McpServer) -> Mapping[str, object] | None:
+    """Return None: it gets no MCP server."""
+    return None
 
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from prloom.agents import command
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
+from prloom.agents.mcp_server import McpServer
 
 name: Final = "check"
 program: Final = None
@@ -22,6 +23,11 @@ variables: Final = ()
 
 SHOWN: Final = 16_000
 """Characters of the end of a failing check's output that the worker is shown."""
+
+
+def server_settings(server: McpServer) -> Mapping[str, object] | None:
+    """Return None: it gets no MCP server."""
+    return None
 
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:

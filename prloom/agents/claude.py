@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import command_line, error_kinds, limits, parsing, stream
+from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing, stream
 from prloom.agents.agent import (
     OWN_FILES,
     Ending,
@@ -32,6 +32,7 @@ from prloom.agents.agent import (
     TokenUsage,
     Trouble,
 )
+from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "claude"
@@ -62,6 +63,17 @@ _QUIET = {
     "CLAUDE_CODE_MAX_RETRIES": "3",
 }
 
+_SERVING = {
+    "MCP_CONNECTION_NONBLOCKING": "0",  # else 2.1.197 begins without the tools of a server that takes a second
+    "MCP_TIMEOUT": str(mcp_server.START_LIMIT_MS),
+    "ENABLE_TOOL_SEARCH": "false",
+}
+
+
+def server_settings(server: McpServer) -> Mapping[str, object] | None:
+    """Return nothing more: it takes the server as it is."""
+    return {}
+
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """Return none: the options of the command line stand above the operator's settings."""
@@ -70,15 +82,22 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; the prompt comes by stdin."""
-    policy = ("--setting-sources", "user", "--strict-mcp-config")
-    rights: tuple[str, ...] = ("--tools", _READING)
-    if request.rights == "work":
-        rights = ("--tools", _WORKING, "--allowedTools", _WORKING)
+    policy: tuple[str, ...] = ("--setting-sources", "user", "--strict-mcp-config")
+    tools = {"read": _READING, "work": _WORKING}[request.rights]
+    allowed = [_WORKING] if request.rights == "work" else []
+    env = _QUIET
+    if request.server is not None:
+        allowed.append(f"mcp__{mcp_server.NAME}")
+        policy = (*policy, "--mcp-config", str(request.server.config))
+        env = _QUIET | _SERVING | {"MCP_TOOL_TIMEOUT": str(request.server.call_limit_ms)}
+    rights: tuple[str, ...] = ("--tools", tools)
+    if allowed:
+        rights = (*rights, "--allowedTools", ",".join(allowed))
     session = ("--resume", request.session) if request.session else ()
     model = ("--model", request.model) if request.model else ()
     options = ("--permission-mode", "dontAsk", *rights, "--disallowedTools", _OWN, *session, *model)
     argv = ("claude", "-p", "--output-format", "stream-json", "--verbose", *policy, *options)
-    return Invocation(argv=argv, env=_QUIET)
+    return Invocation(argv=argv, env=env)
 
 
 def interactive(*, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:

@@ -25,7 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import command_line, error_kinds, parsing, stream
+from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
 from prloom.agents.agent import (
     OWN_FILES,
     Ending,
@@ -37,6 +37,7 @@ from prloom.agents.agent import (
     TokenUsage,
 )
 from prloom.agents.environment import RUN_VARIABLE
+from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import Json, ParsedOutput
 from prloom.errors import AgentError
 
@@ -52,6 +53,11 @@ _NO_SERVERS = ("-c", "features.apps=false", "-c", "features.plugins=false", "-c"
 _SYSTEM = Path("/etc/codex/config.toml")
 _MANAGED = Path("/etc/codex/managed_config.toml")
 """Stands above the command line, so that a server that is enabled there cannot be switched off."""
+
+
+def server_settings(server: McpServer) -> Mapping[str, object] | None:
+    """Return nothing more: it takes the server as it is."""
+    return {}
 
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -72,7 +78,7 @@ def invocation(request: RunRequest) -> Invocation:
     session = (request.session,) if request.session else ()
     untrusted = f'projects={{{_toml(str(request.cwd))}={{trust_level="untrusted"}}}}'
     rights = (*_permissions(request), "-c", 'web_search="disabled"', *_NO_ORDERS, *_NO_SERVERS)
-    servers = _without(request.settings, request.stage)
+    servers = _servers_of_run(request)
     model = ("-m", request.model) if request.model else ()
     options = ("-c", untrusted, *_shell_environment(request), *rights, *servers, *model)
     return Invocation(argv=(*command, "--json", "--skip-git-repo-check", *options, *session, "-"))
@@ -113,8 +119,35 @@ def _table(values: Mapping[str, str | dict[str, str]]) -> str:
     return "{" + ",".join(f"{_toml(key)}={value}" for key, value in shown.items()) + "}"
 
 
-def _without(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
-    """Return the option that switches off every configured MCP server; raise AgentError where one could stay on."""
+def _servers_of_run(request: RunRequest) -> tuple[str, ...]:
+    """Return the option that switches off every configured MCP server, and adds prloom's."""
+    off = [name for name in _configured(request.settings, request.stage) if name != mcp_server.NAME]
+    entries = [f"{_toml(name)}={{enabled=false}}" for name in off]
+    if request.server is not None:
+        entries.append(f"{mcp_server.NAME}={{{_own_server(request.server)}}}")
+    if entries:
+        return ("-c", f"mcp_servers={{{','.join(entries)}}}")
+    return ()
+
+
+def _own_server(server: McpServer) -> str:
+    """Return the settings of prloom's server; a run without it fails at once, and its tools need no approval.
+
+    The token is not among the arguments: the server reads it from the file that its environment names.
+    """
+    program, *args = server.command
+    listed = ",".join(map(_toml, args))
+    seconds = -(-server.call_limit_ms // 1000)
+    return (
+        f"command={_toml(program)},args=[{listed}],enabled=true,required=true,"
+        f"env={{{mcp_server.CONFIG_VARIABLE}={_toml(str(server.config))}}},"
+        f'default_tools_approval_mode="approve",startup_timeout_sec={mcp_server.START_LIMIT_MS // 1000},'
+        f"tool_timeout_sec={seconds}"
+    )
+
+
+def _configured(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
+    """Return the names of the MCP servers that are configured; raise AgentError where one could stay on."""
     names: dict[str, None] = {}
     for path, text in settings.items():
         try:
@@ -131,10 +164,7 @@ def _without(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
                     f" remove `enabled = true` there, or choose another agent for the stage {stage}"
                 )
             names[name] = None
-    switched_off = ",".join(f"{_toml(name)}={{enabled=false}}" for name in names)
-    if names:
-        return ("-c", f"mcp_servers={{{switched_off}}}")
-    return ()
+    return tuple(names)
 
 
 def _servers(config: Json) -> Json:

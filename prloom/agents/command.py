@@ -9,6 +9,7 @@ from typing import Final
 
 from prloom.agents import parsing
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
+from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
 from prloom.errors import AgentError
 
@@ -17,6 +18,11 @@ program: Final = None
 counts_sessions: Final = False
 resumes: Final = False
 variables: Final = ("OLLAMA_*",)
+
+
+def server_settings(server: McpServer) -> Mapping[str, object] | None:
+    """Return None: it gets no MCP server."""
+    return None
 
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:

@@ -30,8 +30,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import command_line, error_kinds, parsing, stream
+from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry, TokenUsage, Trouble
+from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "gemini"
@@ -64,6 +65,11 @@ _POLICIES = Path(__file__).with_name("policies")
 _ENV = {"GEMINI_CLI_TRUSTED_FOLDERS_PATH": str(_POLICIES / "gemini-trusted-folders.json")}
 
 
+def server_settings(server: McpServer) -> Mapping[str, object] | None:
+    """Return how long a call may take; which tools may be called is for the policy to say."""
+    return {"timeout": server.call_limit_ms, "trust": False}
+
+
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """Return the file in which the operator may have chosen a model."""
     return (_settings_file(environ),)
@@ -76,11 +82,15 @@ def _settings_file(environ: Mapping[str, str]) -> Path:
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; with stdin that is no terminal it reads the prompt from there."""
     policy = ("--approval-mode", "default", "--admin-policy", str(_POLICIES / f"gemini-{request.rights}.toml"))
-    servers = ("--allowed-mcp-server-names", _NO_SERVER, "--extensions", "none")
+    env, server = _ENV, _NO_SERVER
+    if request.server is not None:
+        env = _ENV | {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(request.server.config)}
+        server = mcp_server.NAME
+    servers = ("--allowed-mcp-server-names", server, "--extensions", "none")
     session = ("--resume", request.session) if request.session else ()
     options = ("--skip-trust", *policy, *servers, *session, "-m", _model(request))
     argv = ("gemini", "--output-format", "stream-json", *options)
-    return Invocation(argv=argv, env=_ENV, outside=request.rights == "read")
+    return Invocation(argv=argv, env=env, outside=request.rights == "read")
 
 
 def _model(request: RunRequest) -> str:

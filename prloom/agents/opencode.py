@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import command_line, error_kinds, limits, parsing, stream
+from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing, stream
 from prloom.agents.agent import (
     OWN_FILES,
     Ending,
@@ -31,6 +31,7 @@ from prloom.agents.agent import (
     StreamEntry,
     TokenUsage,
 )
+from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import Json, ParsedOutput
 
 name: Final = "opencode"
@@ -74,6 +75,11 @@ _WORTH_WAITING = timedelta(minutes=1)
 """A shorter Retry-After is a rate limit, which the usual backoff covers; a longer one is a used-up allowance."""
 
 
+def server_settings(server: McpServer) -> Mapping[str, object] | None:
+    """Return nothing more: it takes the server as it is."""
+    return {}
+
+
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """Return none: an agent of prloom's own stands above the operator's settings."""
     return ()
@@ -82,14 +88,30 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; without a message it reads the prompt from stdin."""
     agent, permission = _AGENTS[request.rights]
-    config = json.dumps({"agent": {agent: {"mode": "primary", "permission": permission}}})
+    config: dict[str, object] = {}
+    if request.server is not None:
+        permission = {**permission, f"{mcp_server.NAME}_*": "allow"}
+        config = _with_server(request.server)
+    config["agent"] = {agent: {"mode": "primary", "permission": permission}}
     session = ("--session", request.session) if request.session else ()
     model = ("--model", request.model) if request.model else ()
     # Without a title it asks a small model for one, which gets the prompt and may be another provider's.
     title = ("--title", f"prloom {request.stage}")
     logs = ("--print-logs", "--log-level", "ERROR")
     argv = ("opencode", "run", "--format", "json", *title, *logs, "--agent", agent, *session, *model)
-    return Invocation(argv=argv, env=_QUIET | {"OPENCODE_CONFIG_CONTENT": config})
+    return Invocation(argv=argv, env=_QUIET | {"OPENCODE_CONFIG_CONTENT": json.dumps(config)})
+
+
+def _with_server(server: McpServer) -> dict[str, object]:
+    """Return the settings that add prloom's server; its environment names the file that has the token."""
+    entry = {
+        "type": "local",
+        "command": list(server.command),
+        "environment": {mcp_server.CONFIG_VARIABLE: str(server.config)},
+        "enabled": True,
+        "timeout": max(server.call_limit_ms, mcp_server.START_LIMIT_MS),
+    }
+    return {"mcp": {mcp_server.NAME: entry}, "experimental": {"mcp_timeout": server.call_limit_ms}}
 
 
 def interactive(*, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:

@@ -7,12 +7,12 @@ import platform
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from prloom import flock
-from prloom.agents import launch, registry, run_folder, run_message, runner, supervision
+from prloom.agents import launch, mcp_server, registry, run_folder, run_message, runner, supervision
 from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
 from prloom.agents.run_folder import RunInProgress
 from prloom.agents.run_message import RunMessage, RunReply
@@ -101,6 +101,9 @@ class LocalRuns:
         remotes: tuple[Remote, ...] = ()
         if asked.rights == "work":
             remotes = self._remotes(root)
+        server = None
+        if spec.call_seconds is not None:
+            server = mcp_server.of_run(folder, root, timedelta(seconds=spec.call_seconds))
         return RunRequest(
             prompt=asked.prompt,
             stage=asked.stage,
@@ -114,6 +117,7 @@ class LocalRuns:
             remotes=remotes,
             answer_path=folder / run_folder.ANSWER,
             argv=spec.program,
+            server=server,
             run=folder.name,
         )
 

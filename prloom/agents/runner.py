@@ -13,9 +13,10 @@ from typing import Final
 
 import msgspec
 
-from prloom.agents import launch, run_folder, run_message, run_spec, session_usage
+from prloom.agents import launch, mcp_server, run_folder, run_message, run_spec, session_usage
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult
 from prloom.agents.launch import Launch
+from prloom.agents.mcp_server import Access
 from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLost, RunStatus
 from prloom.agents.run_message import RunMessage
 from prloom.agents.run_spec import RunLimits, RunSpec
@@ -37,11 +38,13 @@ def prepare(
     names: Sequence[str] = (),
     repository: str = "",
     commit: str | None = None,
+    access: Access | None = None,
 ) -> Path:
     """Make the folder of a run, whose name is the run's id, with all that the run needs, and return it.
 
     `environ` is the dispatcher's whole environment, of which the agent will get the allowed part and what has these
-    names. `repository` and `commit` are for workers on other machines. Raise AgentError when the program is not there,
+    names. `repository` and `commit` are for workers on other machines. `access` is for the MCP server of a request that
+    has one: its token goes into a file that only this user can read. Raise AgentError when the program is not there,
     when the agent cannot do what is asked, or when the folder cannot be made.
     """
     # Programs know a folder by its real path, and trust or distrust it by that.
@@ -53,6 +56,9 @@ def prepare(
     try:
         run_folder.write_new(folder, run_folder.PROMPT, message.prompt.encode())
         run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
+        if access is not None and request.server is not None:
+            more = agent.server_settings(request.server) or {}
+            run_folder.write_new(folder, mcp_server.CONFIG, mcp_server.config(request.server, access, **more))
         run_folder.write_new(folder, run_folder.MESSAGE, run_message.encode(message).encode())
     except OSError as error:
         raise AgentError(
@@ -82,6 +88,9 @@ def _message(
 
 def _spec(agent: Agent, request: RunRequest, started: Launch, *, limits: RunLimits, names: Sequence[str]) -> RunSpec:
     """Return what a worker of this machine needs to do the run, and what says later what the run was."""
+    call_seconds = None
+    if request.server is not None:
+        call_seconds = request.server.call_limit.total_seconds()
     return RunSpec(
         argv=started.argv,
         cwd=str(request.cwd),
@@ -99,6 +108,7 @@ def _spec(agent: Agent, request: RunRequest, started: Launch, *, limits: RunLimi
         started_at=run_spec.started_at(request.run),
         machine=platform.node() or None,
         session=request.session,
+        call_seconds=call_seconds,
     )
 
 

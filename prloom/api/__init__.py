@@ -18,6 +18,7 @@ from prloom.api.duration import Duration
 from prloom.api.forge import Forge, Issue, PostedComment, PullRequest
 from prloom.api.hooks import HOOKS
 from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
+from prloom.api.intercept import InterceptContext, ToolContext
 from prloom.api.manifest import Manifest
 from prloom.api.plan_context import PlanContext
 from prloom.api.plugin import PluginContext
@@ -46,6 +47,7 @@ from prloom.model.event import Author, Event, Target
 from prloom.model.hook import PluginDeferral as Deferral
 from prloom.model.kinds import CHECKS_CHANGED, NOTICES, PERMISSIONS, SPEECH
 from prloom.model.record import Json, iso, moment
+from prloom.model.tool import Session, ToolCall, ToolResult
 
 __all__ = [
     "CHECKS_CHANGED",
@@ -77,6 +79,7 @@ __all__ = [
     "HttpError",
     "HttpNeeds",
     "InlineComment",
+    "InterceptContext",
     "Issue",
     "Json",
     "Manifest",
@@ -94,8 +97,12 @@ __all__ = [
     "RequestReviewers",
     "ResolveThread",
     "Review",
+    "Session",
     "SetMilestone",
     "Target",
+    "ToolCall",
+    "ToolContext",
+    "ToolResult",
     "TrackedPlan",
     "TriageContext",
     "UnsafePathError",

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from prloom.api import context, hooks
 from prloom.api.manifest import Manifest
+from prloom.core import tool_rules
 from prloom.errors import ExtensionError
 from prloom.model.record import Json
 
@@ -40,13 +41,19 @@ class Command:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that agents may use; `check` says whether it can be used on this machine."""
+    """A tool that agents may use; `check` says, at each call, whether it can be used just now.
+
+    `timeout` is in seconds. `visible_to` are the stages whose agents see the tool; empty means all.
+    """
 
     name: str
     schema: Mapping[str, Json]
     handler: Handler
     check: Callable[[], bool] | None = None
     description: str = ""
+    requires_confirmation: bool = False
+    visible_to: tuple[str, ...] = ()
+    timeout: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -105,8 +112,8 @@ class PluginContext:
     def register_hook(self, name: str, handler: Handler) -> None:
         """Register a function for a hook point, `beforeTriage` or `before_triage`.
 
-        It is called with (plan, ctx), or with (event, ctx) for event hooks. A name that is not known is a warning,
-        and so is a hook point that prloom does not call yet. Raises ExtensionError for a guard that it does not call.
+        It is called with (plan, ctx), or with (event, ctx) for event hooks; docs/writing-a-plugin.md says with what
+        each guard is. A name that is not known is a warning.
         """
         known = None
         if isinstance(name, str):
@@ -178,11 +185,23 @@ class PluginContext:
         *,
         check_fn: Callable[[], bool] | None = None,
         description: str = "",
+        requires_confirmation: bool = False,
+        visible_to: Sequence[str] = (),
+        timeout: float = 30.0,
     ) -> Callable[[H], H]:
-        """Register the decorated function as a tool for agents."""
+        """Register the decorated function as a tool for agents; see `register_tool`."""
 
         def register(handler: H) -> H:
-            self.register_tool(name, schema, handler, check_fn, description)
+            self.register_tool(
+                name,
+                schema,
+                handler,
+                check_fn,
+                description,
+                requires_confirmation=requires_confirmation,
+                visible_to=visible_to,
+                timeout=timeout,
+            )
             return handler
 
         return register
@@ -194,14 +213,33 @@ class PluginContext:
         handler: Handler,
         check_fn: Callable[[], bool] | None = None,
         description: str = "",
+        *,
+        requires_confirmation: bool = False,
+        visible_to: Sequence[str] = (),
+        timeout: float = 30.0,
     ) -> None:
-        """Register a tool for agents; `schema` is the JSON Schema of its arguments."""
+        """Register a tool for agents; `schema` is the JSON Schema of its arguments.
+
+        The handler is called with the arguments by their names, and with `ctx` (a ToolContext) where it has a parameter
+        of that name. `timeout` is in seconds.
+        """
         self._check_name("tool", name, [tool.name for tool in self.registrations.tools])
+        problem = tool_rules.name_problem(name)
+        if problem is not None:
+            raise ExtensionError(f"plugin {self.key}: tool {name!r}: {problem}")
         if not isinstance(schema, Mapping):
             kind = type(schema).__name__
             raise ExtensionError(f"plugin {self.key}: tool {name!r}: the schema is {kind}; give a JSON Schema object")
+        if isinstance(visible_to, str):
+            raise ExtensionError(f"plugin {self.key}: tool {name!r}: visible_to is a text; give a list of stages")
+        if not 0 < timeout <= tool_rules.LONGEST_SECONDS:
+            limit = f"give seconds, at most {tool_rules.LONGEST_SECONDS}"
+            raise ExtensionError(f"plugin {self.key}: tool {name!r}: the timeout is {timeout!r}; {limit}")
         self._check_handler(f"tool {name}", handler, arguments=None)
-        self.registrations.tools.append(Tool(name, dict(schema), handler, check_fn, description))
+        made = Tool(
+            name, dict(schema), handler, check_fn, description, requires_confirmation, tuple(visible_to), timeout
+        )
+        self.registrations.tools.append(made)
 
     def register_skill(self, name: str, path: str | Path, description: str = "") -> None:
         """Register instructions for agents; a relative path is relative to the plugin's folder."""

@@ -15,6 +15,7 @@ from prloom.config.exchange import ExchangeSection
 from prloom.config.layers import Layer
 from prloom.config.problems import nearest
 from prloom.config.section import Section
+from prloom.config.tools import ToolsSection
 from prloom.config.values import (
     Branch,
     Count,
@@ -213,6 +214,7 @@ class Config(Section):
     models: Mapping[str, AgentChoice] = Field(default_factory=dict, description="Names for agents with their models.")
     stages: StagesSection = StagesSection()
     agents: AgentsSection = AgentsSection()
+    tools: ToolsSection = ToolsSection()
     exchange: ExchangeSection = ExchangeSection()
     work: WorkSection = WorkSection()
     limits: LimitsSection = LimitsSection()

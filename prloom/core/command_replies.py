@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from prloom.core import commands, markdown, outbox, requests, work_requests
+from prloom.core import commands, markdown, outbox, permission, requests, work_requests
 from prloom.core.commands import SlashCommand
 from prloom.core.plan_file import TodoItem
 from prloom.model import record
@@ -64,6 +64,8 @@ def reply(ctx: CommandContext, event: Event, command: SlashCommand) -> CommandRe
             return _go(state, ctx.todos, command.words[1:])
         case "rebase":
             return _rebase(ctx, event)
+        case "allow" | "deny":  # where no dispatcher runs agents
+            return CommandReply(permission.which_text(()))
         case "help":
             return CommandReply(commands.help_text(ctx.plugin_commands))
         case _:

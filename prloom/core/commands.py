@@ -21,6 +21,8 @@ BUILT_IN: Mapping[str, str] = {
     "pause": "stop working on this pull request; commands still work",
     "resume": "resume work on this pull request, also where it is blocked",
     "go": "let the TODOs begin that wait to be allowed, or the named ones",
+    "allow": "allow the call of a tool that waits, by its id; `--always` allows all later ones too",
+    "deny": "deny the call of a tool that waits, by its id",
     "rebase": "rebase the branch onto its base",
     "help": "list the commands",
 }

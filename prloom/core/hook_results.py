@@ -138,7 +138,10 @@ def _actions(
     latest = None
     if call.events:
         latest = call.events[-1]
-    unrelated = f"{call.plan_id}/{call.hook}/{call.now}/{next(iter(events), '')}"
+    about = next(iter(events), "")
+    if call.tool is not None:
+        about = call.tool.id
+    unrelated = f"{call.plan_id}/{call.hook}/{call.now}/{about}"
     counts: dict[str, int] = {}
     actions = []
     for action in requested:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from prloom.config.models import BridgeSection, Config, CustomBridgeSection
 from prloom.core import naming
+from prloom.engine.activity.activity_log import ActivityLog
+from prloom.engine.background.daemons import Daemons
 from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.dispatcher import Dispatcher
@@ -18,6 +20,9 @@ from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.tools import services
+from prloom.engine.tools.executable import PluginFolder
+from prloom.engine.tools.run_activity import RunActivity
 from prloom.engine.work.todo_worker import TodoWorker
 from prloom.errors import WorkspaceError
 from prloom.extensions import bridges, discovery, filters
@@ -28,6 +33,7 @@ from prloom.extensions.host.inline import InlineHost
 from prloom.extensions.host.interface import PluginHost
 from prloom.extensions.host.process import ProcessHost
 from prloom.model.record import Json
+from prloom.model.tool import ToolSpec
 from prloom.storage import disk
 from prloom.storage.disk import SHARED
 from prloom.workspace import repository
@@ -57,16 +63,39 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
         exchange=config.exchange.url,
         local=config.exchange.local,
     )
+    plugins, triager = plugin_set(root, config, environ), AgentTriager(pool, registry.read_plan)
+    activity = ActivityLog(registry.paths, clock, environ)
+    tools = services.assemble(
+        registry,
+        plugins,
+        triager.services,
+        RunActivity(activity),
+        plugin_folders=_folders(select(root, config, environ)),
+        environ=environ,
+        call_daemon=Daemons(clock=clock).call,
+    )
+    pool.tools = tools.services
     return Dispatcher(
         registry,
-        plugin_set=plugin_set(root, config, environ),
+        plugin_set=plugins,
         bridges=loaded,
-        triager=AgentTriager(pool, registry.read_plan),
+        triager=triager,
         todo_worker=TodoWorker(pool),
+        companions=(tools.socket,),
+        people=tools.people,
         rules=general,
         clock=clock,
         environ=environ,
     )
+
+
+def _folders(selection: PluginSelection) -> Mapping[str, PluginFolder]:
+    """Return the folders of the plugins that run."""
+    return {
+        found.key: PluginFolder(Path(found.path), found.manifest.requires_env if found.manifest else ())
+        for found in selection.chosen
+        if found.path
+    }
 
 
 def load_bridges(root: Path, config: Config) -> LoadedBridges:
@@ -128,10 +157,33 @@ def plugin_set(root: Path, config: Config, environ: Mapping[str, str]) -> Plugin
             found.source,
             _host(found, filters.settings_of(found.key, plugin_options(config), known), root, config, environ),
             config.plugins.settings_of(found.key).on_error,
+            _tools(found),
         )
         for found in selection.chosen
     ]
     return PluginSet(plugins, selection.failures)
+
+
+def _tools(found: DiscoveredPlugin) -> tuple[ToolSpec, ...]:
+    """Return the tools that a plugin's manifest declares."""
+    if found.manifest is None:
+        return ()
+    return tuple(
+        ToolSpec(
+            name=tool.name,
+            kind=tool.type,
+            plugin=found.key,
+            description=tool.description,
+            schema=tool.schema,
+            visible_to=tool.visible_to,
+            requires_confirmation=tool.requires_confirmation,
+            timeout_ms=tool.timeout,
+            command=tool.command,
+            args=tool.args,
+            method=tool.method,
+        )
+        for tool in found.manifest.tools
+    )
 
 
 def _host(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
 
 from prloom.core.dispatch import Subscribers
+from prloom.engine import companion
 from prloom.engine.adoption.by_rule import RuleAdoption
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.clock_check import ClockCheck
+from prloom.engine.companion import Companion
 from prloom.engine.drafts import Drafts
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.health import Health
@@ -21,6 +23,7 @@ from prloom.engine.operator import control
 from prloom.engine.operator.control import RequestReader
 from prloom.engine.plan import admission, reconcile
 from prloom.engine.plan.dependencies import (
+    AgentRequests,
     BackgroundTasks,
     BridgeAccess,
     DeliveryLimiter,
@@ -35,7 +38,7 @@ from prloom.engine.polling import network
 from prloom.engine.polling.network import Connect, Network
 from prloom.engine.polling.pollers import Pollers
 from prloom.engine.work_queue import WorkQueue
-from prloom.errors import FolderRemovedError, PrloomError
+from prloom.errors import FolderRemovedError
 from prloom.extensions.bridges import LoadedBridges
 from prloom.storage import paths
 
@@ -46,7 +49,8 @@ class Dispatcher:
     """Everything at work on one repository. `run` goes on for ever, `once` does exactly one full tick.
 
     A tick is over at once: what takes time is spawned, and when it is done, or when something is appended to a plan's
-    bus, that plan is reconciled without a tick. Without a `todo_worker`, TODOs are only collected.
+    bus, that plan is reconciled without a tick. Without a `todo_worker`, TODOs are only collected. `companions` run
+    beside it; `people` are asked by the tools of agents.
     """
 
     def __init__(
@@ -61,6 +65,8 @@ class Dispatcher:
         environ: Mapping[str, str] = os.environ,
         connect: Connect = network.new_client,
         todo_worker: Worker | None = None,
+        companions: Sequence[Companion] = (),
+        people: AgentRequests | None = None,
     ) -> None:
         self.board = board
         self.bridges = bridges
@@ -69,6 +75,8 @@ class Dispatcher:
         board.plugins = plugin_set.keys
         self._triager = triager
         self._todo_worker = todo_worker
+        self._companions = companions
+        self._people = people
         self._rules = rules
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
         self._network = Network(bridges, environ, clock, state, connect=connect)
@@ -91,12 +99,9 @@ class Dispatcher:
         self._health = Health()
 
     async def run(self, tick: timedelta) -> None:
-        """Run until cancelled: a tick at least this often, and at once what is appended to a bus.
-
-        Raises FolderRemovedError where prloom's own folder was removed meanwhile.
-        """
+        """Run until cancelled, a tick at least this often; raises FolderRemovedError where prloom's folder is gone."""
         try:
-            await self.plugin_set.start()
+            await self._start()
             self._health.begin(self.board.local)
             watcher = self._watcher = FileWatcher()
             async with asyncio.TaskGroup() as group:
@@ -115,7 +120,7 @@ class Dispatcher:
         that puts an event off for a second could keep this from ever ending.
         """
         try:
-            await self.plugin_set.start()
+            await self._start()
             self._horizon = self.clock()
             self.poll()
             self.tick()
@@ -151,6 +156,10 @@ class Dispatcher:
             self._publish,
         )
 
+    async def _start(self) -> None:
+        await self.plugin_set.start()
+        await companion.start(self._companions)
+
     async def _stop(self) -> None:
         """End what is at work; nothing is lost by that, it is found out by the next start."""
         try:
@@ -160,6 +169,7 @@ class Dispatcher:
                 await self._todo_worker.close()
         finally:
             try:
+                await companion.close(self._companions)
                 await self.plugin_set.stop()
                 await self._network.close()
             finally:
@@ -182,10 +192,7 @@ class Dispatcher:
             self._tasks.cancel(self.board.closed.pop())
 
     def _run_tick(self) -> bool:
-        """Tick, and return whether to go on: whatever the disk says, the other parts are done and the next tick tries.
-
-        An error that stays is logged once.
-        """
+        """Tick, and return whether to go on; whatever the disk says, the next tick tries. An error is logged once."""
         self._queue.tick_wanted = False
         self._ticked_at = self.clock()
         for phase in self._phases():
@@ -226,11 +233,7 @@ class Dispatcher:
         if self._pollers:
             return
         for runtime in self.board.all():
-            if runtime.read_to is None and not runtime.failure.active(self.clock()):
-                try:
-                    runtime.read_to = runtime.event_store.events.end()
-                except PrloomError as error:
-                    runtime.fail(str(error))
+            if reconcile.bound_reading(runtime):
                 self._queue.add(runtime.id)
 
     def _work_through_all(self) -> None:
@@ -267,6 +270,7 @@ class Dispatcher:
             tasks=self._tasks,
             todo_worker=self._todo_worker,
             agents=agents,
+            people=self._people,
             horizon=self._horizon,
         )
 

@@ -12,7 +12,7 @@ from prloom.core import hook_results, work_results
 from prloom.core.dispatch import RunTriage
 from prloom.core.work import Take, next_step
 from prloom.engine.plan.dependencies import PlanDependencies
-from prloom.engine.plan.plugin_set import HookServices
+from prloom.engine.plan.hook_services import HookServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import AgentError

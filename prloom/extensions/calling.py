@@ -10,19 +10,24 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from prloom.api import context, hooks
+from prloom.api import context, hooks, store
 from prloom.api.context import HookContext, Services
+from prloom.api.intercept import InterceptContext, ToolContext
 from prloom.api.plan_context import PlanContext
 from prloom.api.plugin import Handler, Registrations
 from prloom.api.triage import TriageContext
+from prloom.core import tool_rules
 from prloom.errors import ExtensionError
 from prloom.extensions import loading
 from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.hook import BEFORE_TRIAGE, HookCall, Outcome, Writes
+from prloom.model.tool import BEFORE_ROUTE, BEFORE_UPSERT, CHECK, POST_TOOL, PRE_TOOL, TOOL, TRANSFORM, Session
 
 COMMAND = "command:/"
 """What the name of the hook point of a slash command starts with."""
+
+_GUARDS = (PRE_TOOL, POST_TOOL, TRANSFORM, BEFORE_ROUTE, BEFORE_UPSERT)
 
 
 def run_hook(key: str, registrations: Registrations, call: HookCall, services: Services) -> Outcome:
@@ -43,12 +48,15 @@ def run_hook(key: str, registrations: Registrations, call: HookCall, services: S
 
 
 def _handlers(key: str, registrations: Registrations, hook: str) -> Sequence[Handler]:
+    found: Sequence[Handler]
     if hook.startswith(COMMAND):
         command = registrations.command(hook.removeprefix(COMMAND))
-        if command is not None:
-            found = [command.handler]
-        else:
-            found = []
+        found = [command.handler for command in (command,) if command is not None]
+    elif hook.startswith(TOOL):
+        found = [tool.handler for tool in registrations.tools if tool.name == hook.removeprefix(TOOL)]
+    elif hook.startswith(CHECK):
+        tools = [tool for tool in registrations.tools if tool.name == hook.removeprefix(CHECK)]
+        found = [tool.check or _always for tool in tools]
     else:
         found = registrations.for_hook(hook)
     if not found:
@@ -61,7 +69,13 @@ def _run(key: str, handlers: Sequence[Handler], call: HookCall, services: Servic
         return _each_event(handlers, call, lambda alone: TriageContext(key, alone, services))
     if hooks.HOOKS.get(call.hook) == "event":
         return _each_event(handlers, call, lambda alone: HookContext(key, alone, services))
+    if call.hook.startswith((TOOL, CHECK)):
+        return _answer(handlers[0], ToolContext(key, call, services))
+    if call.hook in _GUARDS:
+        return _intercepted(key, handlers, call, services)
     ctx = _plan_context(key, call, services)
+    if call.session is not None:
+        return _observed(handlers, call.session, ctx)
     plan = call.plan
     with _no_run_left(ctx):
         for handler in handlers:
@@ -69,6 +83,65 @@ def _run(key: str, handlers: Sequence[Handler], call: HookCall, services: Servic
             if returned is not None and _returns_plan(call.hook):
                 plan = _text(key, call.hook, returned)
         return ctx.outcome(plan)
+
+
+def _always() -> bool:
+    """Say that a tool without a check can be used."""
+    return True
+
+
+def _answer(handler: Handler, ctx: ToolContext) -> Outcome:
+    """Run the handler or the check of a tool, and return what it answers."""
+    arguments: dict[str, Any] = {}
+    if ctx.hook_point.startswith(TOOL):
+        arguments = dict(ctx.call.arguments)
+        if "ctx" in inspect.signature(handler).parameters:
+            arguments["ctx"] = ctx
+    with _no_run_left(ctx):
+        returned = _finished(handler(**arguments))
+        if ctx.hook_point.startswith(CHECK):
+            returned = bool(returned)
+        return replace(ctx.outcome(), result=store.json_copy(returned))
+
+
+def _observed(handlers: Sequence[Handler], session: Session, ctx: HookContext) -> Outcome:
+    """Show a run to the functions of sessionStart or sessionEnd."""
+    with _no_run_left(ctx):
+        for handler in handlers:
+            _finished(handler(session, ctx))
+        return ctx.outcome()
+
+
+def _intercepted(key: str, handlers: Sequence[Handler], call: HookCall, services: Services) -> Outcome:
+    """Ask the plugin's functions for a guard's hook point one after the other, each about what the last has made of it.
+
+    A function that refuses is the last one that is asked.
+    """
+    ctx = InterceptContext(key, call, services)
+    plan, text = call.plan, None
+    with _no_run_left(ctx):
+        for handler in handlers:
+            about = _subject(call, ctx, plan, text)
+            returned = _finished(handler(about, ctx))
+            if ctx.outcome().block is not None:
+                break
+            if call.hook == BEFORE_UPSERT and returned is not None:
+                plan = _text(key, call.hook, returned)
+            elif call.hook == TRANSFORM and isinstance(returned, str):
+                text = returned
+        return replace(ctx.outcome(plan), result=text)
+
+
+def _subject(call: HookCall, ctx: InterceptContext, plan: str, text: str | None) -> object:
+    """Return what a guard is asked about."""
+    if call.hook == BEFORE_ROUTE:
+        return ctx.changed_action(call.action)
+    if call.hook == BEFORE_UPSERT:
+        return plan
+    tool = ctx.changed(call.tool)
+    if tool is not None and tool.result is not None and text is not None:
+        return replace(tool, result=tool_rules.transformed(tool.result, text))
+    return tool
 
 
 def _plan_context(key: str, call: HookCall, services: Services) -> HookContext:
@@ -80,7 +153,7 @@ def _plan_context(key: str, call: HookCall, services: Services) -> HookContext:
 
 
 def _returns_plan(hook: str) -> bool:
-    return hooks.HOOKS.get(hook) == "plan" or hook == "beforeUpsert"
+    return hooks.HOOKS.get(hook) == "plan"
 
 
 def _text(key: str, hook: str, returned: object) -> str:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import field
 
-from prloom.model.action import Action
+from prloom.model.action import Action, UpsertPlan
 from prloom.model.decision import OnExpire, Scope, WakeOn
 from prloom.model.event import Event
 from prloom.model.record import Json, Record, from_wire, to_wire
+from prloom.model.tool import Session, ToolCall
 
 if TYPE_CHECKING:
     from prloom.model.decision import Deferral
@@ -66,7 +67,9 @@ class HookCall(Record, frozen=True, kw_only=True):
 
     `vouched` names the events whose author is not trusted: a person approved their text, and no more. `head` is
     the commit at the head of the pull request, as far as its bridge knew at the call. `todo` is the TODO of beforeTodo
-    and afterTodo; `diff` and `summary` say what the worker changed. Times are texts, as a plugin gets them.
+    and afterTodo; `diff` and `summary` say what the worker changed. `tool` is the call that a guard or a handler of a
+    tool is about, `action` that of beforeRoute, `upsert` the plan of beforeUpsert, and `session` the run of
+    sessionStart and sessionEnd. Times are texts, as a plugin gets them.
     """
 
     hook: str
@@ -85,6 +88,10 @@ class HookCall(Record, frozen=True, kw_only=True):
     todo: HookTodo | None = None
     diff: str | None = None
     summary: str | None = None
+    tool: ToolCall | None = None
+    action: Action | None = None
+    upsert: UpsertPlan | None = None
+    session: Session | None = None
     limits: Limits = Limits()
 
 
@@ -112,7 +119,10 @@ class Writes(Record, frozen=True, kw_only=True):
 class Outcome(Record, frozen=True, kw_only=True):
     """Everything a hook did, to take effect together. `plan` is None where the hook left the plan as it was.
 
-    `block` is why the plan is to be blocked, if the hook asks for that. `wakes` are events whose wait the plugin ends.
+    `block` is why the plan is to be blocked, or why a guard refuses what it was asked about. `wakes` are events whose
+    wait the plugin ends. `arguments` and `action` are what a guard has made of a tool's call, or of an action. `result`
+    is the answer of a tool's handler, what its check says, or the text that transformToolResult puts in a result's
+    place.
     """
 
     marks: tuple[Mark, ...] = ()
@@ -121,3 +131,6 @@ class Outcome(Record, frozen=True, kw_only=True):
     plan: str | None = None
     block: str | None = None
     wakes: tuple[str, ...] = ()
+    arguments: Mapping[str, Json] | None = None
+    action: Action | None = None
+    result: Json = None

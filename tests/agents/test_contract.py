@@ -42,7 +42,7 @@ def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
     assert registry.get(agent.name) is agent
 
 
-FUNCTIONS = ("settings_files", "invocation", "interactive", "refusal", "entries", "read")
+FUNCTIONS = ("server_settings", "settings_files", "invocation", "interactive", "refusal", "entries", "read")
 VALUES = ("name", "program", "resumes", "counts_sessions", "variables")
 
 

@@ -24,7 +24,7 @@ def test_a_read_only_run_is_held_by_a_policy_that_comes_with_prloom(ask: Callabl
 
     rules = tomllib.loads(Path(argv[argv.index("--admin-policy") + 1]).read_text(encoding="utf-8"))["rule"]
     assert [(rule["toolName"], rule["decision"]) for rule in rules if rule["decision"] == "deny"] == [("*", "deny")]
-    (allowed,) = (rule["toolName"] for rule in rules if rule["decision"] == "allow")
+    (allowed,) = (rule["toolName"] for rule in rules if rule["decision"] == "allow" and "mcpName" not in rule)
     assert not {"write_file", "replace", "run_shell_command", "web_fetch", "exit_plan_mode"} & set(allowed)
 
 
@@ -51,7 +51,8 @@ def test_a_worker_may_edit_and_run_programs_by_a_policy_that_comes_with_prloom(a
 
     assert argv[argv.index("--approval-mode") + 1] == "default"
     rules = tomllib.loads(Path(argv[argv.index("--admin-policy") + 1]).read_text(encoding="utf-8"))["rule"]
-    everything, allowed, own = sorted(rules, key=lambda rule: rule["priority"])
+    everything, allowed, server, own = sorted(rules, key=lambda rule: rule["priority"])
+    assert (server["mcpName"], server["toolName"], server["decision"]) == ("prloom", "*", "allow")
     assert (everything["toolName"], everything["decision"]) == ("*", "deny")
     assert {"write_file", "replace", "run_shell_command", "read_file"} <= set(allowed["toolName"])
     assert not {"web_fetch", "google_web_search", "invoke_agent", "exit_plan_mode"} & set(allowed["toolName"])

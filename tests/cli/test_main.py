@@ -32,8 +32,9 @@ def test_every_command_of_the_table_is_there() -> None:
     assert list(main.COMMANDS) == [
         *("init", "adopt", "new", "edit", "queue", "todo", "start", "worker", "status", "events", "why"),
         "diff",
-        *("runs", "logs", "stop", "costs", "emit", "retry", "approve", "drop", "outbox", "forget", "poll"),
-        *("pause", "resume", "block", "unblock", "open", "rebase", "plugins", "bridges", "exchange", "doctor", "demo"),
+        *("runs", "logs", "stop", "costs", "emit", "retry", "approve", "allow", "deny", "drop", "outbox", "forget"),
+        *("poll", "pause", "resume", "block", "unblock", "open", "rebase", "plugins", "bridges", "mcp", "exchange"),
+        *("doctor", "demo"),
     ]
 
 

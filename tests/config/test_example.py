@@ -29,6 +29,7 @@ def test_as_it_stands_the_file_changes_nothing() -> None:
             "plugins": {},
             "stages": {},
             "agents": {name: {} for name in ("claude", "codex", "opencode", "gemini", "amp", "command")},
+            "tools": {},
             "exchange": {},
             "work": {},
             "limits": {},

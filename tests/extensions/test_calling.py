@@ -14,6 +14,7 @@ from prloom.extensions import calling
 from prloom.model.action import Action, Comment
 from prloom.model.event import Event, Target
 from prloom.model.hook import HookCall, Mark, Outcome, Writes
+from prloom.model.tool import Session, ToolCall
 
 Make = Callable[..., HookCall]
 
@@ -118,14 +119,34 @@ def test_a_key_that_was_removed_and_set_again_is_set(
     assert outcome.writes == (Writes(scope="plan", values={"k": "e2"}),)
 
 
-@pytest.mark.parametrize("hook", ["beforeRoute", "preTool", "afterActivate", "sessionEnd"])
-def test_guards_and_lifecycle_hooks_can_be_called(ctx: PluginContext, run: Run, make_call: Make, hook: str) -> None:
-    def handler(value: str, ctx: HookContext) -> None:
-        ctx.set_state("seen", [value, ctx.hook_point])
+ACTION = Action(id="a-1", target=Target("forge"), payload=Comment("Hello"))
+CALL = ToolCall(id="c-1", name="draw", arguments={"what": "a tree"})
+RUN = Session(run_id="run-1", stage="worker", agent="claude")
 
-    ctx.registrations.hooks.append(Hook(hook, handler))  # a guard that does not fire yet cannot be registered
 
-    assert run(make_call(hook)).writes == (Writes(scope="plan", values={"seen": ["# Plan\n", hook]}),)
+@pytest.mark.parametrize(
+    ("hook", "about", "given"),
+    [
+        ("beforeRoute", {"action": ACTION}, ACTION),
+        ("beforeUpsert", {}, "# Plan\n"),
+        ("preTool", {"tool": CALL}, CALL),
+        ("afterActivate", {}, "# Plan\n"),
+        ("sessionEnd", {"session": RUN}, RUN),
+    ],
+)
+def test_a_function_is_called_with_what_its_hook_point_is_about(
+    ctx: PluginContext, run: Run, make_call: Make, *, hook: str, about: dict[str, object], given: object
+) -> None:
+    shown: list[object] = []
+
+    def handler(value: object, ctx: HookContext) -> None:
+        shown.append(value)
+        ctx.set_state("seen", ctx.hook_point)
+
+    ctx.registrations.hooks.append(Hook(hook, handler))
+
+    assert run(make_call(hook, **about)).writes == (Writes(scope="plan", values={"seen": hook}),)
+    assert shown == [given]
 
 
 def test_a_slash_command_goes_to_its_function_which_may_mark(ctx: PluginContext, run: Run, make_call: Make) -> None:

@@ -47,6 +47,7 @@ from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import ExtensionError
 from prloom.extensions import calling
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
+from prloom.extensions.host import interface
 from prloom.extensions.host.interface import HookFailed, Registered
 from prloom.model import record
 from prloom.model.decision import Change
@@ -72,12 +73,7 @@ class FunctionHost:
         self.stopped = 0
 
     async def start(self) -> Registered:
-        made = self._ctx.registrations
-        return Registered(
-            hooks=tuple(dict.fromkeys(hook.name for hook in made.hooks)),
-            commands={command.name: command.help for command in made.commands},
-            approved_commands=tuple(command.name for command in made.commands if command.allow_approved),
-        )
+        return interface.registered(self._ctx.registrations)
 
     async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:
         self.calls.append(call)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from datetime import datetime
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
-from prloom.agents import registry, runner
+from prloom.agents import mcp_server, registry, runner
 from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
+from prloom.agents.mcp_server import Access
 from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.config import stages
@@ -36,6 +38,26 @@ from prloom.workspace import repository
 log = logging.getLogger(__name__)
 
 
+class RunTools(Protocol):
+    """Gives the runs of a dispatcher their tools, and shows plugins when a run begins and ends."""
+
+    def access(self) -> Access:
+        """Return the access of a new run to the dispatcher."""
+
+    def call_limit(self, config: Config) -> timedelta:
+        """Return how long a call of a tool may take, with all that it waits for."""
+
+    def session(self, folder: Path, agent: str, plan_id: str, *, found: bool) -> AbstractAsyncContextManager[RunEnding]:
+        """Note that a run goes on until the block ends, which says what the run came to."""
+
+
+class RunEnding(Protocol):
+    """Takes what a run came to."""
+
+    def ended(self, result: RunResult) -> None:
+        """Note the result of the run."""
+
+
 class AgentPool:
     """Has agents run: at most `parallel` for triage and hooks and `workers` for TODOs, through the exchange.
 
@@ -43,7 +65,7 @@ class AgentPool:
     These limits are in memory only; after a restart, the next run of a program finds out again. The operator's daily
     limits count the runs that are in the log, and those that go on. `exchange` is the address of the exchange, by
     default the repository's own; where it is not `local`, other machines do all that they can do. `start_pool` starts
-    the workers of this machine.
+    the workers of this machine. `tools` are those of the runs, where a dispatcher runs that answers their calls.
     """
 
     def __init__(
@@ -65,6 +87,7 @@ class AgentPool:
         self._running: dict[str, str] = {}
         self._rooms: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._local = local
+        self.tools: RunTools | None = None
         name = exchange_name.of(root, exchange)
         self.commits = RunCommits(root, shared=exchange_name.is_shared(name))
         # As many workers as there may be runs at once, so that none waits for those of another kind.
@@ -164,15 +187,27 @@ class AgentPool:
             found = repository.remote_urls(self.root)
             remotes = tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in found)
             request = msgspec.structs.replace(request, remotes=remotes)
+        access = None
+        limits = limits or self.limits(config)
+        if self.tools is not None and agent.name != CHECK:
+            call_limit = self.tools.call_limit(config)
+            server = mcp_server.of_run((folders.runs / run_id).resolve(), self.root, call_limit)
+            if agent.server_settings(server) is not None:
+                request = msgspec.structs.replace(request, server=server)
+                access = self.tools.access()
+                # A run that waits for a person prints nothing.
+                silence = max(limits.silence_seconds, call_limit.total_seconds())
+                limits = msgspec.structs.replace(limits, silence_seconds=silence)
         return runner.prepare(
             folders.runs / run_id,
             agent,
             request,
             environ=self.environ,
-            limits=limits or self.limits(config),
+            limits=limits,
             names=config.agents.env,
             repository=self.commits.address,
             commit=commit,
+            access=access,
         )
 
     async def run(self, folder: Path, agent: Agent, plan_id: str, now: Clock, *, found: bool = False) -> RunResult:
@@ -189,8 +224,10 @@ class AgentPool:
         if agent.name != CHECK:
             self._running[folder.name] = plan_id
         try:
-            end = await self.runs.outcome(folder, found=found)
-            result = end.reply.result
+            async with self._session(folder, agent, plan_id, found=found) as session:
+                end = await self.runs.outcome(folder, found=found)
+                result = end.reply.result
+                session.ended(result)
             await asyncio.to_thread(records.save, self.root, folder, plan_id, result, now(), machine=end.machine)
         finally:
             self._running.pop(folder.name, None)
@@ -200,6 +237,13 @@ class AgentPool:
         log.info("plan %s: run %s of %s has ended: %s%s", plan_id, folder.name, agent.name, result.status, why)
         self._note_limit(agent, folder.name, result, now())
         return end.reply
+
+    def _session(
+        self, folder: Path, agent: Agent, plan_id: str, *, found: bool
+    ) -> AbstractAsyncContextManager[RunEnding]:
+        if self.tools is None or agent.name == CHECK:
+            return nullcontext(_NoTools())
+        return self.tools.session(folder, agent.name, plan_id, found=found)
 
     async def cancel(self, run_id: str) -> bool:
         """End a run that waits or goes on; return whether there was one."""
@@ -223,3 +267,10 @@ class AgentPool:
             return (self.root / "prloom" / name).read_text("utf-8", "replace")
         except OSError:
             return None
+
+
+class _NoTools:
+    """Takes the result of a run that has no tools."""
+
+    def ended(self, result: RunResult) -> None:
+        """Do nothing with it."""

@@ -16,7 +16,7 @@ from prloom.core import breaker, prompt
 from prloom.core.dispatch import RunTriage
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
-from prloom.engine.plan.plugin_set import HookServices
+from prloom.engine.plan.hook_services import HookServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
 from prloom.engine.plan.triage_results import TriageRun
 from prloom.errors import AgentError

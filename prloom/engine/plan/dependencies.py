@@ -21,7 +21,8 @@ from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridges
-from prloom.model.state import DispatchState
+from prloom.model.event import Event
+from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
 
@@ -203,6 +204,19 @@ class BridgeAccess:
     limiter: DeliveryLimiter
 
 
+class AgentRequests(Protocol):
+    """Whom the tools of agents ask: what a trusted person says in a comment may allow a call, or answer a question."""
+
+    def decide(self, runtime: PlanRuntime, event: Event, words: Sequence[str], *, allow: bool) -> str:
+        """Carry out `/prloom allow` or `/prloom deny`, whose words follow, and return the reply."""
+
+    def has_question(self, runtime: PlanRuntime) -> bool:
+        """Whether an agent of the plan waits for the answer to a question."""
+
+    def answered(self, runtime: PlanRuntime, opened: OpenEvent, event: Event) -> str | None:
+        """Return which request an event answers, and settle it; None for an event that answers none."""
+
+
 @dataclass(frozen=True)
 class PlanDependencies:
     """What the work on a plan uses.
@@ -216,5 +230,6 @@ class PlanDependencies:
     triager: Triager
     tasks: BackgroundTasks
     todo_worker: Worker | None = None
+    people: AgentRequests | None = None
     agents: bool = True
     horizon: datetime | None = None

@@ -5,25 +5,19 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-import msgspec
-
-from prloom.core import bounds, breaker, dispatch, trust
+from prloom.core import bounds, breaker, dispatch, tool_rules
 from prloom.core.breaker import Breaker
 from prloom.core.dispatch import Subscribers
 from prloom.core.hook_results import OnError
-from prloom.core.trust import Trusted
-from prloom.engine.bus import entries
-from prloom.engine.plan.runtime import PlanRuntime
-from prloom.errors import ExtensionError
 from prloom.extensions import keys, registry
 from prloom.extensions.filters import PluginFailure
-from prloom.extensions.host.interface import PluginHost, Registered
+from prloom.extensions.host.interface import OfferedTool, PluginHost, Registered
 from prloom.model import record
-from prloom.model.event import Event
-from prloom.model.record import Json, Position
+from prloom.model.record import Json
+from prloom.model.tool import ToolSpec
 
 log = logging.getLogger(__name__)
 
@@ -33,10 +27,13 @@ class RunningPlugin:
 
     `gate` is locked while one call runs alone: because other writers overtook it too often, or because its process may
     have died of it. `inside` counts the other calls that are under way. `trial` is locked by the call that finds out
-    whether a plugin that was switched off works again.
+    whether a plugin that was switched off works again. `tools` are those of its manifest; `clashing_tools` says which
+    of its tools no agent gets, because another plugin has one of the same name.
     """
 
-    def __init__(self, key: str, source: str, host: PluginHost, on_error: OnError) -> None:
+    def __init__(
+        self, key: str, source: str, host: PluginHost, on_error: OnError, tools: Sequence[ToolSpec] = ()
+    ) -> None:
         self.key = key
         self.source = source
         self.host = host
@@ -48,6 +45,16 @@ class RunningPlugin:
         self.inside = 0
         self.trial = asyncio.Lock()
         self.clashes: tuple[str, ...] = ()
+        self.clashing_tools: tuple[str, ...] = ()
+        self._manifest_tools = tuple(tools)
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that the plugin offers: those of its manifest, and those that its code has registered."""
+        registered = self.registered
+        if registered is None:
+            return self._manifest_tools
+        return (*self._manifest_tools, *(_spec(self.key, name, tool) for name, tool in registered.tools.items()))
 
     async def start(self) -> None:
         """Start the plugin's host and learn what it registers; what goes wrong is this plugin's error only."""
@@ -97,6 +104,8 @@ class RunningPlugin:
         error = self.error
         if error is None and self.breaker.off_until is not None:
             error = f"{self._switched_off()}: {self.breaker.reason}"
+        if error is None and self.clashing_tools:
+            error = "; ".join(self.clashing_tools)
         offered = self.registered
         return {
             "name": self.key,
@@ -105,7 +114,7 @@ class RunningPlugin:
             "error": error,
             "hooks": sorted(offered.hooks) if offered else [],
             "commands": sorted(offered.commands) if offered else [],
-            "tools": sorted(offered.tools) if offered else [],
+            "tools": sorted(tool.name for tool in self.tools),
             "skills": sorted(offered.skills) if offered else [],
             "warnings": [*offered.warnings, *self.clashes] if offered else [],
         }
@@ -137,6 +146,17 @@ class PluginSet:
             self._plugins[key].clashes = clashes
             for warning in clashes:
                 log.warning("%s", warning)
+
+        for name, owners in tool_rules.clashes(self.tools()).items():
+            for key in owners:
+                problem = tool_rules.clash_error(name, owners, key)
+                self._plugins[key].clashing_tools += (problem,)
+                log.warning("plugin %s: %s", key, problem)
+
+    def tools(self, without: Iterable[str] = ()) -> tuple[ToolSpec, ...]:
+        """Return the tools of all plugins in their order, but for those of plugins that a plan disables."""
+        left_out = {keys.resolve(name, self._plugins) for name in without}
+        return tuple(tool for key, plugin in self._plugins.items() if key not in left_out for tool in plugin.tools)
 
     async def stop(self) -> None:
         """Stop all hosts; one that cannot be stopped keeps no other from it."""
@@ -189,6 +209,20 @@ class PluginSet:
         return {key: plugin.registered for key, plugin in self._plugins.items() if plugin.registered is not None}
 
 
+def _spec(plugin: str, name: str, tool: OfferedTool) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        kind="python",
+        plugin=plugin,
+        description=tool.description,
+        schema=tool.schema,
+        visible_to=tool.visible_to,
+        requires_confirmation=tool.requires_confirmation,
+        timeout_ms=tool.timeout_ms,
+        checked=tool.checked,
+    )
+
+
 def _not_loaded(failure: PluginFailure) -> dict[str, Json]:
     """Return what `prloom status` shows of a plugin that is enabled and was not even loaded."""
     return {
@@ -199,71 +233,3 @@ def _not_loaded(failure: PluginFailure) -> dict[str, Json]:
         "error": failure.reason,
         "hooks": [],
     }
-
-
-MOST = 1000
-"""Events that one call returns at most."""
-
-RunAgent = Callable[[PlanRuntime, str, str, "str | None"], Awaitable[str]]
-
-
-class HookServices:
-    """Implements `prloom.api.context.Services` for one plan."""
-
-    def __init__(self, runtime: PlanRuntime, *, run: RunAgent, read_plan: Callable[[str], str]) -> None:
-        self._runtime = runtime
-        self._run = run
-        self._read_plan = read_plan
-
-    async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
-        """Run the stage's agent in the plan's worktree; `files` are named to it, relative to the worktree."""
-        named = "".join(f"\n- {name}" for name in files)
-        if named:
-            prompt = f"{prompt}\n\nFiles to look at:{named}"
-        return await self._run(self._runtime, stage, prompt, model)
-
-    def read_events(
-        self, *, types: Sequence[str] | None, since_id: str | None, limit: int
-    ) -> tuple[Sequence[Event], str | None]:
-        """Return events of this plan after an id, oldest first, and the id to go on from.
-
-        An event whose author is not trusted is left out, whatever became of it later: only its own showing carries the
-        vouch of a person.
-        """
-        start = None
-        if since_id is not None:
-            start = self._position(since_id)
-        found: list[Event] = []
-        last = since_id
-        for entry in self._runtime.event_store.events.scan(start):
-            event = entries.event(entry.line)
-            if event is None or entry.position == start:
-                continue
-            if len(found) >= min(limit, MOST):
-                break
-            last = event.id
-            if self._may_be_read(event) and (types is None or event.type in types):
-                found.append(event)
-        return tuple(found), last
-
-    def read_plan(self, plan_id: str) -> str:
-        """Return the text of a plan."""
-        return self._read_plan(plan_id)
-
-    def _may_be_read(self, event: Event) -> bool:
-        opened = self._runtime.event_store.state.open.get(event.id)
-        if opened is not None and opened.state == "held":
-            return False
-        return isinstance(trust.judge(event, self._runtime.rules.trust), Trusted)
-
-    def _position(self, event_id: str) -> Position:
-        found = self._runtime.seen_ids.position(event_id)
-        if found is not None:
-            return found
-        for entry in self._runtime.event_store.events.containing(
-            msgspec.json.encode(event_id)
-        ):  # perhaps not taken in yet
-            event = entries.event(entry.line)
-            if event is not None and event.id == event_id:
-                return entry.position
-        raise ExtensionError(f"read_events: this plan has no event {event_id!r} to continue from")

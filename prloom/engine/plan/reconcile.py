@@ -12,9 +12,10 @@ from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import admission, delivery, scheduler
 from prloom.engine.plan.admission import Observers
-from prloom.engine.plan.dependencies import PlanDependencies, Triager
+from prloom.engine.plan.dependencies import AgentRequests, PlanDependencies, Triager
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
+from prloom.model.decision import Change
 from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
     crowded = admission.full(store.state)
     moved |= _end_waits(store, now)
     moved |= _resolve_todos(runtime)
-    moved |= _take_answers(runtime)
+    moved |= _take_answers(runtime, dependencies.people)
     moved |= _recover_runs(runtime, dependencies)
     moved |= _look_up_permissions(runtime, dependencies, now)
     moved |= scheduler.schedule(runtime, subscribers, dependencies)
@@ -67,6 +68,17 @@ def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
     if not (moved or crowded) or store.unsaved >= SAVED_AFTER:  # else there is more to come at once
         store.save()
     return moved
+
+
+def bound_reading(runtime: PlanRuntime) -> bool:
+    """Take in what is on the plan's bus by now, and nothing that comes later; return whether that was not set yet."""
+    if runtime.read_to is not None or runtime.failure.active(runtime.clock()):
+        return False
+    try:
+        runtime.read_to = runtime.event_store.events.end()
+    except PrloomError as error:
+        runtime.fail(str(error))
+    return True
 
 
 def next_time(runtime: PlanRuntime, since: datetime) -> datetime | None:
@@ -97,22 +109,35 @@ def _end_waits(store: EventStore, now: datetime) -> bool:
     return bool(changes)
 
 
-def _take_answers(runtime: PlanRuntime) -> bool:
-    """Open TODOs again whose questions are answered; return whether there were any."""
+def _take_answers(runtime: PlanRuntime, people: AgentRequests | None) -> bool:
+    """Settle the questions of agents, and open TODOs again whose questions are answered; return whether any were."""
     store, found_any = runtime.event_store, False
+    asked = people is not None and people.has_question(runtime)
     for opened in tuple(store.state.open.values()):
-        if not store.state.questions:
+        if not (store.state.questions or asked):
             break
         if opened.state != "pending" or opened.run is not None or opened.id in runtime.in_flight.event_ids:
             continue
         event = store.texts.get(opened)
         if event is None:
             continue
+        request = None
+        if people is not None and asked:
+            request = people.answered(runtime, opened, event)
+        if request is not None:
+            store.commit("tool", "prloom", changes=(_answer(opened, request),))
+            found_any = True
+            continue
         found = questions.find(store.state.questions, opened, event)
         if found is not None:
             store.commit("work", "prloom", **questions.answered(store.state, found, event))
             found_any = True
     return found_any
+
+
+def _answer(opened: OpenEvent, request: str) -> Change:
+    reason = f"it answers the question {request} of an agent"
+    return Change(event_id=opened.id, verdict="handled", state="handled", reason=reason)
 
 
 def _recover_runs(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:

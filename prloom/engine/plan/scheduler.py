@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import assert_never
 
 from prloom import errors
 from prloom.core import acknowledgements, automatic_todos, command_replies, commands, dispatch, hook_results, outbox
-from prloom.core.command_replies import CommandContext
+from prloom.core.command_replies import CommandContext, CommandReply
 from prloom.core.commands import SlashCommand
 from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
 from prloom.core.progress import RunningHook
@@ -87,7 +87,7 @@ def _begin(runtime: PlanRuntime, step: Step, subscribers: Subscribers, dependenc
     store, in_flight = runtime.event_store, runtime.in_flight
     match step:
         case RunCommand(event_id=event_id):
-            _run_command(runtime, event_id, dependencies.plugin_set.command_help())
+            _run_command(runtime, event_id, dependencies)
         case RunHook() if len(in_flight.hooks) >= HOOKS:
             return False
         case RunHook(plugin=plugin, hook=hook, event_ids=ids):
@@ -158,7 +158,7 @@ def _made_todos(runtime: PlanRuntime, event_ids: Iterable[str], dependencies: Pl
 # ---- the built-in commands
 
 
-def _run_command(runtime: PlanRuntime, event_id: str, plugin_commands: Mapping[str, str]) -> None:
+def _run_command(runtime: PlanRuntime, event_id: str, dependencies: PlanDependencies) -> None:
     """Carry out the built-in command of a comment; park the comment if that fails."""
     store = runtime.event_store
     event = store.texts.get(store.state.open[event_id])
@@ -168,7 +168,7 @@ def _run_command(runtime: PlanRuntime, event_id: str, plugin_commands: Mapping[s
     if command is None:
         return
     try:
-        _answer_command(runtime, event, command, plugin_commands)
+        _answer_command(runtime, event, command, dependencies)
     except PrloomError:
         raise
     except Exception as error:  # noqa: BLE001 - this one event must not keep all others from being worked on
@@ -176,14 +176,17 @@ def _run_command(runtime: PlanRuntime, event_id: str, plugin_commands: Mapping[s
         store.commit("command", "prloom", changes=(hook_results.park(event_id, reason),))
 
 
-def _answer_command(
-    runtime: PlanRuntime, event: Event, command: SlashCommand, plugin_commands: Mapping[str, str]
-) -> None:
+def _answer_command(runtime: PlanRuntime, event: Event, command: SlashCommand, dependencies: PlanDependencies) -> None:
     """Carry out a command and queue its answer, by one decision; what goes before it may be repeated after a crash."""
     store = runtime.event_store
     rebases = runtime.rules.work.rebase != "never"
+    plugin_commands = dependencies.plugin_set.command_help()
     about = CommandContext(runtime.id, store.state, runtime.text.todos(), plugin_commands, rebases=rebases)
-    reply = command_replies.reply(about, event, command)
+    if command.built_in in {"allow", "deny"} and dependencies.people is not None:
+        allow = command.built_in == "allow"
+        reply = CommandReply(dependencies.people.decide(runtime, event, command.words[1:], allow=allow))
+    else:
+        reply = command_replies.reply(about, event, command)
     work: DecisionParts = {}
     for each in reply.work:
         if work:

@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -73,7 +74,9 @@ def _bases(environ: Mapping[str, str]) -> tuple[Path, ...]:
     else:
         import platformdirs  # noqa: PLC0415 - not needed where the variable is set
 
-        first = platformdirs.user_runtime_path("prloom", ensure_exists=False)
+        with warnings.catch_warnings():  # it warns of a system without such a folder, and names another
+            warnings.simplefilter("ignore")
+            first = platformdirs.user_runtime_path("prloom", ensure_exists=False)
     user = os.getuid()
     return (first, Path(tempfile.gettempdir()) / f"prloom-{user}", Path("/tmp") / f"prloom-{user}")  # noqa: S108 - made private, or refused
 

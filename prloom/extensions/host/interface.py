@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Literal, Protocol
 
@@ -12,7 +12,6 @@ from prloom.api.context import Services
 from prloom.api.plugin import Registrations
 from prloom.core import bounds
 from prloom.errors import ExtensionError
-from prloom.extensions import loading
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model.event import Event
 from prloom.model.hook import HookCall, Outcome
@@ -25,11 +24,14 @@ START_LIMIT = timedelta(seconds=30)
 
 
 class OfferedTool(Record, frozen=True, kw_only=True):
-    """A tool for agents; `available` is what its check said when the plugin was loaded."""
+    """A tool for agents; `checked`: it has a check, which is asked at each call. `timeout_ms` bounds a call."""
 
     description: str = ""
     schema: Mapping[str, Json] = field(default_factory=dict)
-    available: bool = True
+    checked: bool = False
+    requires_confirmation: bool = False
+    visible_to: tuple[str, ...] = ()
+    timeout_ms: int = 30_000
 
 
 class OfferedSkill(Record, frozen=True, kw_only=True):
@@ -60,8 +62,7 @@ class Registered(Record, frozen=True, kw_only=True):
 
 
 def registered(made: Registrations, warnings: tuple[str, ...] = ()) -> Registered:
-    """Return registrations as the value that says what they are; the tools' checks are run."""
-    failed = list(warnings)
+    """Return registrations as the value that says what they are."""
     return Registered(
         hooks=tuple(dict.fromkeys(hook.name for hook in made.hooks)),
         commands={command.name: bounds.cut(command.help) for command in made.commands},
@@ -70,21 +71,16 @@ def registered(made: Registrations, warnings: tuple[str, ...] = ()) -> Registere
             tool.name: OfferedTool(
                 description=tool.description,
                 schema=tool.schema,
-                available=tool.check is None or _passes(tool.name, tool.check, failed),
+                checked=tool.check is not None,
+                requires_confirmation=tool.requires_confirmation,
+                visible_to=tool.visible_to,
+                timeout_ms=round(tool.timeout * 1000),
             )
             for tool in made.tools
         },
         skills={skill.name: OfferedSkill(path=str(skill.path), description=skill.description) for skill in made.skills},
-        warnings=tuple(map(bounds.cut, failed)),
+        warnings=tuple(map(bounds.cut, warnings)),
     )
-
-
-def _passes(name: str, check: Callable[[], bool], warnings: list[str]) -> bool:
-    try:
-        return bool(check())
-    except BaseException as error:  # noqa: BLE001 - a plugin's own code; a check that raises is one that failed
-        warnings.append(f"the check of tool {name!r} raised {loading.describe_error(error)}")
-        return False
 
 
 class HookFailed(ExtensionError):  # noqa: N818 - it is an outcome that the dispatcher expects, and acts on by its kind

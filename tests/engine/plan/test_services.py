@@ -9,7 +9,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author, Event
-from prloom.engine.plan.plugin_set import MOST, HookServices
+from prloom.engine.plan.hook_services import MOST, HookServices
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import ExtensionError
 

@@ -1,0 +1,59 @@
+"""`prloom allow` and `prloom deny`: decide about a call of a tool that waits for a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import context, terminal
+from prloom.cli.context import Options, pass_options
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from prloom.model.permission import Choice
+
+
+@click.command("allow")
+@click.argument("request", metavar="REQUEST")
+@click.option("--always", is_flag=True, help="Allow all later calls of this tool for this plan as well.")
+@pass_options
+def allow(given: Options, request: str, *, always: bool) -> None:
+    """Allow the call of a tool that waits for a person.
+
+    `prloom status` lists the requests. Only a person can allow one: the command refuses where an agent's run gives it.
+    """
+    choice: Choice = "allow"
+    done = "Allowed"
+    if always:
+        choice, done = "allow_always", "Allowed, with all later calls for the plan"
+    _decide(given, request, choice, done)
+
+
+@click.command("deny")
+@click.argument("request", metavar="REQUEST")
+@pass_options
+def deny(given: Options, request: str) -> None:
+    """Deny the call of a tool that waits for a person, or leave an agent's question without an answer."""
+    _decide(given, request, "deny", "Denied")
+
+
+def _decide(given: Options, request: str, choice: Choice, done: str) -> None:
+    import asyncio  # noqa: PLC0415 - `prloom --help` needs none
+
+    context.refuse_in_run(f"prloom {choice.partition('_')[0]}")
+    from prloom.engine.host_socket import server  # noqa: PLC0415 - likewise
+    from prloom.engine.views import runtime_status  # noqa: PLC0415 - likewise
+    from prloom.mcp import dispatcher_client  # noqa: PLC0415 - likewise
+    from prloom.storage import paths  # noqa: PLC0415 - likewise
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - likewise
+
+    root = context.repo_root(given)
+    local = SafeDir.open(root, *paths.LOCAL)
+    if local is None or not runtime_status.dispatcher(local).running:
+        raise PrloomError("no dispatcher is running, so no call waits; `prloom start` runs it")
+    socket = str(server.folder(root) / server.NAME)
+    asked = {"request": request, "choice": choice}
+    answer = asyncio.run(dispatcher_client.request_once(socket, {"operator": True}, "answerRequest", asked))
+    tool, plan = terminal.clean(str(answer["tool"])), terminal.clean(str(answer["plan"]))
+    click.echo(f"{done}: {tool} in {plan}.")

@@ -1,0 +1,39 @@
+"""Describe what runs beside the dispatcher from its start to its end, such as the socket at which programs ask it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+from prloom import errors
+
+log = logging.getLogger(__name__)
+
+
+class Companion(Protocol):
+    """Something that a dispatcher starts and stops."""
+
+    async def start(self) -> None:
+        """Begin; must not take long. What is raised is logged, and the dispatcher goes on without it."""
+
+    async def close(self) -> None:
+        """End, whatever is under way."""
+
+
+async def start(companions: Sequence[Companion]) -> None:
+    """Start all; one that cannot be started keeps no other from it."""
+    for each in companions:
+        try:
+            await each.start()
+        except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
+            errors.log_failure(log, error, "the dispatcher continues without it")
+
+
+async def close(companions: Sequence[Companion]) -> None:
+    """Stop all, the last one first; one that cannot be stopped keeps no other from it."""
+    for each in reversed(companions):
+        try:
+            await each.close()
+        except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
+            errors.log_failure(log, error, "the dispatcher ends without it")

@@ -1,0 +1,82 @@
+"""Serve what a running hook asks of the dispatcher: agents, events of its plan, and the texts of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from prloom.core import trust
+from prloom.core.trust import Trusted
+from prloom.engine.bus import entries
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.errors import ExtensionError
+from prloom.model.event import Event
+from prloom.model.record import Position
+
+MOST = 1000
+"""Events that one call returns at most."""
+
+RunAgent = Callable[[PlanRuntime, str, str, "str | None"], Awaitable[str]]
+
+
+class HookServices:
+    """Implements `prloom.api.context.Services` for one plan."""
+
+    def __init__(self, runtime: PlanRuntime, *, run: RunAgent, read_plan: Callable[[str], str]) -> None:
+        self._runtime = runtime
+        self._run = run
+        self._read_plan = read_plan
+
+    async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
+        """Run the stage's agent in the plan's worktree; `files` are named to it, relative to the worktree."""
+        named = "".join(f"\n- {name}" for name in files)
+        if named:
+            prompt = f"{prompt}\n\nFiles to look at:{named}"
+        return await self._run(self._runtime, stage, prompt, model)
+
+    def read_events(
+        self, *, types: Sequence[str] | None, since_id: str | None, limit: int
+    ) -> tuple[Sequence[Event], str | None]:
+        """Return events of this plan after an id, oldest first, and the id to go on from.
+
+        An event whose author is not trusted is left out, whatever became of it later: only its own showing carries the
+        vouch of a person.
+        """
+        start = None
+        if since_id is not None:
+            start = self._position(since_id)
+        found: list[Event] = []
+        last = since_id
+        for entry in self._runtime.event_store.events.scan(start):
+            event = entries.event(entry.line)
+            if event is None or entry.position == start:
+                continue
+            if len(found) >= min(limit, MOST):
+                break
+            last = event.id
+            if self._may_be_read(event) and (types is None or event.type in types):
+                found.append(event)
+        return tuple(found), last
+
+    def read_plan(self, plan_id: str) -> str:
+        """Return the text of a plan."""
+        return self._read_plan(plan_id)
+
+    def _may_be_read(self, event: Event) -> bool:
+        opened = self._runtime.event_store.state.open.get(event.id)
+        if opened is not None and opened.state == "held":
+            return False
+        return isinstance(trust.judge(event, self._runtime.rules.trust), Trusted)
+
+    def _position(self, event_id: str) -> Position:
+        found = self._runtime.seen_ids.position(event_id)
+        if found is not None:
+            return found
+        for entry in self._runtime.event_store.events.containing(
+            msgspec.json.encode(event_id)
+        ):  # perhaps not taken in yet
+            event = entries.event(entry.line)
+            if event is not None and event.id == event_id:
+                return entry.position
+        raise ExtensionError(f"read_events: this plan has no event {event_id!r} to continue from")

@@ -1,0 +1,119 @@
+"""Let trusted people answer agents by comments: `/prloom allow` and `deny`, and the answers to their questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from prloom.core import markdown, outbox, permission, questions
+from prloom.core.requests import OPERATOR
+from prloom.engine.bus import emitted
+from prloom.engine.plan.runtime import PlanRuntime, reply_target
+from prloom.engine.tools import confirmations
+from prloom.engine.tools.call_sequence import CallScene, ToolFailed
+from prloom.engine.tools.confirmations import Confirmations
+from prloom.errors import PrloomError
+from prloom.model.action import Action, Comment
+from prloom.model.event import Event
+from prloom.model.permission import PermissionAnswer
+from prloom.model.record import Json
+from prloom.model.state import OpenEvent
+from prloom.model.tool import ToolCall, ToolResult, ToolSpec
+from prloom.model.work import Question
+
+LONGEST: Final = 4000
+"""Characters of a question, and of each of its options."""
+
+MOST_OPTIONS: Final = 20
+
+ASK: Final = ToolSpec(
+    name="prloom_ask",
+    kind="own",
+    description="Ask the people who work on this pull request a question, and wait for the first answer.",
+    schema={
+        "type": "object",
+        "properties": {
+            "question": {"type": "string", "minLength": 1, "maxLength": LONGEST},
+            "options": {
+                "type": "array",
+                "maxItems": MOST_OPTIONS,
+                "items": {"type": "string", "minLength": 1, "maxLength": LONGEST},
+            },
+        },
+        "required": ["question"],
+        "additionalProperties": False,
+    },
+)
+
+
+@dataclass
+class People:
+    """Implements `dependencies.AgentRequests`, and answers `prloom_ask`."""
+
+    confirmations: Confirmations
+    _questions: dict[str, Question] = field(default_factory=dict)
+
+    async def question(self, scene: CallScene, call: ToolCall) -> Json | ToolResult:
+        """Post a question in the plan's conversation, and return what the first trusted person answers."""
+        runtime, request = scene.runtime, confirmations.new_id()
+        text = permission.question_text(request, call.arguments["question"], call.arguments.get("options", ()))
+        posted = Action(
+            id=outbox.action_id(f"{runtime.id}/{call.id}", "prloom", 0),
+            target=reply_target(runtime.plan),
+            payload=Comment(text),
+        )
+        after = runtime.event_store.events.end()
+        runtime.event_store.commit("tool", "prloom", actions=(posted,))
+        self._questions[request] = questions.question(call.arguments["question"], (), (posted,), after)
+        try:
+            given = await self.confirmations.wait(scene, ASK, call, question=call.arguments["question"], id_=request)
+        finally:
+            del self._questions[request]
+        if given.text is not None:
+            return {"message": given.text, "data": {"answer": given.text, "by": given.by}}
+        if given.choice == "timeout":
+            raise ToolFailed("nobody answered the question in time", "timeout_error")
+        raise ToolFailed(f"{given.by} does not answer the question", "denied")
+
+    def has_question(self, runtime: PlanRuntime) -> bool:
+        """Whether an agent of the plan waits for the answer to a question."""
+        return any(request.id in self._questions for request in self.confirmations.of_plan(runtime.id))
+
+    def answered(self, runtime: PlanRuntime, opened: OpenEvent, event: Event) -> str | None:
+        """Return which request an event answers, and settle it; None for an event that answers none."""
+        waiting = [each.id for each in self.confirmations.of_plan(runtime.id) if each.id in self._questions]
+        asked = {request: self._questions[request] for request in waiting}
+        found = questions.find(asked, permission.readable(opened, event, OPERATOR), event)
+        if found is None or _was_emitted(runtime, event):
+            return None
+        by = OPERATOR
+        if event.author is not None:
+            by = event.author.login
+        given = PermissionAnswer(choice="allow", by=by, text=permission.answer_text(event))
+        self.confirmations.answer(found.todo_id, given)
+        return found.todo_id
+
+    def decide(self, runtime: PlanRuntime, event: Event, words: Sequence[str], *, allow: bool) -> str:
+        """Carry out `/prloom allow` or `/prloom deny`, whose words follow, and return the reply."""
+        opened = runtime.event_store.state.open.get(event.id)
+        problem = permission.comment_problem(event, vouched=opened is None or opened.vouched)
+        if problem is None and _was_emitted(runtime, event):
+            problem = permission.BY_HAND
+        if problem is not None or event.author is None:
+            return problem or permission.BY_HAND
+        names = [word for word in words if word != permission.ALWAYS]
+        known = {each.id: each for each in self.confirmations.of_plan(runtime.id)}
+        if len(names) != 1 or names[0] not in known:
+            return permission.which_text(tuple(known.values()))
+        choice = confirmations.choice(allow, permission.ALWAYS in words)
+        try:
+            self.confirmations.answer(names[0], PermissionAnswer(choice=choice, by=event.author.login))
+        except PrloomError as error:
+            return markdown.one_line(str(error))
+        return permission.decided_text(known[names[0]], choice)
+
+
+def _was_emitted(runtime: PlanRuntime, event: Event) -> bool:
+    """Whether an event came by `prloom emit`, which an agent with a shell could run."""
+    return emitted.was_emitted(runtime.folders.repo_root, event)

@@ -1,0 +1,118 @@
+"""Answer what the MCP server of a run asks: which tools there are, and calls of them."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from prloom.core import tool_rules
+from prloom.engine.host_socket import server
+from prloom.engine.tools.call_sequence import CallScene, ToolCaller
+from prloom.engine.tools.run_sessions import RunSession
+from prloom.extensions import jsonrpc
+from prloom.extensions.jsonrpc import RpcError
+from prloom.model import record
+from prloom.model.record import Json, Record
+from prloom.model.tool import ToolCall, ToolSpec
+
+LIST_TOOLS: Final = "listTools"
+CALL_TOOL: Final = "callTool"
+CANCEL: Final = "cancelCall"
+
+
+class CallParams(Record, frozen=True, kw_only=True):
+    """The params of `callTool`; `key` is the client's own name for the call, by which it can be cancelled."""
+
+    key: str
+    name: str
+    arguments: Mapping[str, Json]
+
+
+class RunClient:
+    """What the MCP server of one run may ask: nothing about another run or plan."""
+
+    def __init__(self, session: RunSession, caller: ToolCaller, scene: CallScene | None) -> None:
+        self._session = session
+        self._caller = caller
+        self._scene = scene
+        self._calls: dict[str, asyncio.Task[Json]] = {}
+
+    @property
+    def greeting(self) -> dict[str, Json]:
+        """Return which run this is."""
+        return {"run": self._session.run_id}
+
+    async def answer(self, method: str, params: Json) -> Json:
+        """Return the result of a method; raises RpcError, also where the run is over."""
+        scene = self._scene_of_run()
+        match method:
+            case "listTools":
+                disabled = scene.runtime.rules.config.plugins.disabled
+                return [_listed(tool) for tool in self._caller.catalog.offered(self._session.stage, disabled)]
+            case "callTool":
+                return await self._call(scene, params)
+            case _:
+                raise RpcError(f"there is no method {method!r}", jsonrpc.METHOD_NOT_FOUND)
+
+    def hear(self, method: str, params: Json) -> None:
+        """Cancel a call that the agent does not wait for any more."""
+        if method == CANCEL and isinstance(params, dict) and isinstance(params.get("key"), str):
+            task = self._calls.get(params["key"])
+            if task is not None:
+                task.cancel()
+
+    def close(self) -> None:
+        """End the calls: nothing waits for them any more."""
+        for task in tuple(self._calls.values()):
+            task.cancel()
+
+    def _scene_of_run(self) -> CallScene:
+        if self._session.over:
+            raise RpcError(f"run {self._session.run_id} is over", server.DENIED)
+        if self._scene is None or not self._scene.runtime.usable:
+            raise RpcError("the plan of this run cannot be used just now; try again", server.NOT_READY)
+        return self._scene
+
+    async def _call(self, scene: CallScene, params: Json) -> Json:
+        try:
+            asked = record.from_wire(CallParams, params)
+        except msgspec.ValidationError as error:
+            raise RpcError(f"{CALL_TOOL}: {error}", jsonrpc.INVALID_PARAMS) from error
+        call = ToolCall(
+            id=f"c-{secrets.token_hex(8)}",
+            name=asked.name,
+            arguments=asked.arguments,
+            plan_id=self._session.plan_id,
+            run_id=self._session.run_id,
+            stage=self._session.stage,
+        )
+        task = asyncio.create_task(self._result(scene, call))
+        self._calls[asked.key] = task
+        self._session.calls.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            task.cancel()
+            if not self._session.over:
+                raise
+            raise RpcError(f"run {self._session.run_id} is over", server.DENIED) from None
+        finally:
+            self._calls.pop(asked.key, None)
+            self._session.calls.discard(task)
+
+    async def _result(self, scene: CallScene, call: ToolCall) -> Json:
+        return tool_rules.structured(await self._caller.call(scene, call))
+
+
+def _listed(tool: ToolSpec) -> dict[str, Json]:
+    """Return a tool as the agent's program lists it."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "schema": tool.schema or {"type": "object"},
+        "requiresConfirmation": tool.requires_confirmation,
+    }

@@ -1,0 +1,35 @@
+"""Show plugins that an agent's run begins, and that it has ended: sessionStart and sessionEnd."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from prloom.api.context import Services
+from prloom.engine.plan.plugin_set import PluginSet
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.tools import plugin_calls
+from prloom.errors import PrloomError
+from prloom.model.tool import Session
+
+log = logging.getLogger(__name__)
+
+ServicesOf = Callable[[PlanRuntime], Services]
+
+
+async def run(hook: str, session: Session, runtime: PlanRuntime, plugins: PluginSet, services: ServicesOf) -> None:
+    """Run a hook about a run in each plugin that has it; they only see it, so what fails is logged, and no more."""
+    for key in plugins.with_hook(hook, runtime.rules.config.plugins.disabled):
+        try:
+            await plugin_calls.run(
+                runtime,
+                plugins[key],
+                hook,
+                services(runtime),
+                prepare=lambda call: replace(call, session=session),
+                limit=runtime.rules.hook_timeout,
+            )
+        except PrloomError as error:
+            log.warning("plan %s: %s of run %s: %s", runtime.id, hook, session.run_id, error)

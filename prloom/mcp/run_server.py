@@ -1,0 +1,80 @@
+"""Serve the tools of one run to its agent: an MCP server on standard input and output."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from prloom import __version__
+from prloom.agents import mcp_server
+from prloom.agents.mcp_server import Access
+from prloom.errors import PrloomError
+from prloom.mcp.dispatcher_client import DispatcherClient
+from prloom.model.record import Json
+
+
+class RunServer:
+    """Passes an agent's requests on to the dispatcher."""
+
+    def __init__(self, client: DispatcherClient) -> None:
+        self._client = client
+
+    async def list_tools(self, ctx: object, params: object) -> types.ListToolsResult:
+        """Return the tools of the run."""
+        found = await self._client.request("listTools")
+        return types.ListToolsResult(tools=[_tool(each) for each in found])
+
+    async def call_tool(self, ctx: object, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Return what a call comes to; an error of the dispatcher is one of the tool."""
+        key = secrets.token_hex(8)
+        asked = {"key": key, "name": params.name, "arguments": params.arguments or {}}
+        try:
+            return called(await self._client.request("callTool", asked))
+        except PrloomError as error:
+            return called({"success": False, "error": str(error), "output": "", "data": None, "error_type": "other"})
+        except anyio.get_cancelled_exc_class():
+            self._client.notify("cancelCall", {"key": key})
+            raise
+
+
+def called(result: dict[str, Json]) -> types.CallToolResult:
+    """Return a result as MCP has it: the text is the output or the error, and the data follow as JSON.
+
+    Some programs show the model the texts only, others the structured content only.
+    """
+    texts = [str(result["output"] if result["success"] else result["error"])]
+    if result["data"] is not None:
+        texts.append(json.dumps(result["data"], ensure_ascii=False))
+    content: list[Any] = [types.TextContent(type="text", text=text) for text in texts]
+    return types.CallToolResult(content=content, structured_content=result, is_error=not result["success"])
+
+
+def _tool(listed: dict[str, Json]) -> types.Tool:
+    description = str(listed["description"])
+    if listed["requiresConfirmation"]:
+        description = f"{description} A person has to allow each call.".strip()
+    return types.Tool(name=listed["name"], description=description, input_schema=listed["schema"])
+
+
+def serve(run: str, access: Access) -> None:
+    """Serve the tools of a run until the agent's program closes standard input."""
+    anyio.run(_serve, run, access)
+
+
+async def _serve(run: str, access: Access) -> None:
+    client = DispatcherClient(access.socket, {"run": run, "token": access.token})
+    tools = RunServer(client)
+    server: Server[Any] = Server(
+        mcp_server.NAME, version=__version__, on_list_tools=tools.list_tools, on_call_tool=tools.call_tool
+    )
+    try:
+        async with stdio_server() as (source, sink):
+            await server.run(source, sink, server.create_initialization_options())
+    finally:
+        await client.close()

@@ -1,0 +1,121 @@
+"""A dispatcher with a socket and a run that goes on, and a real MCP client of `prloom mcp --run`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from stage import Stage
+
+from prloom.agents import mcp_server, run_folder
+from prloom.agents.agent import RunResult
+from prloom.agents.run_spec import RunLimits, RunSpec
+from prloom.engine import companion
+from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
+from prloom.engine.plan.runtime import rules
+from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.tools import services
+from prloom.engine.tools.executable import PluginFolder
+from prloom.model.record import Json
+from prloom.model.tool import ToolCall, ToolSpec
+
+
+class Notes:
+    """An activity log that keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Mapping[str, Json]]] = []
+
+    def record(self, type_: str, data: Mapping[str, Json], *, about: ToolCall, parent_id: str | None = None) -> str:
+        self.events.append((type_, data))
+        return f"{about.run_id}:{len(self.events)}"
+
+    def of(self, *types: str) -> list[Mapping[str, Json]]:
+        return [data for type_, data in self.events if type_ in types]
+
+    @property
+    def types(self) -> list[str]:
+        return [type_ for type_, _ in self.events]
+
+
+class ToolBench:
+    """The tools of a stage's dispatcher, whose plugins the test writes; every process may use every token here."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.notes = Notes()
+        self.run_of: Any = lambda pid: None
+        self.belongs: Any = lambda session, peer: True
+        self.folders: dict[str, PluginFolder] = {}
+        self.call_daemon: Any = None
+        self.manifest_tools: dict[str, tuple[ToolSpec, ...]] = {}
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[services.ToolParts]:
+        """Have a dispatcher's socket at work."""
+        stage = self.stage
+        general = rules(stage.config)
+        board = PlanRegistry(stage.paths, general, stage.clock)
+        plugins = PluginSet(
+            [
+                RunningPlugin(host.key, "test", host, "defer", self.manifest_tools.get(host.key, ()))
+                for host in stage.hosts
+            ]
+        )
+        board.plugins = plugins.keys
+        await plugins.start()
+        board.update(general)
+        self.board, self.plugins = board, plugins
+        parts = services.assemble(
+            board,
+            plugins,
+            stage.triager.services,
+            self.notes,
+            plugin_folders=self.folders,
+            environ=os.environ,
+            call_daemon=self.call_daemon,
+            belongs=self.belongs,
+            run_of=self.run_of,
+        )
+        await companion.start((parts.socket,))
+        try:
+            yield parts
+        finally:
+            await companion.close((parts.socket,))
+            await plugins.stop()
+            board.close()
+
+    def prepare(self, parts: services.ToolParts, run: str = "run-1", plan: str = "pr-7", stage: str = "worker") -> Path:
+        """Make the folder of a run, as the dispatcher does."""
+        folder = self.stage.local(plan) / "runs" / run
+        folder.parent.mkdir(exist_ok=True)
+        run_folder.create(folder)
+        spec = RunSpec(argv=(), cwd="", environment=(), limits=RunLimits(), stage=stage, plan=plan)
+        run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
+        server = mcp_server.of_run(folder, self.stage.root, timedelta(seconds=60))
+        run_folder.write_new(folder, mcp_server.CONFIG, mcp_server.config(server, parts.services.access()))
+        return folder
+
+    @asynccontextmanager
+    async def running(self, parts: services.ToolParts, folder: Path, plan: str = "pr-7") -> AsyncIterator[None]:
+        """Have a run go on."""
+        async with parts.services.session(folder, "claude", plan, found=False) as ending:
+            yield
+            ending.ended(RunResult(status="ok", message="done"))
+
+
+@asynccontextmanager
+async def client(folder: Path) -> AsyncIterator[Client]:
+    """Start the server of a run as an agent's program does, with nothing but what its file says."""
+    entry = json.loads((folder / mcp_server.CONFIG).read_text())["mcpServers"]["prloom"]
+    with (folder / "client.log").open("w") as nothing:
+        server = StdioServerParameters(command=entry["command"], args=entry["args"], env=entry["env"], cwd=folder)
+        async with Client(stdio_client(server, errlog=nothing)) as opened:
+            yield opened
