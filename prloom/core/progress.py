@@ -84,8 +84,10 @@ class RunningWork(Record, frozen=True, kw_only=True):
     """The hook calls that are under way, and the plans that wait until one more agent may run.
 
     `limits` names the setting because of which the next run of a plan waits, where it is that of one agent program.
+    `todo_limits` names that because of which the next step of a plan's TODO waits.
     """
 
     hooks: tuple[RunningHook, ...] = ()
     waiting: tuple[str, ...] = ()
     limits: Mapping[str, str] = msgspec.field(default_factory=dict)
+    todo_limits: Mapping[str, str] = msgspec.field(default_factory=dict)

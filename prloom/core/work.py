@@ -108,6 +108,7 @@ class RunHooks:
 
 Step = RunHooks | Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
 
+_PREPARING = ("taken", "prepared")
 _RUN_PROGRAMS = ("prepared", "ready", "running", "changed", "checked", "reviewed", "accepted")
 """Phases whose steps run agents, checks or hooks, which may write in the plan's folder."""
 _PAUSABLE = ("taken", "prepared", "ready")
@@ -142,6 +143,11 @@ def next_step(
     if state.unfinished and not any(todo.state == "open" for todo in todos):
         return Finish()
     return None
+
+
+def prepares(step: Step) -> bool:
+    """Whether a step is done before a TODO's worker is run."""
+    return isinstance(step, Continue) and step.work.phase in _PREPARING
 
 
 def runs_programs(step: Step) -> bool:

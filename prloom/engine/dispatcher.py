@@ -11,7 +11,7 @@ from functools import partial
 from math import inf
 
 from prloom.core.dispatch import Subscribers
-from prloom.engine import companion
+from prloom.engine import companion, idle_plans
 from prloom.engine.adoption.by_rule import RuleAdoption
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.clock_check import ClockCheck
@@ -88,7 +88,7 @@ class Dispatcher:
         board.refused_drafts = self._drafts.refused
         self._rule_adoption = RuleAdoption(board, rules.config, bridges, self._pollers.context)
         self._watcher: FileWatcher | None = None
-        self._buses: Mapping[str, str] = {}
+        self._watched: dict[tuple[str, str], str] = {}
         self._horizon: datetime | None = None
         self._tasks = BackgroundTasks(self._queue.add)
         self._bridge_access = BridgeAccess(
@@ -183,8 +183,8 @@ class Dispatcher:
         self.board.update(self._rules)
         self._drop_lost()
         if self._watcher is not None and self._watcher.wants(self.board.runtimes):
-            self._buses = {f"{runtime.folders.local.path}/{paths.BUS}": runtime.id for runtime in self.board.all()}
-            self._watcher.follow([*self._buses, self.board.local.path, self._drafts.path])
+            self._watched = {place: each.id for each in self.board.all() for place in idle_plans.watched(each)}
+            self._watcher.follow([*(folder for folder, _ in self._watched), self.board.local.path, self._drafts.path])
 
     def _drop_lost(self) -> None:
         """End what is at work on plans that are gone: it could write nothing any more."""
@@ -200,9 +200,7 @@ class Dispatcher:
                 self._health.run(phase)
             except FolderRemovedError:
                 return False
-        unwatched = None
-        if self._watcher is not None:
-            unwatched = self._watcher.problem
+        unwatched = None if self._watcher is None else self._watcher.problem
         self._health.report(self.clock() - self._ticked_at, self.board.unreported_error(), unwatched)
         return True
 
@@ -297,8 +295,8 @@ class Dispatcher:
         async for folder, name in watcher.hints():
             if name == paths.CONTROL or folder is None or self._drafts.noticed(folder):
                 self._queue.want_tick()
-            elif name == paths.EVENTS:
-                self._queue.add(self._buses.get(os.fspath(folder)))
+            elif (plan_id := self._watched.get((os.fspath(folder), name))) is not None:
+                self._queue.add(plan_id)
 
     def _publish(self) -> None:
         self.board.publish(self.plugin_set.report(), self._pollers.reports(), self.clock())

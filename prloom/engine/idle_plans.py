@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from math import inf
 from typing import NamedTuple
@@ -17,16 +18,30 @@ from prloom.storage.file_stamp import FileStamp
 _FEW = 9
 """Plans that are all worked through in each tick: it costs next to nothing."""
 
+TEXTS_EACH = 5
+"""Ticks in which the text of each plan is looked at once; where files can be watched, an edit is noticed at once."""
 
-class PlanStamp(NamedTuple):
-    """The files that can bring work to a plan, as they were before it was worked through."""
 
-    files: tuple[str, ...]
-    stamps: tuple[FileStamp | None, ...]
+class StampedFile(NamedTuple):
+    """A file as it was before its plan was worked through."""
+
+    file: str
+    stamp: FileStamp | None
 
     def is_current(self) -> bool:
-        """Return whether the files are still the same."""
-        return tuple(map(file_stamp.at, self.files)) == self.stamps
+        """Return whether the file is still the same."""
+        return file_stamp.at(self.file) == self.stamp
+
+
+class PlanStamp(NamedTuple):
+    """The files that can bring work to a plan: its journal of events, its text, and a closed segment of the journal.
+
+    A segment that was closed is there where a line may still come into it. People add TODOs to the text.
+    """
+
+    journal: StampedFile
+    text: StampedFile
+    closed: StampedFile | None
 
 
 class IdlePlan(NamedTuple):
@@ -41,7 +56,8 @@ class IdlePlan(NamedTuple):
     until: float
     file: str
     stamp: FileStamp | None
-    more: PlanStamp
+    closed: StampedFile | None
+    text: StampedFile
 
 
 class IdlePlans:
@@ -50,6 +66,7 @@ class IdlePlans:
     def __init__(self) -> None:
         self._idle: dict[str, IdlePlan] = {}
         self._next_checked = 0
+        self._texts_checked = 0
 
     def stamp(self, runtime: PlanRuntime) -> PlanStamp:
         """Return the stamp of what can bring work to a plan; take it before the plan is worked through."""
@@ -64,9 +81,8 @@ class IdlePlans:
         until = inf
         if due is not None:
             until = due.timestamp()
-        more = PlanStamp(before.files[1:], before.stamps[1:])
         self._idle[runtime.id] = IdlePlan(
-            runtime, runtime.event_store.state, runtime.plan, until, before.files[0], before.stamps[0], more
+            runtime, runtime.event_store.state, runtime.plan, until, *before.journal, before.closed, before.text
         )
 
     def drop(self, plan_id: str) -> None:
@@ -82,41 +98,53 @@ class IdlePlans:
         if len(plan_ids) <= _FEW:
             return plan_ids
         self._next_checked = (self._next_checked + 1) % len(plan_ids)
+        self._texts_checked = (self._texts_checked + 1) % TEXTS_EACH
         found = {plan_ids[self._next_checked], *_changed(self._idle, now.timestamp())}
+        for plan_id in plan_ids[self._texts_checked :: TEXTS_EACH]:
+            idle = self._idle.get(plan_id)
+            if idle is not None and not idle.text.is_current():
+                found.add(plan_id)
         if len(self._idle) < len(plan_ids):
             found.update(plan_id for plan_id in plan_ids if plan_id not in self._idle)
         return found
 
-    def next_times(self, runtimes: Collection[PlanRuntime], since: datetime) -> Iterator[float]:
-        """Yield when something of each plan is due first after a time, in seconds since the epoch."""
+    def next_times(self, plans: Callable[[], Iterable[PlanRuntime]], count: int, since: datetime) -> Iterator[float]:
+        """Yield when something of each of so many plans is due first after a time, in seconds since the epoch."""
         after = since.timestamp()
         yield from [idle.until for idle in self._idle.values() if after < idle.until < inf]
-        if len(self._idle) >= len(runtimes):
+        if len(self._idle) >= count:
             return
-        for runtime in runtimes:
+        for runtime in plans():
             if runtime.id not in self._idle and (due := reconcile.next_time(runtime, since)) is not None:
                 yield due.timestamp()
 
 
-def _stamp(local: str, state: DispatchState) -> PlanStamp:
-    """Return the stamp of the files of a plan with this `prloom/.local`.
+def watched(runtime: PlanRuntime) -> Iterator[tuple[str, str]]:
+    """Yield the folder and the name of each file into which others write what brings work to a plan."""
+    local = os.fspath(runtime.folders.local.path)
+    yield f"{local}/{paths.BUS}", paths.EVENTS
+    if runtime.id:
+        yield local, paths.PLAN_TEXT
 
-    They are its journal of events, the segment before if that one was closed (a line may still come there), and its
-    text, to which people add TODOs.
-    """
+
+def _stamp(local: str, state: DispatchState) -> PlanStamp:
+    """Return the stamp of the files of a plan with this `prloom/.local`."""
     bus = f"{local}/{paths.BUS}"
-    files = [f"{bus}/{paths.EVENTS}"]
+    closed = None
     if state.cursor.segment > 1:
-        files.append(f"{bus}/{segments.archive(paths.EVENTS, state.cursor.segment - 1)}")
-    files.append(f"{local}/{paths.PLAN_TEXT}")
-    return PlanStamp(tuple(files), tuple(map(file_stamp.at, files)))
+        closed = _stamped(f"{bus}/{segments.archive(paths.EVENTS, state.cursor.segment - 1)}")
+    return PlanStamp(_stamped(f"{bus}/{paths.EVENTS}"), _stamped(f"{local}/{paths.PLAN_TEXT}"), closed)
+
+
+def _stamped(file: str) -> StampedFile:
+    return StampedFile(file, file_stamp.at(file))
 
 
 def _changed(plans: dict[str, IdlePlan], now: float) -> Iterator[str]:
     """Yield the ids of the plans to which something may have happened; hundreds of them are idle in each tick."""
     stamp_at = file_stamp.at
-    for plan_id, (runtime, state, plan, until, file, stamp, more) in plans.items():
+    for plan_id, (runtime, state, plan, until, file, stamp, closed, _) in plans.items():
         is_untouched = runtime.event_store.state is state and runtime.plan is plan and now < until
-        if is_untouched and stamp_at(file) == stamp and (not more.files or more.is_current()):
+        if is_untouched and stamp_at(file) == stamp and (closed is None or closed.is_current()):
             continue
         yield plan_id

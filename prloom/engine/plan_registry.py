@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 from prloom import errors
-from prloom.core.progress import RunningWork
+from prloom.engine import running_work
 from prloom.engine.bus import plans, plugin_stores
 from prloom.engine.bus.adopted import AdoptedPlans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
@@ -18,10 +17,9 @@ from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.idle_plans import IdlePlans
-from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, Rules, is_triaging, rules
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, Rules, rules
 from prloom.engine.status_files import Status, StatusFiles
 from prloom.errors import ConfigError, FolderRemovedError, PrloomError, StorageError
-from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
 from prloom.storage import disk, paths, repair
@@ -122,7 +120,7 @@ class PlanRegistry:
 
     def next_times(self, since: datetime) -> Iterator[float]:
         """Yield when something of each plan is due first after a time, in seconds since the epoch."""
-        return self.idle_plans.next_times((*self.all(),), since)
+        return self.idle_plans.next_times(self.all, 1 + len(self.runtimes), since)
 
     def check(self, plan_id: str) -> PlanRuntime | None:
         """Return a plan if its folder is still what was opened, and its commit brings nothing into it."""
@@ -165,7 +163,7 @@ class PlanRegistry:
         """
         try:
             self._status_files.write(
-                self._work(),
+                running_work.report((*self.runtimes.values(), self.repository)),
                 plugins,
                 bridges,
                 {**self.refused_drafts, **self.unreadable, **self._own_error()},
@@ -263,16 +261,6 @@ class PlanRegistry:
         if self.read_files is not None:
             runtime.read_files = self.read_files
         return runtime
-
-    def _work(self) -> Mapping[str, Any]:
-        """Return what is under way now; the agents' runs stand in the decision logs."""
-        at_work = [runtime for runtime in self.all() if runtime.in_flight.hooks or runtime.in_flight.agent_queued]
-        hooks = tuple(hook for runtime in at_work for hook in runtime.in_flight.hooks)
-        queued = [runtime for runtime in at_work if runtime.in_flight.agent_queued]
-        waiting = tuple(runtime.id for runtime in queued if not is_triaging(runtime.event_store.state))
-        limits = {each.id: each.in_flight.waits_for for each in self.all() if each.in_flight.waits_for is not None}
-        work: Mapping[str, Any] = record.to_wire(RunningWork(hooks=hooks, waiting=waiting, limits=limits))
-        return work
 
     def _own_error(self) -> Mapping[str, str]:
         error = self.repository.plan.last_error

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import timedelta
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
@@ -23,9 +25,8 @@ While it is the same, so is the file; a plain tuple, because each plan's is comp
 """
 
 
-def of(found: os.stat_result) -> FileStamp:
-    """Return the stamp of a file with this `stat`."""
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+of: Callable[[os.stat_result], FileStamp] = attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+"""Return the stamp of a file with this `stat`; one call, and not a function's five, for each plan in each tick."""
 
 
 def at(path: str) -> FileStamp | None:

@@ -60,3 +60,16 @@ def test_the_document_is_one_for_programs(stage: Stage, prloom: Prloom) -> None:
     assert list(document["steps"][-1]) == [
         *("ts", "stage", "by", "verdict", "reason", "durationMs", "actions", "todo", "commit"),
     ]
+
+
+async def test_a_todo_that_waits_for_a_free_worker_names_the_setting(stage: Stage, prloom: Prloom) -> None:
+    WorkedPlan(stage, "Make it fast").at("ready")
+    async with stage.running() as dispatcher:
+        await stage.until(lambda: "pr-7" in dispatcher.board.runtimes)
+        dispatcher.board.runtimes["pr-7"].in_flight.todo_waits_for = "agents.claude.max_parallel"
+
+        await stage.until(
+            lambda: prloom("why", "t-1").out.endswith(
+                "Now open; it waits: as many runs go on as agents.claude.max_parallel allows.\n"
+            )
+        )

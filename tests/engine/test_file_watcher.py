@@ -66,6 +66,16 @@ async def test_an_append_wakes_only_the_plan_that_it_is_for(stage: Stage):
     assert set(checked) == {"pr-1"}
 
 
+async def test_a_todo_that_a_person_writes_into_the_plan_is_seen_without_a_tick(stage: Stage):
+    local = stage.adopt()
+    (local / "plan.md").write_text("# The plan\n\n## TODO\n")
+    async with stage.running(tick=HOUR) as dispatcher:
+        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._tasks)
+        (local / "plan.md").write_text("# The plan\n\n## TODO\n- [ ] Do it\n")
+
+        await stage.until(lambda: "prloom:todo t-" in (local / "plan.md").read_text())
+
+
 async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage):
     stage.adopt()
     async with stage.running(tick=HOUR) as dispatcher:

@@ -14,6 +14,7 @@ from stage import Stage, said
 from stage_parts import deferring
 
 from prloom.api import PluginContext, TriageContext
+from prloom.engine import idle_plans
 from prloom.engine.bus import plans
 from prloom.engine.plan import admission
 
@@ -85,6 +86,16 @@ async def test_a_line_that_comes_late_into_a_closed_segment_is_seen_by_the_next_
     await rest()
 
     assert done(stage, PLANS[5]) == 3
+
+
+async def test_a_todo_that_is_written_into_any_of_many_plans_is_seen_within_a_few_ticks(stage: Stage, rest: Round):
+    for plan_id in PLANS:
+        (stage.local(plan_id) / "plan.md").write_text("# The plan\n\n## TODO\n- [ ] Do it\n")
+    for _ in range(idle_plans.TEXTS_EACH):
+        await rest()
+
+    missed = [each for each in PLANS if "prloom:todo t-" not in (stage.local(each) / "plan.md").read_text()]
+    assert missed == []
 
 
 async def test_a_plan_that_is_adopted_or_given_up_among_many_is_seen(stage: Stage, rest: Round):

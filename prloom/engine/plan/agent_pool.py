@@ -25,6 +25,7 @@ from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
+from prloom.engine.plan.worker_slots import WorkerSlots
 from prloom.engine.runs import exchange_name, records
 from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
 from prloom.engine.runs.run_commits import RunCommits
@@ -82,7 +83,7 @@ class AgentPool:
         self.root = root
         self.environ = environ
         self.slots = asyncio.Semaphore(parallel)
-        self.worker_slots = asyncio.Semaphore(workers)
+        self.workers = WorkerSlots(workers)
         self._limits: dict[str, UsageLimit] = {}
         self._running: dict[str, str] = {}
         self._rooms: dict[tuple[str, int], asyncio.Semaphore] = {}
@@ -128,13 +129,12 @@ class AgentPool:
 
         What the plan waits for meanwhile is noted in what is under way for it.
         """
-        most = config.agents.max_parallel(agent.name)
-        if not most:
+        room, setting = self._room(agent, config)
+        if room is None:
             yield
             return
-        room = self._rooms.setdefault((agent.name, most), asyncio.Semaphore(most))
         if room.locked():
-            in_flight.waits_for = f"agents.{agent.name}.max_parallel"
+            in_flight.waits_for = setting
         try:
             await room.acquire()
         finally:
@@ -143,6 +143,38 @@ class AgentPool:
             yield
         finally:
             room.release()
+
+    @asynccontextmanager
+    async def worker(self, agent: Agent, config: Config, in_flight: InFlight) -> AsyncIterator[None]:
+        """Wait for a worker's slot, and for room for its agent program, and have both until the block ends.
+
+        A plan that waits for room takes no slot, and gives its turn to others: they may use another program.
+        """
+        room, setting = self._room(agent, config)
+        if room is None:
+            async with self.workers.slot(in_flight):
+                yield
+            return
+        if room.locked():
+            self.workers.end_preparing(in_flight)
+            in_flight.todo_waits_for = setting
+        try:
+            await room.acquire()
+        finally:
+            in_flight.todo_waits_for = None
+        try:
+            async with self.workers.slot(in_flight):
+                yield
+        finally:
+            room.release()
+
+    def _room(self, agent: Agent, config: Config) -> tuple[asyncio.Semaphore | None, str]:
+        """Return what a run of an agent program has to acquire, if its runs are limited, and the setting for that."""
+        most = config.agents.max_parallel(agent.name)
+        if not most:
+            return None, ""
+        setting = f"agents.{agent.name}.max_parallel"
+        return self._rooms.setdefault((agent.name, most), asyncio.Semaphore(most)), setting
 
     def limit_of_todo(self, agent: Agent, runtime: PlanRuntime, work: TodoWork) -> UsageLimit | None:
         """Return the limit that keeps a run for a TODO from being prepared at this moment, or None.

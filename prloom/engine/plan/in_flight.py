@@ -18,8 +18,10 @@ class InFlight:
     one because a hook failed on several at once, and `suspects` those of them that a plugin's process may have died of.
     `deliveries` are the bridges that deliver actions of this plan, each with whether those are of low priority.
     `agent_queued` says that a triage run waits for a free slot, or has one. `working` says that a TODO is worked on,
-    and `took` that one was begun. `waits_for` is the setting because of which the next run has to wait. `at_forge` says
-    that the pull request is opened or described. `writers` counts the programs that may write in the plan's folder.
+    `took` that one was begun, and `preparing` that it is prepared for a worker. `waits_for` is the setting because
+    of which the next run for events or a hook has to wait, and `todo_waits_for` that of the next run for a TODO.
+    `at_forge` says that the pull request is opened or described. `writers` counts the programs that may write in the
+    plan's folder.
     """
 
     event_ids: set[str] = field(default_factory=set)
@@ -29,10 +31,17 @@ class InFlight:
     hooks: tuple[RunningHook, ...] = ()
     agent_queued: bool = False
     waits_for: str | None = None
+    todo_waits_for: str | None = None
     working: bool = False
+    preparing: bool = False
     at_forge: bool = False
     took: bool = False
     writers: int = 0
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether there is anything of this that `prloom status` tells of."""
+        return bool(self.hooks) or self.agent_queued or bool(self.waits_for or self.todo_waits_for)
 
     @contextmanager
     def working_on(self, event_ids: Collection[str]) -> Iterator[None]:

@@ -70,9 +70,9 @@ def work(local: SafeDir) -> RunningWork:
         return RunningWork()
 
 
-def agent_limits(local: SafeDir) -> Mapping[str, str]:
-    """Return, by plan, the setting because of which a plan's next run waits; none where no dispatcher is running."""
-    limits = _published_state(local, paths.WORK).get("limits")
+def todo_limits(local: SafeDir) -> Mapping[str, str]:
+    """Return, by plan, the setting because of which its TODO waits; none where no dispatcher is running."""
+    limits = _published_state(local, paths.WORK).get("todoLimits")
     if not isinstance(limits, dict) or not dispatcher(local).running:
         return {}
     return {plan: limit for plan, limit in limits.items() if isinstance(limit, str)}

@@ -57,7 +57,7 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
     with local:
         listed = sorted((*shown, *waiting), key=_order)
         refused = runtime_status.unopened(local, [each.plan for each in listed])
-        limits = runtime_status.agent_limits(local)
+        limits = runtime_status.todo_limits(local)
         sessions = plan_session.sessions(repository.root)
         return build(
             repository,

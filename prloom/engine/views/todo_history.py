@@ -9,7 +9,7 @@ from prloom.core import plan_file
 from prloom.core.plan_file import TodoItem
 from prloom.engine.bus import plans, replay
 from prloom.engine.bus.replay import ReplayStep
-from prloom.engine.views import event_history, history, search, snapshot
+from prloom.engine.views import event_history, history, runtime_status, search, snapshot
 from prloom.engine.views.event_history import EventHistory
 from prloom.engine.views.history import HistoryStep, Mentions
 from prloom.errors import PrloomError
@@ -27,7 +27,8 @@ _ENDS = frozenset(("done", "nothing_to_do", "parked", "removed"))
 class TodoHistory(NamedTuple):
     """A TODO as the plan has it (`state` is `removed` where it has it no more), and all that happened to it.
 
-    `now` is the state of the plan. `events` are those that requested the TODO, as far as they can be found.
+    `now` is the state of the plan, and `limit` the setting because of which its next run waits, if it does. `events`
+    are those that requested the TODO, as far as they can be found.
     """
 
     plan: str
@@ -36,6 +37,7 @@ class TodoHistory(NamedTuple):
     happened: tuple[HistoryStep, ...]
     now: DispatchState
     events: tuple[EventHistory, ...] = ()
+    limit: str | None = None
 
     @property
     def commit(self) -> str | None:
@@ -85,7 +87,15 @@ def _of_plan(repository: RepositoryPaths, plan_id: str, todo_id: str) -> TodoHis
     if item is None:
         return None
     events = _events(repository, plan_id, trail.event_ids or item.event_ids)
-    return TodoHistory(plan_id, item, state, trail.steps(), now, events)
+    return TodoHistory(plan_id, item, state, trail.steps(), now, events, _limit(repository, plan_id))
+
+
+def _limit(repository: RepositoryPaths, plan_id: str) -> str | None:
+    local = SafeDir.open(repository.root, *paths.LOCAL)
+    if local is None:
+        return None
+    with local:
+        return runtime_status.todo_limits(local).get(plan_id)
 
 
 def _events(repository: RepositoryPaths, plan_id: str, event_ids: tuple[str, ...]) -> tuple[EventHistory, ...]:

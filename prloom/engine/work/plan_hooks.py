@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from prloom.api.context import Services
-from prloom.core import hook_results
+from prloom.core import hook_results, work_results
+from prloom.core.plan_file import TodoItem
 from prloom.engine.bus.plan_files import text_digest
 from prloom.engine.plan import hooks
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
+from prloom.engine.work.context import current
 from prloom.errors import PrloomError
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.decision import PlanText
 from prloom.model.hook import HookCall, HookTodo, Outcome
-from prloom.model.work import WorkStep
+from prloom.model.work import TodoWork, WorkStep
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +47,17 @@ class PlanHook:
     todo: HookTodo | None = None
     diff: str | None = None
     summary: str | None = None
+
+
+def of_todo(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) -> PlanHook:
+    """Return a hook about the TODO that is worked on; which plugins' hooks have run is kept in the work."""
+    return PlanHook(
+        name,
+        work.hooked,
+        lambda plugin: work_results.hooked(current(runtime, work), plugin),
+        todo=HookTodo(id=work.id, title=item.title, context=item.context, event_ids=work.event_ids),
+        summary=work.summary,
+    )
 
 
 async def run_all(runtime: PlanRuntime, hook: PlanHook, plugins: PluginSet, services: Services) -> None:

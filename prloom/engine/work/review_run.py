@@ -49,7 +49,7 @@ class ReviewRuns:
             answer_path=answer_path,
             argv=runtime.rules.config.agents.command.argv,
         )
-        async with self.pool.worker_slots, self.pool.room(agent, runtime.rules.config, runtime.in_flight):
+        async with self.pool.worker(agent, runtime.rules.config, runtime.in_flight):
             commit = await self.pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree, tree=work.tree)
             limit = self.pool.limit_of_todo(agent, runtime, work)
             if limit is not None:

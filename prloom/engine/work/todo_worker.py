@@ -40,7 +40,6 @@ from prloom.engine.work.review_run import ReviewRuns
 from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import AgentError, WorkspaceError
 from prloom.model.decision import DecisionParts
-from prloom.model.hook import HookTodo
 from prloom.model.work import TodoWork
 from prloom.storage import plan_session
 from prloom.workspace.commit_hooks import CommitRefusedError
@@ -85,18 +84,27 @@ class TodoWorker:
 
     async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies, lock: int) -> None:
         try:
-            while (step := self._next(runtime, dependencies)) is not None:
+            while (step := await self._next_allowed(runtime, dependencies)) is not None:
                 if not work_rules.runs_programs(step):
                     await self._do(runtime, step, dependencies)
                     continue
                 async with appended_lines.watching(runtime):
                     while step is not None and work_rules.runs_programs(step):
                         await self._do(runtime, step, dependencies)
-                        step = self._next(runtime, dependencies)
+                        step = await self._next_allowed(runtime, dependencies)
             await appended_lines.close(runtime)
         finally:
+            self.pool.workers.end_preparing(runtime.in_flight)
             os.close(lock)
             runtime.in_flight.working = False
+
+    async def _next_allowed(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
+        """Return the next step; where it prepares the plan for a worker, wait until it is this plan's turn."""
+        step = self._next(runtime, dependencies)
+        if step is None or not work_rules.prepares(step) or runtime.in_flight.preparing:
+            return step
+        await self.pool.workers.begin_preparing(runtime.in_flight)
+        return self._next(runtime, dependencies)
 
     def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
         if not runtime.usable:
@@ -162,7 +170,7 @@ class TodoWorker:
             case "taken":
                 await self._prepare(runtime, work)
             case "prepared":
-                await _run_hooks(runtime, _todo_hook(runtime, "beforeTodo", work, item), dependencies)
+                await _run_hooks(runtime, plan_hooks.of_todo(runtime, "beforeTodo", work, item), dependencies)
                 _commit(runtime, work_results.ready(current(runtime, work)))
             case "ready" | "running":
                 await self._workers.attempt(runtime, work, item)
@@ -171,7 +179,9 @@ class TodoWorker:
             case "checked":
                 await self._review(runtime, work, item)
             case "reviewed":
-                hook = replace(_todo_hook(runtime, "afterTodo", work, item), diff=await self._changes.diff(work))
+                hook = replace(
+                    plan_hooks.of_todo(runtime, "afterTodo", work, item), diff=await self._changes.diff(work)
+                )
                 await _run_hooks(runtime, hook, dependencies)
                 _commit(runtime, work_results.accepted(current(runtime, work)))
             case "accepted":
@@ -278,17 +288,6 @@ class TodoWorker:
 
 def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:
     runtime.event_store.commit("work", "prloom", **parts)
-
-
-def _todo_hook(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) -> PlanHook:
-    """Return a hook about the TODO that is worked on; which plugins' hooks have run is kept in the work."""
-    return PlanHook(
-        name,
-        work.hooked,
-        lambda plugin: work_results.hooked(current(runtime, work), plugin),
-        todo=HookTodo(id=work.id, title=item.title, context=item.context, event_ids=work.event_ids),
-        summary=work.summary,
-    )
 
 
 async def _run_hooks(runtime: PlanRuntime, hook: PlanHook, dependencies: PlanDependencies) -> None:

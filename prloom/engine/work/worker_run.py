@@ -72,23 +72,21 @@ class WorkerRuns:
         None where it was not run, or is to be run again: that is committed. The run waits for a free slot, like those
         of all other plans.
         """
-        async with self.pool.worker_slots:
-            if work.phase == "running":
+        if work.phase == "running":
+            async with self.pool.workers.slot(runtime.in_flight):
                 return await self._finish(runtime, work, found=True)
-            try:
-                agent, model = self.pool.choose(runtime.rules.config, STAGE)
-            except AgentError as error:
-                runtime.event_store.commit(
-                    "work", "prloom", **work_failures.delayed(context(runtime), work, str(error))
-                )
+        try:
+            agent, model = self.pool.choose(runtime.rules.config, STAGE)
+        except AgentError as error:
+            runtime.event_store.commit("work", "prloom", **work_failures.delayed(context(runtime), work, str(error)))
+            return None
+        async with self.pool.worker(agent, runtime.rules.config, runtime.in_flight):
+            if not await self._start(runtime, work, item, agent, model):
                 return None
-            async with self.pool.room(agent, runtime.rules.config, runtime.in_flight):
-                if not await self._start(runtime, work, item, agent, model):
-                    return None
-                started = runtime.event_store.state.work
-                if started is None or started.phase != "running":
-                    return None
-                return await self._finish(runtime, started, found=False)
+            started = runtime.event_store.state.work
+            if started is None or started.phase != "running":
+                return None
+            return await self._finish(runtime, started, found=False)
 
     async def _start(
         self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, agent: Agent, model: str | None

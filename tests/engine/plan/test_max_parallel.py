@@ -62,3 +62,26 @@ async def test_a_run_that_is_given_up_while_it_waits_takes_no_place(stage: Stage
         await asyncio.wait([waiting])
     async with asyncio.timeout(5), agents.room(amp, stage.config, InFlight()):
         pass
+
+
+async def test_a_worker_that_waits_for_its_program_keeps_no_slot_and_no_turn_from_others(stage: Stage):
+    stage.configure("[agents.claude]\nmax_parallel = 1\n")
+    agents = AgentPool(root=stage.root, environ={}, parallel=1, workers=2)
+    claude, first, second, third = registry.get("claude"), InFlight(), InFlight(), InFlight()
+
+    async def other() -> None:
+        async with agents.worker(claude, stage.config, second):
+            pass
+
+    async with agents.worker(claude, stage.config, first):
+        await agents.workers.begin_preparing(second)
+        waiting = asyncio.create_task(other())
+        while second.todo_waits_for is None:  # noqa: ASYNC110 - it waits for one turn of the loop
+            await asyncio.sleep(0)
+        assert second.todo_waits_for == "agents.claude.max_parallel"
+        assert not second.preparing
+        async with asyncio.timeout(5), agents.worker(registry.get("codex"), stage.config, third):
+            assert third.todo_waits_for is None
+    await waiting
+
+    assert second.todo_waits_for is None

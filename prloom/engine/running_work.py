@@ -1,0 +1,25 @@
+"""Report what is under way for the plans: hooks, and what waits until one more agent may run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from prloom.core.progress import RunningWork
+from prloom.engine.plan.runtime import PlanRuntime, is_triaging
+from prloom.model import record
+
+
+def report(runtimes: Collection[PlanRuntime]) -> Mapping[str, Any]:
+    """Return what is under way now, for `prloom status`; the agents' runs stand in the decision logs."""
+    busy = [each for each in runtimes if each.in_flight.is_reported]  # hundreds are asked in each tick
+    under_way = [(each.id, each.in_flight) for each in busy]
+    queued = [each for each in busy if each.in_flight.agent_queued]
+    running = RunningWork(
+        hooks=tuple(hook for each in busy for hook in each.in_flight.hooks),
+        waiting=tuple(each.id for each in queued if not is_triaging(each.event_store.state)),
+        limits={plan: each.waits_for for plan, each in under_way if each.waits_for is not None},
+        todo_limits={plan: each.todo_waits_for for plan, each in under_way if each.todo_waits_for is not None},
+    )
+    found: Mapping[str, Any] = record.to_wire(running)
+    return found
