@@ -13,7 +13,7 @@ from stage import NoServices, Stage
 
 from prloom.api import PluginContext
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan.plugin_set import HookServices
+from prloom.engine.plan.hook_services import HookServices
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.model.decision import Change
 
