@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
 from typing import Literal
 
 Kind = Literal["plan", "event", "guard", "lifecycle"]
@@ -29,39 +28,6 @@ HOOKS: dict[str, Kind] = {
     "sessionEnd": "lifecycle",
 }
 """Every hook point and its kind; the kind says what the hook is called with and what its failure means."""
-
-FIRING = frozenset(
-    {
-        "onEvent",
-        "beforeTriage",
-        "onGlobalEvent",
-        "afterDesign",
-        "afterActivate",
-        "beforeTodo",
-        "afterTodo",
-        "beforeFinish",
-        "afterFinish",
-        "afterMerge",
-    }
-)
-"""The hook points that this version of prloom calls. Add a hook point here in the change that begins to call it."""
-
-
-def refused(name: str) -> bool:
-    """Whether a function must not be registered for the hook point: a guard that is never called protects nothing."""
-    return HOOKS[name] == "guard" and name not in FIRING
-
-
-def not_fired_yet(plugin: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return a warning for each of the hook points that a plugin uses and that prloom does not call yet."""
-    waiting = [name for name in dict.fromkeys(names) if name in HOOKS and name not in FIRING]
-    return tuple(f"plugin {plugin}: prloom does not call {_consequence(name)}" for name in waiting)
-
-
-def _consequence(name: str) -> str:
-    if refused(name):
-        return f"the guard {name} yet, and does not load a plugin that registers it"
-    return f"{name} yet, so its function does not run"
 
 
 def canonical(name: str) -> str | None:

@@ -127,16 +127,8 @@ class PluginContext:
                 hint = f"; did you mean {close!r}?"
             self.registrations.warnings.append(f"plugin {self.key}: no hook point is named {name!r}{hint}")
             return
-        if hooks.refused(known):
-            raise ExtensionError(
-                f"plugin {self.key}: prloom does not call the guard {known} yet, so the plugin would protect nothing;"
-                " remove the hook"
-            )
         self._check_handler(f"hook {known}", handler, arguments=2)
         self.registrations.hooks.append(Hook(known, handler))
-        for warning in hooks.not_fired_yet(self.key, [known]):
-            if warning not in self.registrations.warnings:
-                self.registrations.warnings.append(warning)
 
     def command(
         self,

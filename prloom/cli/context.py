@@ -91,9 +91,11 @@ def plan_id(where: RepositoryPaths, named: str) -> str:
 
 def refuse_in_run(what: str) -> None:
     """Raise PrloomError where an agent's run has started this process: only a person may give the command."""
-    from prloom.agents import run_ancestry  # noqa: PLC0415 - psutil is for commands that decide something
+    from prloom.agents import environment, run_ancestry  # noqa: PLC0415 - for commands that decide something
 
     run = run_ancestry.run_of(os.getpid())
+    if os.environ.get(environment.RUN_VARIABLE):
+        run = f"run {os.environ[environment.RUN_VARIABLE]}"
     if run is not None:
         raise PrloomError(f"{what} was started by {run}; only a person may decide this, outside of any run")
 

@@ -6,6 +6,7 @@ import os
 
 import click
 
+from prloom.cli import context
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
@@ -21,7 +22,11 @@ def command(given: Options, run: str | None) -> None:
     if run is not None:
         _serve_run(run)
         return
-    raise PrloomError("not yet")
+    context.refuse_in_run("prloom mcp")
+    root = context.repo_root(given)
+    from prloom.mcp import person_server  # noqa: PLC0415 - a second, which errors need not take
+
+    person_server.serve(root)
 
 
 def _serve_run(run: str) -> None:

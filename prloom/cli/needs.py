@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.cli import layout, terminal
+from prloom.core import permission
 
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import (
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         ProposedTodo,
         StatusDocument,
     )
+    from prloom.model.permission import PermissionRequest
 
 
 class Need(NamedTuple):
@@ -46,6 +48,7 @@ def lines(status: StatusDocument, now: datetime) -> Iterator[str]:
 
 def _of_all(status: StatusDocument, now: datetime) -> Iterator[Need]:
     yield from map(_lost, status.lost_plans or ())
+    yield from (_request(each, now) for each in status.requests or ())
     for plan in status.plans:
         told = plan.block is not None and plan.block.reason == plan.last_error
         if plan.blocked and plan.last_error and not told:
@@ -80,6 +83,19 @@ def _lost(plan: LostPlan) -> Need:
         recover = ""
     text = f"{terminal.clean(plan.id)}: {terminal.paint(terminal.clean(plan.reason), 'bad')}{waited}"
     return Need("lost", text, recover)
+
+
+def _request(request: PermissionRequest, now: datetime) -> Need:
+    age = max(now - request.since, timedelta())
+    about = f"{terminal.clean(request.plan)}, run {terminal.clean(request.run)}, for {terminal.duration(age)}"
+    shown = layout.shown_id(request.id)
+    if request.question is not None:
+        text = f"{shown}  {about}: {terminal.clean(request.question)}"
+        remedy = f"answer where it was posted, or leave it: {layout.to_run('deny', request.id)}"
+        return Need("question", text, remedy, age // timedelta(milliseconds=1))
+    text = f"{shown}  {about}: {terminal.clean(request.tool)}({terminal.clean(permission.arguments_line(request))})"
+    remedy = f"allow it: {layout.to_run('allow', request.id)}, deny it: {layout.to_run('deny', request.id)}"
+    return Need("allow", text, remedy, age // timedelta(milliseconds=1))
 
 
 def _blocked(plan: PlanStatus, block: BlockStatus, now: datetime) -> Need:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from prloom.api import Action, Json, hooks
+from prloom.api import Action, Json
 from prloom.cli import layout, terminal
 from prloom.cli.terminal import Role
 from prloom.core import bounds
@@ -55,8 +55,7 @@ class PluginTestResult:
             if failed:
                 what = f"{failed} of {len(self.trials)} times"
             return f"{name} failed {what}; to debug it, use `prloom plugins test --inline`"
-        later = hooks.not_fired_yet(self.found.key, self.registered.hooks)
-        warnings = [each for each in self.registered.warnings if each not in later]
+        warnings = self.registered.warnings
         if warnings:
             more = ""
             if len(warnings) > 1:

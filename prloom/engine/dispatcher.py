@@ -22,6 +22,7 @@ from prloom.engine.health import Health
 from prloom.engine.operator import control
 from prloom.engine.operator.control import RequestReader
 from prloom.engine.plan import admission, reconcile
+from prloom.engine.plan.action_hooks import ActionHooks
 from prloom.engine.plan.dependencies import (
     AgentRequests,
     BackgroundTasks,
@@ -81,6 +82,8 @@ class Dispatcher:
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
         self._network = Network(bridges, environ, clock, state, connect=connect)
         self._pollers = Pollers(bridges, state, board, self._network)
+        hooks = ActionHooks(plugin_set, triager.services)
+        self._pollers.check_plans(partial(hooks.upsert, board.repository))
         self._control = RequestReader(board.local)
         self._queue = WorkQueue()
         board.read_files = partial(self._pollers.read_files, self._queue.add_all)

@@ -103,9 +103,7 @@ def _entry(
         commands=tuple(offered.commands),
         tools=tuple(offered.tools),
         skills=tuple(offered.skills),
-        warnings=registered.warnings
-        if registered
-        else (*found.warnings, *hooks.not_fired_yet(found.key, offered.hooks)),
+        warnings=registered.warnings if registered else found.warnings,
     )
 
 

@@ -42,6 +42,35 @@ class RunServer:
             self._client.notify("cancelCall", {"key": key})
             raise
 
+    async def list_prompts(self, ctx: object, params: object) -> types.ListPromptsResult:
+        """Return the skills of the plugins as prompts."""
+        found = await self._client.request("listSkills")
+        prompts = [types.Prompt(name=each["name"], description=each["description"] or None) for each in found]
+        return types.ListPromptsResult(prompts=prompts)
+
+    async def get_prompt(self, ctx: object, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """Return the text of a skill."""
+        text = await self._client.request("readSkill", params.name)
+        content = types.TextContent(type="text", text=text)
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+
+    async def list_resources(self, ctx: object, params: object) -> types.ListResourcesResult:
+        """Return the skills of the plugins as resources."""
+        found = await self._client.request("listSkills")
+        listed = [
+            types.Resource(
+                uri=each["uri"], name=each["name"], description=each["description"] or None, mime_type="text/markdown"
+            )
+            for each in found
+        ]
+        return types.ListResourcesResult(resources=listed)
+
+    async def read_resource(self, ctx: object, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """Return the text of a skill."""
+        text = await self._client.request("readSkill", str(params.uri))
+        content = types.TextResourceContents(uri=str(params.uri), mime_type="text/markdown", text=text)
+        return types.ReadResourceResult(contents=[content])
+
 
 def called(result: dict[str, Json]) -> types.CallToolResult:
     """Return a result as MCP has it: the text is the output or the error, and the data follow as JSON.
@@ -71,7 +100,14 @@ async def _serve(run: str, access: Access) -> None:
     client = DispatcherClient(access.socket, {"run": run, "token": access.token})
     tools = RunServer(client)
     server: Server[Any] = Server(
-        mcp_server.NAME, version=__version__, on_list_tools=tools.list_tools, on_call_tool=tools.call_tool
+        mcp_server.NAME,
+        version=__version__,
+        on_list_tools=tools.list_tools,
+        on_call_tool=tools.call_tool,
+        on_list_prompts=tools.list_prompts,
+        on_get_prompt=tools.get_prompt,
+        on_list_resources=tools.list_resources,
+        on_read_resource=tools.read_resource,
     )
     try:
         async with stdio_server() as (source, sink):

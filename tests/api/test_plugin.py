@@ -93,25 +93,30 @@ def test_a_hook_point_that_is_not_known_is_a_warning_with_the_nearest_one(
     assert ctx.registrations.hooks == []
 
 
-@pytest.mark.parametrize("name", ["preTool", "before_route", "beforeUpsert", "postTool", "transform_tool_result"])
-def test_a_guard_that_is_never_called_is_refused_because_it_would_protect_nothing(
-    ctx: PluginContext, name: str
-) -> None:
-    assert mistake(lambda: ctx.register_hook(name, plan_hook)) == (
-        f"plugin image/openai: prloom does not call the guard {hooks.canonical(name)} yet, so the plugin would"
-        " protect nothing; remove the hook"
-    )
-    assert ctx.registrations.hooks == []
+@pytest.mark.parametrize("name", hooks.HOOKS)
+def test_a_function_can_be_registered_for_every_hook_point(ctx: PluginContext, name: str) -> None:
+    ctx.register_hook(name, plan_hook)
+
+    assert [hook.name for hook in ctx.registrations.hooks] == [name]
+    assert ctx.registrations.warnings == []
 
 
-def test_another_hook_point_that_is_not_called_yet_is_a_warning_once(ctx: PluginContext) -> None:
-    ctx.register_hook("sessionStart", plan_hook)
-    ctx.register_hook("after_design", plan_hook)
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"name": "prloom_plan"}, "prloom has a tool of this name itself; choose another name"),
+        ({"name": "x" * 52}, "use 1 to 51 letters, digits, '_' and '-'"),
+        ({"name": "rm -rf"}, "use 1 to 51 letters, digits, '_' and '-'"),
+        ({"visible_to": "worker"}, "visible_to is a text; give a list of stages"),
+        ({"timeout": 0}, "the timeout is 0; give seconds, at most 3600"),
+    ],
+)
+def test_a_tool_that_agents_could_not_use_is_refused(ctx: PluginContext, options: Any, problem: str) -> None:
+    given = {"name": "draw", "schema": {}, "handler": plan_hook, **options}
 
-    assert len(ctx.registrations.hooks) == 2
-    assert ctx.registrations.warnings == [
-        "plugin image/openai: prloom does not call sessionStart yet, so its function does not run"
-    ]
+    said = mistake(lambda: ctx.register_tool(**given))
+
+    assert said == f"plugin image/openai: tool {given['name']!r}: {problem}"
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ import pytest
 from real_command import Repository
 
 REGISTER = "def register(ctx):\n    ctx.register_hook('onEvent', lambda event, ctx: None)\n"
-GUARD = "def register(ctx):\n    ctx.register_hook('preTool', lambda plan, ctx: None)\n"
-LATER = "def register(ctx):\n    ctx.register_hook('sessionEnd', lambda plan, ctx: None)\n"
 
 REASONS = {
     "bad-manifest": "manifest_version: 7 is not supported; use version 1",
@@ -21,9 +19,7 @@ REASONS = {
     "needy": "it needs NEEDY_KEY in the environment",
     "backend": "of kind 'backend', which this prloom does not support; it supports standalone",
     "gone": "there is no plugin 'gone'",
-    "guard": "prloom does not call the guard preTool yet, so the plugin would protect nothing",
 }
-NOT_YET = "prloom does not call sessionEnd yet, so its function does not run"
 
 
 @pytest.fixture
@@ -44,10 +40,7 @@ def repository(tmp_path: Path) -> Repository:
         folder.mkdir(parents=True)
         (folder / "plugin.yaml").write_text(manifest)
         (folder / "__init__.py").write_text(REGISTER)
-    made.plugin("guard", GUARD)
-    made.plugin("later", LATER)
-    made.plugin("off", GUARD)
-    enabled = [*REASONS, "good", "later"]
+    enabled = [*REASONS, "good"]
     made.configure(f"[plugins]\nenabled = {enabled}\n")
     return made
 
@@ -66,7 +59,6 @@ def test_an_enabled_plugin_that_cannot_run_is_told_by_start_status_doctor_and_th
     started = repository.run("start", "--once").stderr
     for name, reason in REASONS.items():
         assert any(f"plugin {name} is not used: " in line and reason in line for line in started.splitlines()), started
-    assert NOT_YET in started
 
     shown = errors(repository.json("status"))
     expect(shown)
@@ -74,22 +66,18 @@ def test_an_enabled_plugin_that_cannot_run_is_told_by_start_status_doctor_and_th
     findings = repository.json_of_failure("doctor")["findings"]
     told = [each for each in findings if each["where"].startswith("plugin ")]
     expect({each["where"].removeprefix("plugin "): each["what"] for each in told if each["severity"] == "error"})
-    assert [(each["where"], each["what"]) for each in told if each["severity"] == "warning"] == [
-        ("plugin later", NOT_YET)
-    ]
+    assert [each for each in told if each["severity"] == "warning"] == []
 
     listed = repository.json("plugins", "list")
     expect({**errors(listed), "gone": listed["warnings"][0]})
-    assert {each["name"]: each["warnings"] for each in listed["plugins"] if each["warnings"]} == {
-        "later": [f"plugin later: {NOT_YET}"]
-    }
+    assert [each["name"] for each in listed["plugins"] if each["warnings"]] == []
 
 
 def test_what_cannot_be_loaded_is_told_before_a_dispatcher_ever_ran(repository: Repository) -> None:
     findings = repository.json_of_failure("doctor")["findings"]
 
     told = {each["where"].removeprefix("plugin "): each["what"] for each in findings if each["severity"] == "error"}
-    assert set(REASONS) - {"guard"} <= set(told)
+    assert set(REASONS) <= set(told)
 
 
 def test_a_plugin_that_was_put_right_is_told_to_be_well_before_the_next_start(repository: Repository) -> None:
@@ -99,11 +87,3 @@ def test_a_plugin_that_was_put_right_is_told_to_be_well_before_the_next_start(re
     assert "bad-manifest" not in errors(repository.json("plugins", "list"))
     findings = repository.json_of_failure("doctor")["findings"]
     assert "plugin bad-manifest" not in {each["where"] for each in findings}
-
-
-def test_plugins_test_refuses_a_guard_and_warns_of_a_hook_point_that_does_not_fire_yet(repository: Repository) -> None:
-    refused = repository.run("plugins", "test", "guard", "--inline", code=1)
-    warned = repository.run("plugins", "test", "later", "--inline", "--say", "hello")
-
-    assert REASONS["guard"] in refused.stderr
-    assert f"warning  plugin later: {NOT_YET}" in " ".join(warned.stdout.split("\n"))

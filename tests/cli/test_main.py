@@ -33,8 +33,8 @@ def test_every_command_of_the_table_is_there() -> None:
         *("init", "adopt", "new", "edit", "queue", "todo", "start", "worker", "status", "events", "why"),
         "diff",
         *("runs", "logs", "stop", "costs", "emit", "retry", "approve", "allow", "deny", "drop", "outbox", "forget"),
-        *("poll", "pause", "resume", "block", "unblock", "open", "rebase", "plugins", "bridges", "mcp", "exchange"),
-        *("doctor", "demo"),
+        *("poll", "pause", "resume", "block", "unblock", "open", "rebase", "plugins", "skills", "bridges", "mcp"),
+        *("exchange", "doctor", "demo"),
     ]
 
 

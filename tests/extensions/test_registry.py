@@ -129,14 +129,3 @@ def test_a_command_belongs_to_the_first_plugin_that_has_it_and_the_other_is_warn
     assert registry.clashes(loaded) == {
         "b": ("plugin b: plugin a has the command /Note too and comes first; plugins.order changes that",)
     }
-
-
-def test_a_hook_point_that_a_manifest_announces_and_that_does_not_fire_yet_is_a_warning() -> None:
-    announced = a_plugin("a", provides_hooks=("session_start", "on_event", "pre_tool"))
-
-    (entry,) = registry.entries(PluginSelection(chosen=(announced,)))
-
-    assert entry.warnings == (
-        "plugin a: prloom does not call sessionStart yet, so its function does not run",
-        "plugin a: prloom does not call the guard preTool yet, and does not load a plugin that registers it",
-    )

@@ -96,6 +96,8 @@ class ToolBench:
         """Make the folder of a run, as the dispatcher does."""
         folder = self.stage.local(plan) / "runs" / run
         folder.parent.mkdir(exist_ok=True)
+        if folder.exists():
+            return folder
         run_folder.create(folder)
         spec = RunSpec(argv=(), cwd="", environment=(), limits=RunLimits(), stage=stage, plan=plan)
         run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
@@ -119,3 +121,12 @@ async def client(folder: Path) -> AsyncIterator[Client]:
         server = StdioServerParameters(command=entry["command"], args=entry["args"], env=entry["env"], cwd=folder)
         async with Client(stdio_client(server, errlog=nothing)) as opened:
             yield opened
+
+
+async def call(parts: services.ToolParts, folder: Path, name: str, **arguments: Any) -> dict[str, Json]:
+    """Call a tool as the server of a run does, without a process."""
+    session = parts.services.sessions.running(folder.name)
+    assert session is not None
+    run = parts.services.sessions._open_client(session)
+    result: dict[str, Json] = await run.answer("callTool", {"key": "k", "name": name, "arguments": arguments})
+    return result

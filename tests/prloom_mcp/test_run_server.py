@@ -47,3 +47,31 @@ async def test_an_agent_lists_and_calls_a_plugins_tool_and_prlooms_own(bench: To
     }
     assert plan.structured_content["data"]["title"] == "Greet people"
     assert bench.notes.types == ["TOOL_CALL_START", "TOOL_CALL_END"] * 2
+
+
+async def test_an_agent_is_refused_by_a_plugin_and_reads_skills(bench: ToolBench):
+    skill = bench.stage.root / "how.md"
+    skill.write_text("# How we review\n")
+
+    def careful(ctx: PluginContext) -> None:
+        ctx.register_hook("preTool", lambda call, ctx: ctx.block("not today"))
+        ctx.register_skill("review", skill, "How we review")
+
+    bench.stage.plugin("words", counting)
+    bench.stage.plugin("image/careful", careful)
+
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder), client(folder) as agent:
+            refused = await agent.call_tool("count", {"word": "tree"})
+            (prompt,) = (await agent.list_prompts()).prompts
+            text = await agent.get_prompt(prompt.name)
+            (resource,) = (await agent.list_resources()).resources
+            read = await agent.read_resource(resource.uri)
+
+    assert refused.is_error
+    assert refused.content[0].text == "plugin image/careful blocked the call: not today"
+    assert prompt.name == "image__careful/review"
+    assert text.messages[0].content.text == "# How we review\n"
+    assert str(resource.uri) == "skill://image__careful/review"
+    assert read.contents[0].text == "# How we review\n"

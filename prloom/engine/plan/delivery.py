@@ -19,6 +19,7 @@ from prloom.core import naming, outbox, reply_limit, secret_scan
 from prloom.engine.bus import receipts
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import unclaimed_actions
+from prloom.engine.plan.action_hooks import ActionHooks
 from prloom.engine.plan.dependencies import BackgroundTasks, BridgeAccess
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.extensions.bridges import LoadedBridge
@@ -26,6 +27,7 @@ from prloom.model.action import Action
 from prloom.model.decision import DeliveryChange
 from prloom.model.record import Timestamp
 from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
+from prloom.model.tool import BEFORE_ROUTE
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
@@ -41,7 +43,9 @@ TOO_MANY = "too many acknowledgements at once"
 Result = Delivered | Refused
 
 
-def begin(runtime: PlanRuntime, bridges: BridgeAccess, tasks: BackgroundTasks, now: datetime) -> bool:
+def begin(
+    runtime: PlanRuntime, bridges: BridgeAccess, tasks: BackgroundTasks, hooks: ActionHooks, now: datetime
+) -> bool:
     """Begin to deliver the actions that are due, a few through each bridge; return whether there were any."""
     by_bridge: dict[tuple[str, bool], list[str]] = {}
     unclaimed: list[QueuedAction] = []
@@ -54,14 +58,19 @@ def begin(runtime: PlanRuntime, bridges: BridgeAccess, tasks: BackgroundTasks, n
     for name, low_priority in sorted(by_bridge, key=lambda key: key[1]):
         runtime.in_flight.deliveries.add((name, low_priority))
         ids = by_bridge[name, low_priority]
-        tasks.spawn(runtime, partial(_deliver_all, runtime, bridges, name, ids, low_priority=low_priority))
-    if unclaimed:
-        unclaimed_actions.decide(runtime, unclaimed[:BATCH])
-    return bool(unclaimed or by_bridge)
+        tasks.spawn(runtime, partial(_deliver_all, runtime, bridges, name, ids, hooks=hooks, low_priority=low_priority))
+    waiting = bool(unclaimed) and unclaimed_actions.begin(runtime, unclaimed[:BATCH], tasks, hooks)
+    return bool(waiting or by_bridge)
 
 
 async def _deliver_all(
-    runtime: PlanRuntime, bridges: BridgeAccess, name: str, action_ids: list[str], *, low_priority: bool
+    runtime: PlanRuntime,
+    bridges: BridgeAccess,
+    name: str,
+    action_ids: list[str],
+    *,
+    hooks: ActionHooks,
+    low_priority: bool,
 ) -> None:
     """Deliver actions through one bridge, in the batches that it takes: one by one, or many at once."""
     bridge = next(bridge for bridge in bridges.loaded.loaded if bridge.name == name)
@@ -76,7 +85,9 @@ async def _deliver_all(
                 if not allowed:
                     _drop(runtime.event_store, name, batch)
                     continue
-                alone = await _deliver(runtime, bridge, batch, bridges.context(name), await bridges.secrets(name))
+                secrets = await bridges.secrets(name)
+                routed = await _routed(runtime, bridge, batch, hooks, secrets)
+                alone = await _deliver(runtime, bridge, routed, bridges.context(name), secrets)
                 batches.extendleft([action_id] for action_id in reversed(alone))
                 await asyncio.sleep(0)  # a bridge that never waits, such as one to a file, would hold up all else
     finally:
@@ -91,10 +102,15 @@ def _drop(store: EventStore, bridge: str, action_ids: Sequence[str]) -> None:
 
 
 async def _deliver(
-    runtime: PlanRuntime, bridge: LoadedBridge, batch: Sequence[str], context: BridgeContext, secrets: Mapping[str, str]
+    runtime: PlanRuntime,
+    bridge: LoadedBridge,
+    batch: Mapping[str, Action | None],
+    context: BridgeContext,
+    secrets: Mapping[str, str],
 ) -> Sequence[str]:
     """Try the actions of a batch once; return those to try alone, because the bridge failed on several at once.
 
+    The batch maps ids to the actions as plugins have changed them, or to what stands in the log where none has.
     `secrets` are values that must not get out, each by what it is.
     """
     store, local = runtime.event_store, runtime.folders.local
@@ -114,12 +130,39 @@ async def _deliver(
     uncertain = any(each.id in state.attempts or receipts.in_doubt(state, each) for each in sending)
     receipts.save(local, bridge.name, _with_attempts(state, sending, runtime.clock()))
     context = dataclasses.replace(context, now=runtime.clock(), plan=runtime.tracked, uncertain=uncertain)
-    results = await _send(store, bridge, sending, context)
+    results = await _send(store, bridge, sending, batch, context)
     if results is None:  # one of them may be what the bridge failed on, and the others must not wait for it
         return [each.id for each in sending]
     # The store may have been opened anew meanwhile.
     _settle(runtime.event_store, local, bridge.name, results, runtime.rules.backoff)
     return ()
+
+
+async def _routed(
+    runtime: PlanRuntime, bridge: LoadedBridge, batch: Sequence[str], hooks: ActionHooks, secrets: Mapping[str, str]
+) -> dict[str, Action | None]:
+    """Return the actions of a batch that may be sent, each as plugins have changed it; the others are refused.
+
+    Without a hook an action is None: what stands in the log is sent.
+    """
+    if not hooks.has(BEFORE_ROUTE, runtime):
+        return dict.fromkeys(batch)
+    routed: dict[str, Action | None] = {}
+    for action_id in batch:
+        queued = runtime.event_store.state.queue.get(action_id)
+        action = None
+        if queued is not None and not queued.failed:
+            action = runtime.event_store.action(queued.position)
+        if queued is None or action is None:
+            routed[action_id] = None
+            continue
+        result = await hooks.route(runtime, action, secrets)
+        if isinstance(result, Action):
+            routed[action_id] = result
+        else:
+            refusal = _refusal(runtime.event_store, queued, result, runtime.rules.backoff)
+            runtime.event_store.commit("deliver", bridge.name, deliveries=(refusal,))
+    return routed
 
 
 def _end(
@@ -156,7 +199,11 @@ def _with_attempts(state: DeliveryState, sending: Sequence[QueuedAction], now: d
 
 
 async def _send(
-    store: EventStore, bridge: LoadedBridge, batch: Sequence[QueuedAction], context: BridgeContext
+    store: EventStore,
+    bridge: LoadedBridge,
+    batch: Sequence[QueuedAction],
+    changed: Mapping[str, Action | None],
+    context: BridgeContext,
 ) -> list[tuple[QueuedAction, Result]] | None:
     """Hand the actions to the bridge and return what became of each; None where it failed on several at once.
 
@@ -164,7 +211,7 @@ async def _send(
     """
     readable = []
     for queued in batch:
-        action = store.action(queued.position)
+        action = changed.get(queued.id) or store.action(queued.position)
         if action is not None and queued.commit is not None:
             action = replace(action, payload=outbox.keep_commit(action.payload, queued.commit))
         if action is not None:

@@ -14,7 +14,7 @@ from prloom.core.dispatch import Subscribers
 from prloom.core.hook_results import OnError
 from prloom.extensions import keys, registry
 from prloom.extensions.filters import PluginFailure
-from prloom.extensions.host.interface import OfferedTool, PluginHost, Registered
+from prloom.extensions.host.interface import OfferedSkill, OfferedTool, PluginHost, Registered
 from prloom.model import record
 from prloom.model.record import Json
 from prloom.model.tool import ToolSpec
@@ -157,6 +157,13 @@ class PluginSet:
         """Return the tools of all plugins in their order, but for those of plugins that a plan disables."""
         left_out = {keys.resolve(name, self._plugins) for name in without}
         return tuple(tool for key, plugin in self._plugins.items() if key not in left_out for tool in plugin.tools)
+
+    def skills(self, without: Iterable[str] = ()) -> Mapping[str, Mapping[str, OfferedSkill]]:
+        """Return the skills of each plugin that has some, in their order, but for those that a plan disables."""
+        left_out = {keys.resolve(name, self._plugins) for name in without}
+        return {
+            key: offered.skills for key, offered in self._registered().items() if offered.skills and key not in left_out
+        }
 
     async def stop(self) -> None:
         """Stop all hosts; one that cannot be stopped keeps no other from it."""

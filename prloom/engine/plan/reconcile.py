@@ -11,6 +11,7 @@ from prloom.core import deferral, issued, pull_request, questions, triage, wake
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import admission, delivery, scheduler
+from prloom.engine.plan.action_hooks import ActionHooks
 from prloom.engine.plan.admission import Observers
 from prloom.engine.plan.dependencies import AgentRequests, PlanDependencies, Triager
 from prloom.engine.plan.runtime import PlanRuntime
@@ -64,7 +65,8 @@ def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
     if dependencies.todo_worker is not None and dependencies.agents:
         moved |= dependencies.todo_worker.begin(runtime, dependencies)
         moved |= dependencies.todo_worker.keep_pull_request(runtime, dependencies)
-    moved |= delivery.begin(runtime, dependencies.bridges, dependencies.tasks, now)
+    hooks = ActionHooks(dependencies.plugin_set, dependencies.triager.services)
+    moved |= delivery.begin(runtime, dependencies.bridges, dependencies.tasks, hooks, now)
     if not (moved or crowded) or store.unsaved >= SAVED_AFTER:  # else there is more to come at once
         store.save()
     return moved

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from prloom.engine.plan import admission, appended_lines
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import ExtensionError, PrloomError, StorageError
 from prloom.extensions.bridges import LoadedBridge
+from prloom.model.action import UpsertPlan
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 from prloom.storage import paths
@@ -99,14 +100,24 @@ class PermissionCache:
         return CachedPermission(now + BELIEVED, permission)
 
 
+CheckPlan = Callable[[UpsertPlan], Awaitable[UpsertPlan]]
+"""Returns a plan as it is to be written; raises PrloomError where it is not to be."""
+
+
+async def _unchanged(payload: UpsertPlan) -> UpsertPlan:
+    return payload
+
+
 class BridgeReader:
     """Reads the events of one bridge for all plans at once, and remembers how far.
 
-    `may_read_files` says whether it reads files of the plans, by its latest poll.
+    `may_read_files` says whether it reads files of the plans, by its latest poll. `check_plan` has plugins look at each
+    plan that it writes.
     """
 
     def __init__(self, bridge: LoadedBridge, state: SafeDir, where: RepositoryPaths) -> None:
         self.permissions = PermissionCache(bridge)
+        self.check_plan: CheckPlan = _unchanged
         self._where = where
         self.may_read_files = not isinstance(bridge.bridge, UsesHttp)
         self._bridge = bridge
@@ -144,17 +155,18 @@ class BridgeReader:
                 name = naming.printable(str(getattr(event, "id", event)))
                 raise ExtensionError(f"event {name} of the bridge cannot be written to the bus: {problem}")
         if polled.plans:
-            polled = dataclasses.replace(polled, warnings=(*polled.warnings, *self._write_plans(polled)))
+            refused = [each async for each in self._write_plans(polled)]
+            polled = dataclasses.replace(polled, warnings=(*polled.warnings, *refused))
         if repository is not None and None not in counts.values() and polled.state != cursor:
             self._cursor.save({"state": polled.state})
         self._log_counts(counts)
         return polled, {plan_id for plan_id, count in counts.items() if count}
 
-    def _write_plans(self, polled: Polled) -> Iterator[str]:
+    async def _write_plans(self, polled: Polled) -> AsyncIterator[str]:
         """Write the plans that the source has as drafts; yield why one cannot be used, which keeps no other back."""
         for payload in polled.plans:
             try:
-                plan_id = upserts.write(self._where, payload)
+                plan_id = upserts.write(self._where, await self.check_plan(payload))
             except PrloomError as error:
                 log.warning("bridge %s: %s", self._bridge.name, error)
                 yield f"a plan of {self._bridge.name} cannot be used: {error}"

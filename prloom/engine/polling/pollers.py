@@ -21,7 +21,7 @@ from prloom.engine.plan.dependencies import Job
 from prloom.engine.plan.runtime import PlanRuntime, Rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling.network import Network
-from prloom.engine.polling.poll import BridgeReader
+from prloom.engine.polling.poll import BridgeReader, CheckPlan
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model import kinds
 from prloom.model.decision import Change
@@ -181,6 +181,11 @@ class Pollers:
     def request_all(self) -> None:
         """Poll every bridge at once; one that is being polled just now is polled once more."""
         self.requested = {poller.bridge.name for poller in self._pollers}
+
+    def check_plans(self, check: CheckPlan) -> None:
+        """Have plugins look at each plan that a bridge writes."""
+        for poller in self._pollers:
+            poller.reader.check_plan = check
 
     def shift(self, by: timedelta) -> None:
         """Poll the bridges when they were to be polled, now that the clock was turned back."""

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from prloom import errors
 from prloom.api.context import Services
 from prloom.core import tool_rules
+from prloom.engine.plan import plugin_calls
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.tools import arguments, plugin_calls
+from prloom.engine.tools import arguments
 from prloom.engine.tools.catalog import ToolCatalog
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import Outcome

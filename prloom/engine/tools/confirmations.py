@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,11 +13,14 @@ from typing import Final
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.tools.allowed_tools import AllowedTools
 from prloom.engine.tools.call_sequence import CallActivity, CallScene
-from prloom.errors import PrloomError
+from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.permission import Choice, PermissionAnswer, PermissionRequest
 from prloom.model.record import Json, Timestamp
 from prloom.model.tool import ToolCall, ToolSpec
+from prloom.storage.document import Document
+
+log = logging.getLogger(__name__)
 
 OPTIONS: Final = ("allow", "allow_always", "deny")
 """What a person may choose where a tool requires confirmation."""
@@ -31,11 +35,15 @@ class _Pending:
 class Confirmations:
     """The requests that wait for a person; in memory, for a run whose dispatcher has ended asks again."""
 
-    def __init__(self, allowed: AllowedTools, activity: CallActivity, clock: Clock) -> None:
+    def __init__(
+        self, allowed: AllowedTools, activity: CallActivity, clock: Clock, published: Document | None = None
+    ) -> None:
         self._allowed = allowed
         self._activity = activity
         self._clock = clock
         self._pending: dict[str, _Pending] = {}
+        self._published = published
+        self._publish()
 
     @property
     def requests(self) -> tuple[PermissionRequest, ...]:
@@ -75,6 +83,7 @@ class Confirmations:
         begin = self._activity.record("PERMISSION_REQUEST", data, about=call)
         pending = _Pending(request, asyncio.get_running_loop().create_future())
         self._pending[request.id] = pending
+        self._publish()
         given = PermissionAnswer(choice="deny", by="timeout")  # where the run ends first
         try:
             async with asyncio.timeout(limit.total_seconds()):
@@ -83,6 +92,7 @@ class Confirmations:
             given = PermissionAnswer(choice="timeout", by="timeout")
         finally:
             del self._pending[request.id]
+            self._publish()
             told = {"requestId": request.id, "choice": given.choice, "by": given.by}
             self._activity.record("PERMISSION_RESPONSE", told, about=call, parent_id=begin)
         return given
@@ -97,6 +107,15 @@ class Confirmations:
             raise PrloomError(f"{request_id} is a question: answer it where it was posted, or deny it")
         pending.answer.set_result(given)
         return pending.request
+
+    def _publish(self) -> None:
+        """Tell `prloom status` which requests wait; a file that cannot be written keeps no call from going on."""
+        if self._published is None:
+            return
+        try:
+            self._published.save({"requests": listed(self.requests)})
+        except StorageError as error:
+            log.warning("prloom status does not show all requests: %s", error)
 
     def _request(
         self, tool: ToolSpec, call: ToolCall, limit: timedelta, question: str | None, id_: str | None

@@ -11,8 +11,11 @@ import msgspec
 
 from prloom.core import tool_rules
 from prloom.engine.host_socket import server
+from prloom.engine.tools import skills
 from prloom.engine.tools.call_sequence import CallScene, ToolCaller
 from prloom.engine.tools.run_sessions import RunSession
+from prloom.engine.tools.skills import OfferedSkillText
+from prloom.errors import PrloomError
 from prloom.extensions import jsonrpc
 from prloom.extensions.jsonrpc import RpcError
 from prloom.model import record
@@ -55,6 +58,13 @@ class RunClient:
                 return [_listed(tool) for tool in self._caller.catalog.offered(self._session.stage, disabled)]
             case "callTool":
                 return await self._call(scene, params)
+            case "listSkills":
+                return [
+                    {"name": skill.name, "uri": skill.uri, "description": skill.description}
+                    for skill in self._skills(scene)
+                ]
+            case "readSkill":
+                return await asyncio.to_thread(self._skill_text, scene, params)
             case _:
                 raise RpcError(f"there is no method {method!r}", jsonrpc.METHOD_NOT_FOUND)
 
@@ -69,6 +79,19 @@ class RunClient:
         """End the calls: nothing waits for them any more."""
         for task in tuple(self._calls.values()):
             task.cancel()
+
+    def _skills(self, scene: CallScene) -> tuple[OfferedSkillText, ...]:
+        return skills.offered(self._caller.plugins, scene.runtime.rules.config.plugins.disabled)
+
+    def _skill_text(self, scene: CallScene, params: Json) -> Json:
+        """Return the text of the skill of a name or a URI."""
+        found = next((skill for skill in self._skills(scene) if params in (skill.name, skill.uri)), None)
+        if found is None:
+            raise RpcError("there is no such skill", jsonrpc.INVALID_PARAMS)
+        try:
+            return skills.text(found)
+        except PrloomError as error:
+            raise RpcError(str(error), jsonrpc.SERVICE_FAILED) from error
 
     def _scene_of_run(self) -> CallScene:
         if self._session.over:

@@ -34,6 +34,8 @@ from prloom.engine.tools.run_client import RunClient
 from prloom.engine.tools.run_sessions import Belongs, RunSession, RunSessions
 from prloom.engine.tools.session_hooks import ServicesOf
 from prloom.model.tool import SESSION_END, SESSION_START, Session, SessionResult
+from prloom.storage import paths
+from prloom.storage.document import Document
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +151,8 @@ def assemble(
     `plugin_folders` and `environ` are for executable tools, `call_daemon` calls a method of a plugin's daemon.
     `belongs` and `run_of` decide which process may use a run's token, and which one is an agent's.
     """
-    waiting = Confirmations(AllowedTools(board.local), activity, board.clock)
+    state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
+    waiting = Confirmations(AllowedTools(board.local), activity, board.clock, Document(state, paths.REQUESTS))
     asked = People(waiting)
     running: list[RunSessions] = []
     spent = own_tools.Budget(board.paths.root, lambda: [plan for each in running for plan in each.plans])

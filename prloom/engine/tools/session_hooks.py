@@ -8,9 +8,9 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from prloom.api.context import Services
+from prloom.engine.plan import plugin_calls
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.tools import plugin_calls
 from prloom.errors import PrloomError
 from prloom.model.tool import Session
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from prloom.engine.views.status_schema import DispatcherStatus
 from prloom.errors import StorageError
 from prloom.model import record
+from prloom.model.permission import PermissionRequest
 from prloom.model.plan import Plan
 from prloom.model.record import Json, Record
 from prloom.storage import dispatcher_files, paths
@@ -76,6 +77,14 @@ def todo_limits(local: SafeDir) -> Mapping[str, str]:
     if not isinstance(limits, dict) or not dispatcher(local).running:
         return {}
     return {plan: limit for plan, limit in limits.items() if isinstance(limit, str)}
+
+
+def requests(local: SafeDir) -> tuple[PermissionRequest, ...]:
+    """Return the calls and questions that wait for a person; none where no dispatcher is running."""
+    found = of(local, paths.REQUESTS, "requests", PermissionRequest)
+    if found and dispatcher(local).running:
+        return found
+    return ()
 
 
 def unopened(local: SafeDir, plans: Iterable[Plan]) -> Mapping[str, str]:

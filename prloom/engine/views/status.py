@@ -31,6 +31,7 @@ from prloom.engine.views.status_schema import (
     Totals,
     WaitingAction,
 )
+from prloom.model.permission import PermissionRequest
 from prloom.model.state import OpenEvent, QueuedAction
 from prloom.storage import paths, plan_session
 from prloom.storage.paths import RepositoryPaths
@@ -75,6 +76,7 @@ def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None)
             runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus),
             tuple(map(_offering, runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus))),
             missing=missing,
+            requests=tuple(each for each in runtime_status.requests(local) if plan in {None, each.plan}),
         )
 
 
@@ -98,6 +100,7 @@ def build(
     plugins: tuple[PluginStatus, ...],
     *,
     missing: tuple[LostPlan, ...] = (),
+    requests: tuple[PermissionRequest, ...] = (),
 ) -> StatusDocument:
     """Return the document of these parts, with the totals of the plans in it."""
     ages = [event.age_ms for plan in plans for event in plan.events.deferred]
@@ -119,6 +122,7 @@ def build(
         bridges=bridges,
         plugins=plugins,
         lost_plans=missing or UNSET,
+        requests=requests or UNSET,
     )
 
 

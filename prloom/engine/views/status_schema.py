@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from prloom.model.decision import WakeOn
+from prloom.model.permission import PermissionRequest
 from prloom.model.plan import Counts
 from prloom.model.record import Record, Timestamp
 from prloom.model.work import Kept
@@ -264,7 +265,7 @@ class PluginStatus(Record, frozen=True, kw_only=True):
 
 
 class StatusDocument(Record, frozen=True, kw_only=True):
-    """The document. `lost_plans` is left out where none is lost.
+    """The document. `lost_plans` is left out where none is lost, and `requests` where no call waits for a person.
 
     `config_error` says what is wrong with the configuration, one line for each problem.
     """
@@ -279,3 +280,4 @@ class StatusDocument(Record, frozen=True, kw_only=True):
     plugins: tuple[PluginStatus, ...]
     lost_plans: tuple[LostPlan, ...] | UnsetType = UNSET
     config_error: str | UnsetType = UNSET
+    requests: tuple[PermissionRequest, ...] | UnsetType = UNSET

@@ -9,7 +9,7 @@ import pytest
 from fake_clock import NOON
 from stage import FunctionHost, Stage, said
 
-from prloom.api import HOOKS, PluginContext, hooks
+from prloom.api import HOOKS, PluginContext
 from prloom.core import bounds
 from prloom.core.breaker import THRESHOLD
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
@@ -72,13 +72,12 @@ async def test_a_plugin_that_registers_nothing_keeps_no_process():
     ]
 
 
-async def test_the_hook_points_that_are_said_to_fire_are_those_that_events_and_todos_lead_to(stage: Stage):
+async def test_an_event_leads_to_the_hook_points_about_events_and_to_that_of_the_reply(stage: Stage):
     called: set[str] = set()
 
     def register(ctx: PluginContext) -> None:
         for name in HOOKS:
-            if not hooks.refused(name):
-                ctx.register_hook(name, lambda value, context: called.add(context.hook_point))
+            ctx.register_hook(name, lambda value, context: called.add(context.hook_point))
 
     stage.adopt()
     stage.plugin("everywhere", register)
@@ -86,13 +85,7 @@ async def test_the_hook_points_that_are_said_to_fire_are_those_that_events_and_t
 
     await stage.tick()
 
-    of_todos = {"beforeTodo", "afterTodo", "beforeFinish", "afterFinish"}  # tests/engine/work shows those
-    of_plans = {
-        "afterDesign",
-        "afterActivate",
-        "afterMerge",
-    }  # and those, but for afterDesign: tests/cli/test_design.py
-    assert called == hooks.FIRING - of_todos - of_plans
+    assert called == {"onEvent", "beforeTriage", "onGlobalEvent", "beforeRoute"}
 
 
 async def test_a_command_that_another_plugin_has_is_told(caplog: pytest.LogCaptureFixture):

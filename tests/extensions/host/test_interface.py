@@ -95,10 +95,7 @@ async def test_start_tells_what_the_plugin_registered(plugin: Plugin, open_host:
         "leap": OfferedTool(checked=True),
     }
     assert registered.skills["how"].path == f"{found.path}/__init__.py"
-    assert registered.warnings == (
-        "plugin noted: prloom does not call sessionStart yet, so its function does not run",
-        "plugin noted: no hook point is named 'onEvnt'; did you mean 'onEvent'?",
-    )
+    assert registered.warnings == ("plugin noted: no hook point is named 'onEvnt'; did you mean 'onEvent'?",)
 
 
 async def test_a_hooks_call_and_its_outcome_are_values(

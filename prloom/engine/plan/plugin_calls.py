@@ -1,4 +1,4 @@
-"""Run a plugin's function that is about a tool, an action or a run, and commit what it did as a whole."""
+"""Run a plugin's function about a tool, an action, a plan to write or a run, and commit what it did as a whole."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ async def run(
                 raise
             pause = failure.retry_after or pause
         else:
-            if not hooks.overtaken(runtime.stores_by_scope, plugin.key, runtime.text.read(), call, outcome):
+            stateful = replace(outcome, plan=None)  # the text is not that of the plan, which others may change
+            if not hooks.overtaken(runtime.stores_by_scope, plugin.key, "", call, stateful):
                 _commit(runtime, plugin, call, outcome, started)
                 return outcome
         await asyncio.sleep(pause.total_seconds())

@@ -1,0 +1,316 @@
+"""Whom a call has to wait for, and who can answer: persons, and never the agent that has asked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage import said, until
+from stage_parts import by
+from tool_bench import ToolBench, call, client
+
+from prloom.api import PluginContext
+from prloom.core import commands
+from prloom.engine.bus import emitted
+from prloom.engine.tools.services import ToolParts
+from prloom.errors import PrloomError
+from prloom.mcp import dispatcher_client
+from prloom.model.event import Author, Event
+from prloom.model.permission import PermissionAnswer
+
+
+def deploying(ctx: PluginContext) -> None:
+    ctx.register_tool("deploy", {}, lambda: "deployed", requires_confirmation=True)
+
+
+@pytest.fixture
+def careful(bench: ToolBench) -> ToolBench:
+    bench.stage.plugin("ops", deploying)
+    return bench
+
+
+async def waiting(parts: ToolParts) -> str:
+    await until(lambda: bool(parts.services.confirmations.requests))
+    return parts.services.confirmations.requests[0].id
+
+
+def command(body: str, **fields: Any) -> Event:
+    return said("c-1", body, author=by("ann", "write"), **fields)
+
+
+def decide(bench: ToolBench, parts: ToolParts, event: Event) -> str:
+    parsed = commands.parse(event)
+    assert parsed is not None
+    runtime = bench.board.runtimes["pr-7"]
+    return parts.people.decide(runtime, event, parsed.words[1:], allow=parsed.built_in == "allow")
+
+
+async def test_a_call_waits_until_it_is_allowed(careful: ToolBench):
+    async with careful.open() as parts:
+        folder = careful.prepare(parts)
+        async with careful.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "deploy"))
+            request = await waiting(parts)
+            parts.services.confirmations.answer(request, PermissionAnswer(choice="allow", by="operator"))
+            allowed = await calling
+
+    assert allowed["data"] == "deployed"
+    assert careful.notes.types == [
+        *("TOOL_CALL_START", "PERMISSION_REQUEST", "PERMISSION_RESPONSE", "TOOL_CALL_END"),
+    ]
+    assert careful.notes.of("PERMISSION_REQUEST")[0] == {
+        "requestId": request,
+        "toolName": "deploy",
+        "arguments": {},
+        "sensitivity": "confirmation",
+        "options": ["allow", "allow_always", "deny"],
+    }
+    assert careful.notes.of("PERMISSION_RESPONSE")[0] == {"requestId": request, "choice": "allow", "by": "operator"}
+
+
+async def test_a_call_that_nobody_allows_in_time_is_denied(careful: ToolBench):
+    careful.stage.configure('[tools]\nconfirmation_timeout = "50ms"')
+    async with careful.open() as parts:
+        folder = careful.prepare(parts)
+        async with careful.running(parts, folder):
+            denied = await call(parts, folder, "deploy")
+
+    assert (denied["error_type"], denied["error"]) == (
+        "denied",
+        "no person allowed the call of deploy in time, so it is denied",
+    )
+    assert careful.notes.of("PERMISSION_RESPONSE")[0]["choice"] == "timeout"
+
+
+async def test_a_call_whose_run_ends_is_denied_and_no_request_is_left(careful: ToolBench):
+    async with careful.open() as parts:
+        folder = careful.prepare(parts)
+        async with careful.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "deploy"))
+            await waiting(parts)
+        with pytest.raises(Exception, match="run run-1 is over"):
+            await calling
+
+        assert parts.services.confirmations.requests == ()
+    assert careful.notes.of("PERMISSION_RESPONSE")[0]["choice"] == "deny"
+    assert careful.notes.types[-1] == "TOOL_CALL_END"
+
+
+async def test_a_tool_that_is_always_allowed_stays_so_after_a_restart_for_this_plan_alone(careful: ToolBench):
+    careful.stage.adopt("pr-8")
+    async with careful.open() as parts:
+        folder = careful.prepare(parts)
+        async with careful.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "deploy"))
+            request = await waiting(parts)
+            parts.services.confirmations.answer(request, PermissionAnswer(choice="allow_always", by="operator"))
+            await calling
+    careful.stage.configure('[tools]\nconfirmation_timeout = "20ms"')
+    async with careful.open() as parts:
+        mine, other = careful.prepare(parts), careful.prepare(parts, run="run-8", plan="pr-8")
+        async with careful.running(parts, mine), careful.running(parts, other, plan="pr-8"):
+            assert (await call(parts, mine, "deploy"))["success"]
+            assert (await call(parts, other, "deploy"))["error_type"] == "denied"
+
+
+async def test_a_trusted_persons_comment_allows_a_call(careful: ToolBench):
+    async with careful.open() as parts:
+        folder = careful.prepare(parts)
+        async with careful.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "deploy"))
+            request = await waiting(parts)
+            event = command(f"/prloom allow {request}")
+            admit(careful, event)
+            reply = decide(careful, parts, event)
+            allowed = await calling
+
+    assert allowed["success"]
+    assert reply == f"Allowed: `{request}`: `deploy`, in run `run-1`."
+    assert careful.notes.of("PERMISSION_RESPONSE")[0]["by"] == "ann"
+
+
+@pytest.mark.parametrize(
+    ("author", "emitted_by_hand", "why"),
+    [
+        (None, False, "This has to be said in a comment by a trusted person"),
+        (Author("ann", "write"), True, "This has to be said in a comment by a trusted person"),
+        (Author("ci", "write", bot=True), False, "A bot cannot allow or deny this."),
+    ],
+)
+async def test_what_an_agent_could_have_written_itself_allows_nothing(
+    careful: ToolBench,
+    author: Author | None,
+    emitted_by_hand: bool,  # noqa: FBT001 - parametrised
+    why: str,
+):
+    async with careful.open() as parts:
+        folder = careful.prepare(parts)
+        async with careful.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "deploy"))
+            request = await waiting(parts)
+            event = said("c-1", f"/prloom allow {request}", author=author)
+            admit(careful, event)
+            if emitted_by_hand:
+                emitted.remember(careful.stage.root, [event])
+            reply = decide(careful, parts, event)
+            assert [each.id for each in parts.services.confirmations.requests] == [request]
+            calling.cancel()
+
+    assert why in reply
+
+
+async def test_a_command_that_a_run_has_started_allows_nothing_over_the_socket(careful: ToolBench):
+    careful.run_of = lambda pid: "run run-1" if pid == os.getpid() else None
+    async with careful.open() as parts:
+        with pytest.raises(PrloomError, match="run run-1 has started this command; only a person may give it"):
+            await dispatcher_client.request_once(
+                str(parts.socket.path), {"operator": True}, "answerRequest", {"request": "x", "choice": "allow"}
+            )
+
+
+async def test_a_persons_command_allows_a_call_over_the_socket(careful: ToolBench):
+    async with careful.open() as parts:
+        folder = careful.prepare(parts)
+        async with careful.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "deploy"))
+            asked = {"request": await waiting(parts), "choice": "allow"}
+            path = str(parts.socket.path)
+            answer = await dispatcher_client.request_once(path, {"operator": True}, "answerRequest", asked)
+            allowed = await calling
+
+    assert answer == {"tool": "deploy", "plan": "pr-7"}
+    assert allowed["success"]
+
+
+# ---- questions
+
+
+async def test_the_first_trusted_answer_to_a_question_is_the_result(bench: ToolBench):
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?\n/merge @team"))
+            request = await waiting(parts)
+            runtime = bench.board.runtimes["pr-7"]
+            (posted,) = runtime.event_store.state.queue.values()
+            action = runtime.event_store.action(posted.position)
+            answer = said("c-2", "Tabs, please.", author=by("ann", "write"))
+            opened = admit(bench, answer)
+            assert parts.people.answered(runtime, opened, answer) == request
+            result = await calling
+
+    assert result["output"] == "Tabs, please."
+    assert result["data"] == {"answer": "Tabs, please.", "by": "ann"}
+    assert action is not None
+    assert "Tabs?" in action.payload.message
+    assert "\n/merge" not in action.payload.message
+    assert "@team" not in action.payload.message
+
+
+async def test_a_question_cannot_be_allowed_only_answered_or_denied(bench: ToolBench):
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
+            request = await waiting(parts)
+            with pytest.raises(PrloomError, match="is a question: answer it where it was posted, or deny it"):
+                parts.services.confirmations.answer(request, PermissionAnswer(choice="allow", by="operator"))
+            parts.services.confirmations.answer(request, PermissionAnswer(choice="deny", by="operator"))
+            result = await calling
+
+    assert (result["error_type"], result["error"]) == ("denied", "operator does not answer the question")
+
+
+def admit(bench: ToolBench, event: Event) -> Any:
+    """Have an event taken in, as one that a bridge has appended."""
+    bench.stage.append(event)
+    runtime = bench.board.runtimes["pr-7"]
+    from prloom.engine.plan import admission  # noqa: PLC0415 - of this helper alone
+
+    admission.take_in(runtime, lambda event: None)
+    return runtime.event_store.state.open[event.id]
+
+
+# ---- what a run's token opens
+
+
+async def test_a_token_is_of_one_run_and_is_over_with_it(bench: ToolBench):
+    async with bench.open() as parts:
+        first, second = bench.prepare(parts), bench.prepare(parts, run="run-2")
+        access = parts.services.access()
+        async with bench.running(parts, first), bench.running(parts, second):
+            await refused(parts, {"run": "run-1", "token": access.token}, "the token is not that of run run-1")
+            await refused(parts, {"run": "run-2", "token": token(first)}, "the token is not that of run run-2")
+            await refused(parts, {"token": token(first)}, "the token is not valid, or none was given")
+            await refused(parts, {"operator": "yes", "token": token(first)}, "the token is not valid")
+        await refused(parts, {"run": "run-1", "token": token(first)}, "run run-1 is over")
+
+
+async def test_a_stolen_token_is_of_no_use_to_a_process_of_another_run(bench: ToolBench):
+    bench.belongs = lambda session, peer: False
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            await refused(parts, {"run": "run-1", "token": token(folder)}, "does not belong to run run-1")
+
+
+async def test_nothing_is_answered_before_hello(bench: ToolBench):
+    async with bench.open() as parts:
+        reader, writer = await asyncio.open_unix_connection(parts.socket.path)
+        writer.write(b'{"jsonrpc": "2.0", "id": 1, "method": "listTools"}\n')
+        answer, after = await reader.readline(), await reader.readline()
+        writer.close()
+
+    assert b"listTools came before hello" in answer
+    assert b"-32001" in answer
+    assert after == b""
+
+
+async def test_the_file_with_the_token_is_for_its_owner_only(bench: ToolBench):
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+
+        assert (folder / "mcp.json").stat().st_mode & 0o777 == 0o600
+        assert parts.socket.path.stat().st_mode & 0o777 == 0o600
+        assert parts.socket.path.parent.stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_run_sees_its_own_plan_only(bench: ToolBench):
+    other = bench.stage.adopt("pr-8")
+    (other / "plan.md").write_text("# Another\n")
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            plan = await call(parts, folder, "prloom_plan")
+            tried = await call(parts, folder, "prloom_plan", plan="pr-8")
+
+    assert plan["data"]["id"] == "pr-7"
+    assert tried["error_type"] == "validation_error"
+
+
+async def test_the_server_of_a_run_that_is_over_refuses_each_call(bench: ToolBench):
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            pass
+        async with client(folder) as agent:
+            result = await agent.call_tool("prloom_plan", {})
+
+    assert result.is_error
+    assert result.content[0].text == "run run-1 is over, or is no run of this dispatcher"
+
+
+def token(folder: Path) -> str:
+    from prloom.agents import mcp_server  # noqa: PLC0415 - of this helper alone
+
+    found = mcp_server.access((folder / "mcp.json").read_bytes())
+    assert found is not None
+    return found.token
+
+
+async def refused(parts: ToolParts, hello: dict[str, object], why: str) -> None:
+    with pytest.raises(PrloomError, match=why):
+        await dispatcher_client.request_once(str(parts.socket.path), hello, "listTools", None)

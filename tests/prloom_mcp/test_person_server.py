@@ -1,0 +1,46 @@
+"""What a person's own agent can do with prloom: a client of the official package, against `prloom mcp`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from real_command import Repository
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "repo", tmp_path)
+    made.configure("")
+    return made
+
+
+async def test_a_persons_agent_sees_what_waits_and_steers_what_it_may(repository: Repository, tmp_path: Path):
+    argv = repository.command("mcp")
+    with (tmp_path / "errors").open("w") as errors:
+        server = StdioServerParameters(command=argv[0], args=argv[1:])
+        async with Client(stdio_client(server, errlog=errors)) as agent:
+            tools = {tool.name: tool for tool in (await agent.list_tools()).tools}
+            status = await agent.call_tool("status", {})
+            unknown = await agent.call_tool("why", {"event": "--help"})
+            wrong = await agent.call_tool("drop", {"events": ["c-1"]})
+
+    assert set(tools) == {
+        *("status", "events", "why", "plans", "emit", "retry", "approve", "drop", "pause", "resume"),
+    }
+    asking = {name for name, tool in tools.items() if tool.annotations.destructive_hint}
+    assert asking == {"approve", "drop", "pause", "resume"}
+    assert status.structured_content["data"]["totals"]["held"] == 0
+    assert unknown.is_error
+    assert "--help" in unknown.content[0].text
+    assert wrong.structured_content["error_type"] == "validation_error"
+
+
+def test_an_agents_run_starts_no_server_for_persons_and_allows_nothing(repository: Repository):
+    repository.env["PRLOOM_RUN"] = "run-1"
+    for command in (["mcp"], ["allow", "ask-1"], ["deny", "ask-1"]):
+        refused = repository.run(*command, code=1)
+
+        assert "was started by run run-1; only a person may decide this, outside of any run" in refused.stderr
