@@ -6,8 +6,8 @@ from typing import Literal
 
 from prloom.model.record import Record, Timestamp
 
-RunState = Literal["running", "ok", "failed", "limited", "interrupted"]
-"""What has become of a run: it goes on, or what it came to."""
+RunState = Literal["queued", "running", "ok", "failed", "limited", "interrupted"]
+"""What has become of a run: no worker has begun it yet, it goes on, or what it came to."""
 
 
 class RunUsage(Record, frozen=True, kw_only=True):

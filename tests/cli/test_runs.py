@@ -18,7 +18,7 @@ from stage import Stage
 from started_runs import StartedRun
 
 from prloom import flock
-from prloom.agents import run_folder, run_spec
+from prloom.agents import command, run_folder, run_spec, runner
 from prloom.agents.agent import RunRequest, RunResult, TokenUsage
 from prloom.agents.registry import AGENTS
 from prloom.agents.run_spec import RunLimits
@@ -134,6 +134,20 @@ async def test_a_run_that_goes_on_is_shown_and_can_be_stopped(stage: Stage, prlo
     assert shown["status"] == "interrupted"
     assert stage.state("pr-7")["paused"]
     assert prloom("stop", run.id).out == f"Run {run.id} has ended already.\n"
+
+
+async def test_a_run_that_no_worker_has_begun_is_queued_and_not_interrupted(stage: Stage, prloom: Prloom) -> None:
+    runs = stage.adopt() / "runs"
+    runs.mkdir()
+    request = RunRequest(
+        prompt="", stage="worker", cwd=stage.root, root=stage.root, rights="work", plan="pr-7", argv=("true",)
+    )
+    folder = runs / run_spec.new_id(datetime.now(UTC), "worker")
+    runner.prepare(folder, command, request, environ=os.environ, limits=RunLimits())
+
+    (shown,) = json.loads(prloom("runs", "--json").out)["runs"]
+
+    assert (shown["status"], shown["endedAt"]) == ("queued", None)
 
 
 async def test_a_run_outlives_its_worktree_in_the_list(stage: Stage, prloom: Prloom, launch: Launch) -> None:

@@ -46,6 +46,9 @@ class PlayedRuns:
         self._clock = clock
         self._environ = environ
 
+    async def start(self) -> None:
+        """Return: there is nothing that could be missing."""
+
     async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)
         assert spec is not None

@@ -238,6 +238,9 @@ class SwiftPool(AgentPool):
 class SwiftRuns:
     """Does a run while it is published."""
 
+    async def start(self) -> None:
+        """Return: there is nothing that could be missing."""
+
     async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         try:
             if not run_folder.was_begun(folder):

@@ -113,6 +113,9 @@ class ShellRuns:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
+    async def start(self) -> None:
+        """Return: there is nothing that could be missing."""
+
     async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         child = None
         if not run_folder.was_begun(folder):

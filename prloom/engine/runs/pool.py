@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -17,11 +17,13 @@ from typing import Final
 from prloom.agents import run_message
 from prloom.agents.agent import Remote
 from prloom.agents.run_job import LocalRuns
+from prloom.core.naming import printable
 from prloom.engine.runs.pool_process import ONLY_HERE
 from prloom.exchange import connect, store_url
 from prloom.exchange.worker.config import ClaimConfig
 from prloom.exchange.worker.pool import WorkerPool
-from prloom.exchange.worker.worker import WorkerEvent
+from prloom.exchange.worker.worker import WorkerError, WorkerEvent
+from prloom.model import record
 from prloom.model.kinds import CHECK, STAGES
 from prloom.workspace import repository
 
@@ -49,8 +51,25 @@ def _remotes(root: Path) -> tuple[Remote, ...]:
 
 
 def _report(event: WorkerEvent) -> None:
-    sys.stderr.write(f"{event}\n")
+    sys.stderr.write(f"{line(event, datetime.now(UTC))}\n")
     sys.stderr.flush()
+
+
+def line(event: WorkerEvent, now: datetime) -> str:
+    """Return an event as a line of `pool.log`."""
+    at = record.iso(now)
+    if isinstance(event, WorkerError):
+        return f"{at} error: {printable(event.error)}; tried again in {event.pause:g} s"
+    details = ""
+    if event.outcome != "began":
+        details = f" after {event.seconds:.1f} s"
+    if event.pause is not None:
+        details += f"; tried again in {event.pause:g} s"
+    if event.reply is not None:
+        details += f"; reply on {event.reply}"
+    if event.why:
+        details += f": {printable(event.why)}"
+    return f"{at} {event.topic} {event.message_id} attempt {event.attempt}: {event.outcome.replace('_', ' ')}{details}"
 
 
 def main(argv: list[str]) -> int:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunResult
-from prloom.agents.run_folder import RunFinished, RunInProgress, RunStatus
+from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunStatus
 from prloom.agents.run_spec import RunLimits, RunSpec
 from prloom.core import bounds
 from prloom.errors import PrloomError
@@ -59,7 +59,8 @@ def _record(folder: Path, plan_id: str, result: RunResult | None, now: datetime)
     ended_at = None
     if isinstance(status, RunFinished):
         ended = max(status.exit.ended_at, begun)
-    if not isinstance(status, RunInProgress):
+    state = _state(folder, status, result)
+    if state not in {"queued", "running"}:
         ended_at = Timestamp.of(ended)
     return RunRecord(
         id=folder.name,
@@ -68,7 +69,7 @@ def _record(folder: Path, plan_id: str, result: RunResult | None, now: datetime)
         todo=spec.todo,
         agent=spec.agent,
         model=(result.model if result else None) or spec.model,
-        status=_state(status, result),
+        status=state,
         attempt=spec.attempt,
         started_at=begun,
         ended_at=ended_at,
@@ -96,11 +97,13 @@ def _error(result: RunResult | None) -> str | None:
     return bounds.cut(error)
 
 
-def _state(status: RunStatus, result: RunResult | None) -> RunState:
+def _state(folder: Path, status: RunStatus, result: RunResult | None) -> RunState:
     if isinstance(status, RunInProgress):
         return "running"
     if result is not None:
         return result.status
+    if isinstance(status, RunInterrupted) and not run_folder.was_begun(folder):
+        return "queued"
     return "interrupted"
 
 

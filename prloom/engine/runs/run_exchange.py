@@ -57,6 +57,9 @@ class RunLoss:
 class RunExecutor(Protocol):
     """Does runs that are prepared, each once."""
 
+    async def start(self) -> None:
+        """Make sure that runs can be done now; raises AgentError where they cannot."""
+
     async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         """Have the run of a folder done, unless it was, and return what it came to; raises AgentError."""
 

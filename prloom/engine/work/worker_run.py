@@ -96,6 +96,7 @@ class WorkerRuns:
         try:
             limit = self.pool.limit_of_todo(agent, runtime, work)
             if limit is None:
+                await self.pool.runs.start()  # where that fails, no run has been started
                 commit = await self._received.begin(runtime, work)
                 request = await self._request(runtime, work, item, agent, model)
                 limit = self.pool.limit_of_todo(agent, runtime, work)  # other runs may have begun meanwhile
