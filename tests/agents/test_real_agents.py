@@ -7,28 +7,39 @@ of their own on loopback, and HOME is an empty folder.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import pwd
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import git_folder
 import pytest
 import started_runs
 from model_server import DATA, EACH, PATH, Server, require, serving
+from stage import Stage, until
 from started_runs import StartedRun
+from tool_bench import ToolBench
 
 from prloom import processes
-from prloom.agents import registry, run_folder, run_spec, runner
+from prloom.agents import mcp_server, registry, run_folder, run_spec, runner
 from prloom.agents.agent import Remote, Rights, RunRequest, RunResult
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.run_spec import RunLimits
+from prloom.api import InterceptContext, PluginContext, ToolCall
 from prloom.core import answer, worker_answer, worker_prompt
 from prloom.core.plan_file import TodoItem
 from prloom.core.worker_answer import WorkAnswer
+from prloom.engine.tools.executable import PluginFolder
+from prloom.model.permission import PermissionAnswer
+from prloom.model.tool import ToolSpec
 
 pytestmark = [pytest.mark.real_agents, pytest.mark.timeout(400)]
 
@@ -577,3 +588,108 @@ def tools(bodies: list[dict[str, object]]) -> Iterator[str]:
         for tool in body.get("tools") or []:  # type: ignore[attr-defined]
             yield tool.get("name") or tool.get("function", {}).get("name") or ""
             yield from (each["name"] for each in tool.get("functionDeclarations") or tool.get("tools") or [])
+
+
+def offering(ctx: PluginContext) -> None:
+    word = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
+    ctx.register_tool("count", word, lambda word: {"message": f"{len(word)} letters"}, description="Count letters")
+    ctx.register_tool("forbidden", {}, lambda: "it ran", description="Do what is not allowed")
+    ctx.register_tool("deploy", {}, lambda: "deployed", description="Deploy", requires_confirmation=True)
+
+    def forbid(call: ToolCall, ctx: InterceptContext) -> None:
+        if call.name == "forbidden":
+            ctx.block("not for agents")
+
+    ctx.register_hook("preTool", forbid)
+
+
+def with_tools(folder: Path) -> ToolBench:
+    """Return a dispatcher's tools of each kind, for the runs of its own pool only."""
+    folder.mkdir()
+    git_folder.make(folder / ".git")
+    stage = Stage(folder)
+    stage.adopt()
+    (stage.local() / "plan.md").write_text("# Greet people\n")
+    (folder / "tool.py").write_text('print(\'{"message": "it was run"}\')\n')
+    bench = ToolBench(stage)
+    bench.belongs = None
+    bench.folders["ops"] = PluginFolder(folder)
+
+    async def daemon(plugin: str, method: str, params: object, limit: timedelta) -> dict[str, str]:
+        return {"message": f"{method} of {plugin}"}
+
+    bench.call_daemon = daemon
+    bench.manifest_tools["ops"] = (
+        ToolSpec(name="run", kind="executable", plugin="ops", command="python3", args=("tool.py",)),
+        ToolSpec(name="stats", kind="background_rpc", plugin="ops", method="get_stats"),
+    )
+    stage.plugin("ops", offering)
+    return bench
+
+
+@pytest.fixture
+def private() -> Iterator[Path]:
+    """Return a folder below none that others may write in: gemini takes no settings from there."""
+    made = Path(tempfile.mkdtemp(prefix=".prloom-test-", dir=Path(pwd.getpwuid(os.getuid()).pw_dir)))
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.mark.parametrize("rights", ["read", "work"])
+@pytest.mark.parametrize("name", EACH)
+async def test_an_agent_calls_tools_of_each_kind_is_refused_and_waits_for_a_person(
+    name: str,
+    rights: Rights,
+    *,
+    model: Server,
+    home: Callable[[str], dict[str, str]],
+    worktree: Path,
+    private: Path,
+    tmp_path: Path,
+) -> None:
+    require(name)
+    bench = with_tools(tmp_path / "checkout")
+    folder = private / run_spec.new_id(datetime.now(tz=UTC), name)
+    request = RunRequest(
+        prompt="Use the tools.",
+        stage="triage",
+        cwd=worktree,
+        root=tmp_path,
+        rights=rights,
+        server=mcp_server.of_run(folder, tmp_path, timedelta(seconds=120)),
+    )
+    async with bench.open() as parts:
+
+        async def allow() -> None:
+            await until(lambda: bool(parts.services.confirmations.requests), seconds=200)
+            (waiting,) = parts.services.confirmations.requests
+            parts.services.confirmations.answer(waiting.id, PermissionAnswer(choice="allow", by="operator"))
+
+        started = started_runs.start(
+            folder,
+            registry.get(name),
+            request,
+            environ=home(f"{model.url}/s/tools"),
+            limits=RunLimits(wall_seconds=300, silence_seconds=240),
+            access=parts.services.access(),
+        )
+        async with parts.services.session(folder, name, "pr-7", found=False):
+            person = asyncio.create_task(allow())
+            tried = await outcome(name, started)
+            person.cancel()
+
+    ends = {each["toolName"]: each for each in bench.notes.of("TOOL_CALL_END")}
+    assert {tool: each["error"] or each["result"]["output"] for tool, each in ends.items()} == {
+        "count": "4 letters",
+        "run": "it was run",
+        "stats": "get_stats of ops",
+        "prloom_plan": "# Greet people\n",
+        "forbidden": "plugin ops blocked the call: not for agents",
+        "deploy": "Tool executed successfully",
+    }, explained(tried)
+    assert tried.result.status == "ok", explained(tried)
+    assert bench.notes.of("PERMISSION_RESPONSE")[0]["choice"] == "allow"
+    access = mcp_server.access((folder / "mcp.json").read_bytes())
+    assert access is not None
+    assert access.token not in model.log.read_text(encoding="utf-8")
+    assert access.token not in (folder / "invocation.json").read_text(encoding="utf-8")

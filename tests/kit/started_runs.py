@@ -12,6 +12,7 @@ from run_pools import StartForked
 
 from prloom.agents import run_folder, runner
 from prloom.agents.agent import Agent, RunRequest, RunResult
+from prloom.agents.mcp_server import Access
 from prloom.agents.run_folder import RunStatus
 from prloom.agents.run_spec import RunLimits
 from prloom.engine.runs.run_exchange import RunExchange
@@ -40,9 +41,10 @@ def start(
     environ: Mapping[str, str],
     limits: RunLimits,
     exchange: Path | None = None,
+    access: Access | None = None,
 ) -> StartedRun:
     """Prepare a run and have it done, by a worker of its own."""
-    runner.prepare(folder, agent, request, environ=environ, limits=limits)
+    runner.prepare(folder, agent, request, environ=environ, limits=limits, access=access)
     database = exchange or folder.with_name(f"{folder.name}.db")
     opened = RunExchange(str(database), 1, StartForked(environ), check_interval=SOON)
     return StartedRun(folder, opened, asyncio.get_running_loop().create_task(opened.run(folder)))

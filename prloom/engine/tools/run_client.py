@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -51,11 +51,10 @@ class RunClient:
 
     async def answer(self, method: str, params: Json) -> Json:
         """Return the result of a method; raises RpcError, also where the run is over."""
+        if method == LIST_TOOLS:
+            return self._tools()
         scene = self._scene_of_run()
         match method:
-            case "listTools":
-                disabled = scene.runtime.rules.config.plugins.disabled
-                return [_listed(tool) for tool in self._caller.catalog.offered(self._session.stage, disabled)]
             case "callTool":
                 return await self._call(scene, params)
             case "listSkills":
@@ -93,9 +92,20 @@ class RunClient:
         except PrloomError as error:
             raise RpcError(str(error), jsonrpc.SERVICE_FAILED) from error
 
-    def _scene_of_run(self) -> CallScene:
+    def _tools(self) -> Json:
+        """Return the tools of the run, also while its plan cannot be used: a program without its server may give up."""
+        self._refuse_if_over()
+        disabled: Sequence[str] = ()
+        if self._scene is not None:
+            disabled = self._scene.runtime.rules.config.plugins.disabled
+        return [_listed(tool) for tool in self._caller.catalog.offered(self._session.stage, disabled)]
+
+    def _refuse_if_over(self) -> None:
         if self._session.over:
             raise RpcError(f"run {self._session.run_id} is over", server.DENIED)
+
+    def _scene_of_run(self) -> CallScene:
+        self._refuse_if_over()
         if self._scene is None or not self._scene.runtime.usable:
             raise RpcError("the plan of this run cannot be used just now; try again", server.NOT_READY)
         return self._scene
