@@ -92,6 +92,14 @@ def false(real: Weak, *args: Any, **more: Any) -> bool:
     return False
 
 
+def true(real: Weak, *args: Any, **more: Any) -> bool:
+    return True
+
+
+def same_digest(real: Weak, token: str) -> bytes:
+    return b"the same"
+
+
 def empty(real: Weak, *args: Any, **more: Any) -> tuple[Any, ...]:
     return ()
 
@@ -435,5 +443,40 @@ WEAKENINGS = (
         empty,
         "engine/plan/test_withheld.py",
         "is_not_sent",
+    ),
+    Weakening(
+        "P14: an agent's run cannot allow its own calls",
+        "prloom.core.permission:comment_problem",
+        nothing,
+        "engine/tools/test_permissions.py",
+        "could_have_written_itself",
+    ),
+    Weakening(
+        "P14: what is said by hand allows no call",
+        "prloom.engine.tools.people:_was_emitted",
+        false,
+        "engine/tools/test_permissions.py",
+        "could_have_written_itself",
+    ),
+    Weakening(
+        "P14: a token opens its own run only",
+        "prloom.engine.tools.run_sessions:_digest",
+        same_digest,
+        "engine/tools/test_permissions.py",
+        "token_is_of_one_run",
+    ),
+    Weakening(
+        "P14: only what a run's program has started may use its token",
+        "prloom.engine.tools.run_sessions:is_of_run",
+        true,
+        "engine/tools/test_run_sessions.py",
+        "belongs_to_the_run",
+    ),
+    Weakening(
+        "P14: changed arguments are checked again",
+        "prloom.engine.tools.arguments:problem",
+        nothing,
+        "engine/tools/test_call_sequence.py",
+        "do_not_fit or checked_again",
     ),
 )
