@@ -70,18 +70,25 @@ def uncommitted_paths(worktree: Checkout) -> tuple[str, ...]:
     return tuple(path for _, path in _status(worktree))
 
 
-def unsaved_work(worktree: Checkout, cwd: Path, *, but: str | None = None) -> tuple[str, ...]:
+def unsaved_work(
+    worktree: Checkout, cwd: Path, *, but: str | None = None, merged_into: str | None = None
+) -> tuple[str, ...]:
     """Return what is in the worktree and nowhere else, a phrase for each kind of work.
 
-    What only the branch `but` leads to counts too; commits are looked up in the repository at cwd.
+    What only the branch `but` leads to counts too, unless the commit `merged_into` has all of it; commits are looked up
+    in the repository at cwd.
     """
     status = tuple(_status(worktree))
+    head = checkout.head(worktree)
+    commits = unsaved_commits(cwd, head, but=but)
+    if commits and merged_into is not None and is_contained(cwd, head, merged_into):
+        commits = ()
     kinds = {
         "changed files": [path for code, path in status if code != "??"],
         "untracked files": [path for code, path in status if code == "??"],
         "files whose changes git ignores": _files_hidden_from_status(worktree),
         "submodules": _submodules(worktree),
-        "commits on no other branch": unsaved_commits(cwd, checkout.head(worktree), but=but),
+        "commits on no other branch": commits,
         "unfinished": sorted(_unfinished(worktree)),
     }
     return tuple(f"{kind}: {_some(names)}" for kind, names in kinds.items() if names)
@@ -101,6 +108,19 @@ def unsaved_commits(cwd: Path, sha: str, *, but: str | None = None) -> tuple[str
     skipped = () if but is None else (f"--exclude={but}",)
     asked = ["rev-list", "--abbrev-commit", sha, "--not", *skipped, "--branches", "--tags", "--remotes"]
     return tuple(git.run(asked, cwd=cwd).out.split())
+
+
+def is_contained(cwd: Path, sha: str, base: str) -> bool:
+    """Whether the base has all that the commits up to this one change, as after a squash merge.
+
+    Merging them would change nothing then. False where git cannot say that: before 2.38, or where they conflict.
+    """
+    try:
+        made = git.run(["merge-tree", "--write-tree", "--no-messages", base, sha], cwd=cwd, codes=(0, 1))
+        tree = git.run(["rev-parse", "--verify", "--quiet", f"{base}^{{tree}}"], cwd=cwd).out.strip()
+    except WorkspaceError:
+        return False
+    return made.code == 0 and made.out.strip() == tree
 
 
 def _status(worktree: Checkout) -> Iterator[tuple[str, str]]:

@@ -86,14 +86,19 @@ def forget_gone(repo: Repository, path: Path) -> None:
         _forget(repo, found)
 
 
-def refuse_to_lose_work(repo: Repository, path: Path, *, but: str | None = None) -> None:
-    """Raise WorkspaceError where the worktree is locked, or holds work that is nowhere else but on branch `but`."""
+def refuse_to_lose_work(
+    repo: Repository, path: Path, *, but: str | None = None, merged_into: str | None = None
+) -> None:
+    """Raise WorkspaceError where the worktree is locked, or holds work that is nowhere else but on branch `but`.
+
+    Commits count as saved, too, where the commit `merged_into` has all that they change.
+    """
     worktree = _at(repo, path)
     if (reason := checkout.locked(worktree)) is not None:
         raise WorkspaceError(
             f"{printable(str(path))} is locked ({printable(reason) or 'no reason was given'}); unlock it first"
         )
-    if found := checks.unsaved_work(worktree, repo.root, but=but):
+    if found := checks.unsaved_work(worktree, repo.root, but=but, merged_into=merged_into):
         what = "; ".join(found)
         raise WorkspaceError(
             f"{printable(str(path))} holds work that is nowhere else ({what}); push or discard it first"

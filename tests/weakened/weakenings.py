@@ -438,6 +438,13 @@ WEAKENINGS = (
         "p10 and writes",
     ),
     Weakening(
+        "P12: a worktree whose commits the base does not have is kept after the merge",
+        "prloom.workspace.checks:is_contained",
+        true,
+        "engine/work/test_ended_plans.py",
+        "not_in_the_base",
+    ),
+    Weakening(
         "P14: an action that contains a secret is withheld",
         "prloom.core.secret_scan:in_action",
         empty,

@@ -18,7 +18,8 @@ from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import PrloomError
 from prloom.model.plan import ENDED
 from prloom.model.work import Kept
-from prloom.workspace import repository
+from prloom.workspace import remote, repository
+from prloom.workspace.repository import Repository
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,8 @@ class EndedPlans:
 
         def give_up() -> None:
             repo = repository.find(self.registry.paths.root)
-            forget.forget(repo, self.registry.paths, runtime.id, let_go=let_go, but=but)
+            merged_into = _base(repo, runtime)
+            forget.forget(repo, self.registry.paths, runtime.id, let_go=let_go, but=but, merged_into=merged_into)
 
         try:
             await asyncio.to_thread(give_up)
@@ -81,6 +83,16 @@ class EndedPlans:
             return False
         log.info("plan %s: given up, for its pull request is %s", runtime.id, runtime.plan.status)
         return True
+
+
+def _base(repo: Repository, runtime: PlanRuntime) -> str | None:
+    """Return the tip of what a plan was merged into, if it was; the remote is asked for it once."""
+    if runtime.plan.status != "merged":
+        return None
+    kept = runtime.event_store.state.kept
+    if kept is None or kept.reason is None:
+        remote.fetch(repo, runtime.base)
+    return repository.remote_sha(repo, runtime.base) or repository.branch_sha(repo, runtime.base)
 
 
 def _is_over(runtime: PlanRuntime, now: datetime) -> bool:

@@ -44,16 +44,18 @@ def forget(
     pause: Pause = time.sleep,
     let_go: Callable[[], None] | None = None,
     but: str | None = None,
+    merged_into: str | None = None,
 ) -> None:
     """Give up a plan. Raises PrloomError, and leaves it as it was, where work would be lost or an agent is at work.
 
     `let_go` is the dispatcher's own way to let go of the plan, where the dispatcher gives it up. When a person gives up
-    what a rule adopted, no rule adopts it again. Work that only the branch `but` leads to counts as lost, too.
+    what a rule adopted, no rule adopts it again. Work that only the branch `but` leads to counts as lost, too,
+    unless the commit `merged_into` has all of it.
 
     Without its `state.json` it is no plan any more: a running dispatcher lets go of it, and only then is it removed.
     """
     path = where.worktree(plan_id)
-    worktree.refuse_to_lose_work(repo, path, but=but)
+    worktree.refuse_to_lose_work(repo, path, but=but, merged_into=merged_into)
     _refuse_while_an_agent_works(where, plan_id)
     own = SafeDir.open(path, *paths.LOCAL)
     if own is None:

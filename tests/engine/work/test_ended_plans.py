@@ -80,6 +80,41 @@ async def test_one_with_commits_that_were_not_pushed_is_kept(ended: Workbench):
     assert (ended.worktree / "mine.txt").read_text() == "mine\n"
 
 
+def squash_merged(bench: Workbench, *, also: str = "") -> None:
+    """Merge the branch as one commit on the remote, delete it there, and forget that it was there."""
+    other = bench.project.root.parent / "other"
+    bench.project.git("clone", "--quiet", str(bench.project.root.parent / "remote.git"), str(other))
+    (other / "fast.py").write_text("fast\n")
+    (other / "more.py").write_text("more\n")
+    if also:
+        (other / "fast.py").write_text(also)
+    identity = ("-c", "user.name=Bob", "-c", "user.email=bob@example.org")
+    bench.project.git("add", "--all", cwd=other)
+    bench.project.git(*identity, "commit", "--quiet", "--message=squashed", cwd=other)
+    bench.project.git("push", "--quiet", "origin", "HEAD:main", ":work", cwd=other)
+    bench.project.git("fetch", "--quiet", "--prune", "origin", "+refs/heads/none*:refs/remotes/origin/*")
+    assert bench.project.git("branch", "--remotes", "--list", "origin/work") == ""
+
+
+async def test_one_whose_content_a_squash_merge_has_brought_into_the_base_is_removed(ended: Workbench):
+    squash_merged(ended)
+
+    await later(ended, days=8)
+
+    assert not ended.worktree.exists()
+    assert ended.commits == ["Add fast"]
+
+
+async def test_one_whose_content_is_not_in_the_base_is_kept_with_the_reason(ended: Workbench):
+    squash_merged(ended, also="slow\n")
+
+    await later(ended, days=8)
+
+    assert ended.worktree.is_dir()
+    assert ended.state.kept is not None
+    assert "commits on no other branch" in (ended.state.kept.reason or "")
+
+
 async def test_one_with_an_open_todo_is_kept_and_says_so(ended: Workbench):
     ended.todo("- [ ] second")
 
