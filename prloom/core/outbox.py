@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Literal
@@ -17,7 +17,7 @@ from prloom.model.action import InlineComment, Merge, Payload, Review
 from prloom.model.decision import DeliveryChange
 from prloom.model.event import Event
 from prloom.model.record import Timestamp, clock_rolled_back
-from prloom.model.state import DeliveryState, QueuedAction, Receipt
+from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
 
 RECEIPTS = 1000
 """Receipts that are remembered; older posts of our own are known by their marker."""
@@ -203,3 +203,14 @@ def _commit_of(event: Event | None) -> str | None:
     if event is None:
         return None
     return naming.commit_id(event.context.get("commit" if event.type == "pr_review" else "head"))
+
+
+def with_attempts(state: DeliveryState, action_ids: Sequence[str], now: datetime) -> DeliveryState:
+    """Return a bridge's state with one more attempt of each action."""
+    attempts = dict(state.attempts)
+    for action_id in action_ids:
+        count = 1
+        if action_id in state.attempts:
+            count += state.attempts[action_id].count
+        attempts[action_id] = Attempt(count, Timestamp.of(now))
+    return replace(state, attempts=attempts)

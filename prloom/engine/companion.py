@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from prloom import errors
+from prloom.engine.plan.plugin_set import PluginSet
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +22,9 @@ class Companion(Protocol):
         """End, whatever is under way."""
 
 
-async def start(companions: Sequence[Companion]) -> None:
-    """Start all; one that cannot be started keeps no other from it."""
+async def start(plugins: PluginSet, companions: Sequence[Companion]) -> None:
+    """Start the plugins, and then all companions; one that cannot be started keeps no other from it."""
+    await plugins.start()
     for each in companions:
         try:
             await each.start()
@@ -30,10 +32,11 @@ async def start(companions: Sequence[Companion]) -> None:
             errors.log_failure(log, error, "the dispatcher continues without it")
 
 
-async def close(companions: Sequence[Companion]) -> None:
-    """Stop all, the last one first; one that cannot be stopped keeps no other from it."""
+async def close(plugins: PluginSet, companions: Sequence[Companion]) -> None:
+    """Stop all, the last one first, and the plugins after that; one that cannot be stopped keeps no other from it."""
     for each in reversed(companions):
         try:
             await each.close()
         except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
             errors.log_failure(log, error, "the dispatcher ends without it")
+    await plugins.stop()

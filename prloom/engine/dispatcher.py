@@ -104,7 +104,7 @@ class Dispatcher:
     async def run(self, tick: timedelta) -> None:
         """Run until cancelled, a tick at least this often; raises FolderRemovedError where prloom's folder is gone."""
         try:
-            await self._start()
+            await companion.start(self.plugin_set, self._companions)
             self._health.begin(self.board.local)
             watcher = self._watcher = FileWatcher()
             async with asyncio.TaskGroup() as group:
@@ -123,7 +123,7 @@ class Dispatcher:
         that puts an event off for a second could keep this from ever ending.
         """
         try:
-            await self._start()
+            await companion.start(self.plugin_set, self._companions)
             self._horizon = self.clock()
             self.poll()
             self.tick()
@@ -159,10 +159,6 @@ class Dispatcher:
             self._publish,
         )
 
-    async def _start(self) -> None:
-        await self.plugin_set.start()
-        await companion.start(self._companions)
-
     async def _stop(self) -> None:
         """End what is at work; nothing is lost by that, it is found out by the next start."""
         try:
@@ -172,8 +168,7 @@ class Dispatcher:
                 await self._todo_worker.close()
         finally:
             try:
-                await companion.close(self._companions)
-                await self.plugin_set.stop()
+                await companion.close(self.plugin_set, self._companions)
                 await self._network.close()
             finally:
                 self._health.close()

@@ -70,7 +70,6 @@ class ToolBench:
             ]
         )
         board.plugins = plugins.keys
-        await plugins.start()
         board.update(general)
         self.board, self.plugins = board, plugins
         parts = services.assemble(
@@ -84,12 +83,11 @@ class ToolBench:
             belongs=self.belongs,
             run_of=self.run_of,
         )
-        await companion.start((parts.socket,))
+        await companion.start(plugins, (parts.socket,))
         try:
             yield parts
         finally:
-            await companion.close((parts.socket,))
-            await plugins.stop()
+            await companion.close(plugins, (parts.socket,))
             board.close()
 
     def prepare(self, parts: services.ToolParts, run: str = "run-1", plan: str = "pr-7", stage: str = "worker") -> Path:

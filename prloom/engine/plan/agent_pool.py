@@ -6,15 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
 from prloom.agents import mcp_server, registry, runner
 from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
-from prloom.agents.mcp_server import Access
 from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.config import stages
@@ -24,6 +22,7 @@ from prloom.core.brakes import DailyLimits
 from prloom.core.breaker import UsageLimit
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.in_flight import InFlight
+from prloom.engine.plan.run_tools import NoTools, RunEnding, RunTools
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.plan.worker_slots import WorkerSlots
 from prloom.engine.runs import exchange_name, records
@@ -37,26 +36,6 @@ from prloom.storage import paths, run_log
 from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
-
-
-class RunTools(Protocol):
-    """Gives the runs of a dispatcher their tools, and shows plugins when a run begins and ends."""
-
-    def access(self) -> Access:
-        """Return the access of a new run to the dispatcher."""
-
-    def call_limit(self, config: Config) -> timedelta:
-        """Return how long a call of a tool may take, with all that it waits for."""
-
-    def session(self, folder: Path, agent: str, plan_id: str, *, found: bool) -> AbstractAsyncContextManager[RunEnding]:
-        """Note that a run goes on until the block ends, which says what the run came to."""
-
-
-class RunEnding(Protocol):
-    """Takes what a run came to."""
-
-    def ended(self, result: RunResult) -> None:
-        """Note the result of the run."""
 
 
 class AgentPool:
@@ -274,7 +253,7 @@ class AgentPool:
         self, folder: Path, agent: Agent, plan_id: str, *, found: bool
     ) -> AbstractAsyncContextManager[RunEnding]:
         if self.tools is None or agent.name == CHECK:
-            return nullcontext(_NoTools())
+            return nullcontext(NoTools())
         return self.tools.session(folder, agent.name, plan_id, found=found)
 
     async def cancel(self, run_id: str) -> bool:
@@ -299,10 +278,3 @@ class AgentPool:
             return (self.root / "prloom" / name).read_text("utf-8", "replace")
         except OSError:
             return None
-
-
-class _NoTools:
-    """Takes the result of a run that has no tools."""
-
-    def ended(self, result: RunResult) -> None:
-        """Do nothing with it."""

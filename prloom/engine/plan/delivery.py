@@ -26,7 +26,7 @@ from prloom.extensions.bridges import LoadedBridge
 from prloom.model.action import Action
 from prloom.model.decision import DeliveryChange
 from prloom.model.record import Timestamp
-from prloom.model.state import Attempt, DeliveryState, QueuedAction, Receipt
+from prloom.model.state import DeliveryState, QueuedAction, Receipt
 from prloom.model.tool import BEFORE_ROUTE
 from prloom.storage.safe_dir import SafeDir
 
@@ -128,7 +128,7 @@ async def _deliver(
     if not sending:
         return ()
     uncertain = any(each.id in state.attempts or receipts.in_doubt(state, each) for each in sending)
-    receipts.save(local, bridge.name, _with_attempts(state, sending, runtime.clock()))
+    receipts.save(local, bridge.name, outbox.with_attempts(state, [each.id for each in sending], runtime.clock()))
     context = dataclasses.replace(context, now=runtime.clock(), plan=runtime.tracked, uncertain=uncertain)
     results = await _send(store, bridge, sending, batch, context)
     if results is None:  # one of them may be what the bridge failed on, and the others must not wait for it
@@ -185,17 +185,6 @@ def _end(
     what = " and ".join(found)
     log.warning("action %s of plan %s is withheld because it contains %s", queued.id, store.plan_id, what)
     return outbox.withheld(queued, found)
-
-
-def _with_attempts(state: DeliveryState, sending: Sequence[QueuedAction], now: datetime) -> DeliveryState:
-    """Return a bridge's state with one more attempt of each action."""
-    attempts = dict(state.attempts)
-    for queued in sending:
-        count = 1
-        if queued.id in state.attempts:
-            count += state.attempts[queued.id].count
-        attempts[queued.id] = Attempt(count, Timestamp.of(now))
-    return replace(state, attempts=attempts)
 
 
 async def _send(

@@ -17,8 +17,8 @@ from prloom.agents.run_spec import RunSpec
 from prloom.config.models import Config
 from prloom.engine.host_socket import server
 from prloom.engine.host_socket.server import ClientSession, HostSocket
-from prloom.engine.plan.agent_pool import RunEnding
 from prloom.engine.plan.plugin_set import PluginSet
+from prloom.engine.plan.run_tools import RunEnding
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.tools import own_tools, people, session_hooks
@@ -55,7 +55,7 @@ class Ending:
 
 
 class ToolServices:
-    """The tools of a dispatcher's runs; implements `agent_pool.RunTools`."""
+    """The tools of a dispatcher's runs; implements `run_tools.RunTools`."""
 
     def __init__(
         self,
