@@ -689,3 +689,28 @@ async def test_an_agents_run_that_fails_fails_the_hook_that_asked_for_it(bench: 
 
     assert waits(bench)["a"]["owner"] == "asker"
     assert "the program ended with exit code 3" in waits(bench)["a"]["reason"]
+
+
+# ---- an exchange that is away
+
+
+async def test_events_of_a_run_whose_exchange_is_away_wait_with_the_reason_and_are_answered_once(
+    bench: Bench, stage: Stage
+):
+    bench.plays("print(answer(*ids))")
+    database = stage.root / "prloom/.local/exchange.db"
+    database.mkdir(parents=True)
+    stage.append(said("a"))
+    for _ in range(2):  # the second dispatcher finds the run of the first
+        await stage.tick()
+        error = json.loads((stage.local() / "state.json").read_text())["lastError"]
+        assert "the exchange of the runs cannot be opened" in error
+        assert stage.open()["a"]["state"] == "pending"
+
+    database.rmdir()
+    for _ in range(2):
+        await stage.tick()
+
+    assert bench.asked == [["a"]]
+    assert stage.bridge.said == ["On a."]
+    assert "lastError" not in json.loads((stage.local() / "state.json").read_text())
