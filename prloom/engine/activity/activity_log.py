@@ -7,7 +7,7 @@ from pathlib import Path
 
 from prloom.core import secret_scan
 from prloom.core.secret_mask import SecretMask
-from prloom.engine.activity.numbered import NumberedStream, StreamPlace, StreamTools
+from prloom.engine.activity.numbered import NumberedStream, StreamPosition, StreamTools
 from prloom.engine.activity.publisher import Publisher
 from prloom.engine.bus.event_store import Clock
 from prloom.model.activity import ActivityDraft, ActivityEvent
@@ -70,7 +70,7 @@ class ActivityLog:
             stream = NumberedStream(self.place(plan_id, run_id, stage), self._tools)
         return stream.add(draft, parent_id=parent_id)
 
-    def open_run(self, place: StreamPlace) -> NumberedStream:
+    def open_run(self, place: StreamPosition) -> NumberedStream:
         """Return the stream of a run, which `record` adds to until `close_run`."""
         assert place.run_id is not None  # noqa: S101 - what is opened is a run's
         stream = NumberedStream(place, self._tools)
@@ -85,12 +85,12 @@ class ActivityLog:
         """Whether a run goes on, as far as this dispatcher knows."""
         return run_id in self._runs
 
-    def place(self, plan_id: str | None, run_id: str | None, stage: str | None = None) -> StreamPlace:
+    def place(self, plan_id: str | None, run_id: str | None, stage: str | None = None) -> StreamPosition:
         """Return where the activity of a run is, or of a plan."""
         parts: tuple[str, ...] = paths.LOCAL
         if run_id is not None:
             parts = (*paths.LOCAL, paths.RUNS, run_id)
-        return StreamPlace(self._root(plan_id), parts, plan_id or None, run_id, stage)
+        return StreamPosition(self._root(plan_id), parts, plan_id or None, run_id, stage)
 
     def _root(self, plan_id: str | None) -> Path:
         if plan_id:

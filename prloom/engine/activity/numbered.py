@@ -40,7 +40,7 @@ class StreamTools:
 
 
 @dataclass(frozen=True)
-class StreamPlace:
+class StreamPosition:
     """Where a stream is, as a folder below a root that is trusted, and whose it is."""
 
     root: Path
@@ -57,7 +57,7 @@ class NumberedStream:
     is written with what follows.
     """
 
-    def __init__(self, place: StreamPlace, tools: StreamTools) -> None:
+    def __init__(self, place: StreamPosition, tools: StreamTools) -> None:
         self.place = place
         self._tools = tools
         self.parts = RunParts()
