@@ -181,6 +181,15 @@ def echo_json(document: object) -> None:
     click.echo(json.dumps(record.to_builtins(document), indent=2))
 
 
+def echo_json_line(document: object) -> None:
+    """Print one JSON document on one line of stdout, for programs that read a line at a time; likewise pure ASCII."""
+    import json  # noqa: PLC0415 - likewise
+
+    from prloom.model import record  # noqa: PLC0415
+
+    click.echo(json.dumps(record.to_builtins(document)))
+
+
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[str], None]]:
     """Show a person at stderr that a long step is under way; yields a function that changes the label."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from prloom.core import one_line
 from prloom.model.decision import Change, Decision, DeliveryChange
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.work import Kept, WorkStep
@@ -13,17 +14,15 @@ LOG = "prloom.decisions"
 
 _IDS = 20
 """Ids of one kind that are named, and changes of one kind that are listed; of more, the rest is counted."""
-_LONGEST = 200
-"""Characters of a reason, an error or a title."""
 
 
 def line(plan_id: str, decision: Decision) -> str:
     """Return the line; nothing in it can end it or begin another one."""
     about = "repository"
     if plan_id:
-        about = f"plan {_plain(plan_id)}"
+        about = f"plan {one_line.of(plan_id)}"
     summary = "; ".join(_parts(decision)) or "nothing changed"
-    return f"{about}: {_plain(decision.stage)} by {_plain(decision.by)}: {summary}"
+    return f"{about}: {one_line.of(decision.stage)} by {one_line.of(decision.by)}: {summary}"
 
 
 def _parts(decision: Decision) -> Iterator[str]:
@@ -31,14 +30,14 @@ def _parts(decision: Decision) -> Iterator[str]:
     if decision.actions:
         yield f"queued {_names(action.id for action in decision.actions)}"
     yield from _first(_deliveries(decision.deliveries))
-    yield from _first(f"added TODO {_plain(todo.id)}: {_plain(todo.title)}" for todo in decision.todos)
+    yield from _first(f"added TODO {one_line.of(todo.id)}: {one_line.of(todo.title)}" for todo in decision.todos)
     if decision.todos_done:
         yield f"done TODO {_names(decision.todos_done)}"
     if decision.todos_dropped:
         yield f"TODO taken out {_names(decision.todos_dropped)}"
     yield from _of_plan(decision)
     if decision.run is not None:
-        yield f"run {_plain(decision.run)}"
+        yield f"run {one_line.of(decision.run)}"
     if decision.suspect_from is not None:
         yield "what is appended while an agent runs is held"
     if decision.suspect_to is not None:
@@ -46,13 +45,13 @@ def _parts(decision: Decision) -> Iterator[str]:
     if decision.duration_ms is not None:
         yield f"{decision.duration_ms} ms"
     if decision.note is not None:
-        yield _plain(decision.note)
+        yield one_line.of(decision.note)
 
 
 def _kept(kept: Kept) -> str:
     if kept.until is not None:
         return f"the worktree is kept until {kept.until}"
-    return f"the worktree is kept: {_plain(kept.reason or '')}"
+    return f"the worktree is kept: {one_line.of(kept.reason or '')}"
 
 
 def _of_plan(decision: Decision) -> Iterator[str]:
@@ -61,7 +60,7 @@ def _of_plan(decision: Decision) -> Iterator[str]:
     if decision.plan is not None:
         yield "plan text written"
     if decision.plan_status is not None:
-        yield f"plan is {_plain(decision.plan_status)}"
+        yield f"plan is {one_line.of(decision.plan_status)}"
     if decision.kept is not None:
         yield _kept(decision.kept)
     if decision.paused is not None:
@@ -72,14 +71,14 @@ def _of_plan(decision: Decision) -> Iterator[str]:
     if decision.work is not None:
         yield _work(decision.work)
     if decision.block is not None:
-        yield f"plan blocked ({_plain(decision.block.reason)})"
+        yield f"plan blocked ({one_line.of(decision.block.reason)})"
     elif decision.unblocked:
         yield "plan unblocked"
 
 
 def _pull_request(kept: KeptPullRequest) -> str:
     if kept.error is not None:
-        return f"the pull request could not be kept up to date ({_plain(kept.error)})"
+        return f"the pull request could not be kept up to date ({one_line.of(kept.error)})"
     return "the pull request is up to date"
 
 
@@ -94,8 +93,8 @@ def _of_pull_request(decision: Decision) -> Iterator[str]:
 
 def _work(step: WorkStep) -> str:
     if step.reason:
-        return f"TODO {_plain(step.todo_id)} {step.verdict} ({_plain(step.reason)})"
-    return f"TODO {_plain(step.todo_id)} {step.verdict}"
+        return f"TODO {one_line.of(step.todo_id)} {step.verdict} ({one_line.of(step.reason)})"
+    return f"TODO {one_line.of(step.todo_id)} {step.verdict}"
 
 
 def _changes(changes: Iterable[Change]) -> Iterator[str]:
@@ -107,12 +106,12 @@ def _changes(changes: Iterable[Change]) -> Iterator[str]:
         else:
             until = f" until {change.deferral.deferred_until}"
         if change.reason:
-            reason = f" ({_plain(change.reason)})"
+            reason = f" ({one_line.of(change.reason)})"
         else:
             reason = ""
         alike.setdefault((change.verdict, until, reason), []).append(change.event_id)
     for (verdict, until, reason), ids in alike.items():
-        yield f"{_plain(verdict)} {_names(ids)}{until}{reason}"
+        yield f"{one_line.of(verdict)} {_names(ids)}{until}{reason}"
 
 
 def _deliveries(deliveries: Iterable[DeliveryChange]) -> Iterator[str]:
@@ -120,9 +119,9 @@ def _deliveries(deliveries: Iterable[DeliveryChange]) -> Iterator[str]:
     alike: dict[tuple[str, str], list[str]] = {}
     for delivery in deliveries:
         more = [
-            f" {_plain(delivery.url)}" if delivery.url else "",
+            f" {one_line.of(delivery.url)}" if delivery.url else "",
             f", next try {delivery.next_try}" if delivery.next_try else "",
-            f" ({_plain(delivery.error)})" if delivery.error else "",
+            f" ({one_line.of(delivery.error)})" if delivery.error else "",
         ]
         alike.setdefault((delivery.state, "".join(more)), []).append(delivery.action_id)
     for (state, details), ids in alike.items():
@@ -142,12 +141,4 @@ def _names(ids: Iterable[str]) -> str:
     more = ""
     if len(names) > _IDS:
         more = f" and {len(names) - _IDS} more"
-    return ", ".join(map(_plain, names[:_IDS])) + more
-
-
-def _plain(text: str) -> str:
-    """Return a text from outside on one line, without what a terminal would obey."""
-    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
-    if len(shown) <= _LONGEST:
-        return shown
-    return shown[: _LONGEST - 1] + "…"
+    return ", ".join(map(one_line.of, names[:_IDS])) + more

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from prloom.model import record
+from prloom.model.record import Cursor
 from prloom.model.run import RunRecord
 from prloom.storage import envelope, paths
 from prloom.storage.envelope import Envelope
 from prloom.storage.journal import Journal
-from prloom.storage.reader import JournalReader
+from prloom.storage.reader import JournalEntry, JournalReader
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -61,8 +62,47 @@ def since(root: Path, moment: datetime) -> tuple[RunRecord, ...]:
     return tuple(run for day in wanted for run in of_day(root, day) if run.started_at >= moment)
 
 
+def newest_first(root: Path, since: datetime | None) -> Iterator[RunRecord]:
+    """Yield the runs that started since a time, or ever; a day is read only when those after it were not enough."""
+    for day in reversed(days(root)):
+        if since is not None and day < _day(since):
+            return
+        for run in reversed(of_day(root, day)):
+            if since is None or run.started_at >= since:
+                yield run
+
+
+def ends(root: Path) -> dict[str, Cursor]:
+    """Return how far the files of the last two days reach, by day; `added` continues there."""
+    return {day: journal.end() for day, journal in _latest(root)}
+
+
+def added(root: Path, known: Mapping[str, Cursor]) -> tuple[list[RunRecord], dict[str, Cursor]]:
+    """Return the runs that were appended to the files of the last two days since they were read, and how far now."""
+    runs: list[RunRecord] = []
+    reached: dict[str, Cursor] = {}
+    for day, journal in _latest(root):
+        batch = journal.read(known.get(day, Cursor()))
+        runs += _runs(batch.entries)
+        reached[day] = batch.cursor
+    return runs, reached
+
+
+def _latest(root: Path) -> Iterator[tuple[str, JournalReader]]:
+    folder = SafeDir.open(root, *paths.LOCAL, paths.RUN_LOG)
+    if folder is None:
+        return
+    with folder:
+        for day in days(root)[-2:]:
+            yield day, JournalReader(folder, f"{day}.jsonl")
+
+
 def _read(journal: JournalReader) -> Iterator[RunRecord]:
-    for entry in journal.scan():
+    return _runs(journal.scan())
+
+
+def _runs(entries: Iterable[JournalEntry]) -> Iterator[RunRecord]:
+    for entry in entries:
         found = envelope.decode(entry.line)
         if isinstance(found, Envelope) and found.kind == KIND:
             try:

@@ -32,7 +32,21 @@ def test_every_command_of_the_table_is_there() -> None:
     assert list(main.COMMANDS) == [
         *("init", "adopt", "new", "edit", "queue", "todo", "start", "worker", "status", "events", "why"),
         "diff",
-        *("runs", "logs", "stop", "costs", "emit", "retry", "approve", "allow", "deny", "drop", "outbox", "forget"),
+        *(
+            "runs",
+            "log",
+            "logs",
+            "stop",
+            "costs",
+            "emit",
+            "retry",
+            "approve",
+            "allow",
+            "deny",
+            "drop",
+            "outbox",
+            "forget",
+        ),
         *("poll", "pause", "resume", "block", "unblock", "open", "rebase", "plugins", "skills", "bridges", "mcp"),
         *("exchange", "doctor", "demo"),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
@@ -44,7 +44,7 @@ def listed(
 ) -> tuple[RunRecord, ...]:
     """Return the runs of all plans or of one, the oldest first; with a limit only the newest."""
     found: dict[str, RunRecord] = {}
-    for run in _newest_first(where.root, since):
+    for run in run_log.newest_first(where.root, since):
         if plan_id in (None, run.plan):
             found[run.id] = run
         if limit is not None and len(found) >= limit:
@@ -92,16 +92,6 @@ def find(where: RepositoryPaths, run_id: str) -> tuple[Path, str]:
 def latest(where: RepositoryPaths, plan_id: str) -> Path | None:
     """Return the folder of a plan's newest run; None if it has none."""
     return next((folder for folder, _ in _folders(where, plan_id, "")), None)
-
-
-def _newest_first(root: Path, since: datetime | None) -> Iterator[RunRecord]:
-    """Yield the runs of the log; a day is read only when those after it were not enough."""
-    for day in reversed(run_log.days(root)):
-        if since is not None and day < since.astimezone(UTC).date().isoformat():
-            return
-        for run in reversed(run_log.of_day(root, day)):
-            if since is None or run.started_at >= since:
-                yield run
 
 
 def _folders(where: RepositoryPaths, plan_id: str | None, oldest: str) -> Iterator[tuple[Path, str]]:

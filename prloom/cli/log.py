@@ -1,0 +1,77 @@
+"""`prloom log`: show what is decided, run, delivered and refused in all plans, as it happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import context, layout, terminal
+from prloom.cli.context import Options, pass_options
+
+if TYPE_CHECKING:
+    from prloom.cli.terminal import Role
+    from prloom.engine.views.repository_log import LogEntry
+
+_NEWEST = 100
+_PAUSE = 0.5
+_ROLES: dict[str, Role] = {"error": "bad", "run": "dim"}
+
+
+@click.command("log")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what happens next, until Ctrl-C.")
+@click.option("--plan", metavar="PLAN", help="Show only this plan.")
+@click.option("--since", metavar="TIME", help="Begin at this time: 2h, 7d, 2026-11-21 or 2026-11-21T20:16:05Z.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help=f"Show only the newest N entries. By default, {_NEWEST}, or with --since all.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one entry on each line.")
+@pass_options
+def command(
+    given: Options, *, follow: bool, plan: str | None, since: str | None, limit: int | None, as_json: bool
+) -> None:
+    """Show what happened lately in all plans: decisions, runs that ended, deliveries and errors. The newest is last."""
+    from prloom.engine.views.repository_log import RepositoryLog  # noqa: PLC0415 - `prloom log --help` needs none
+
+    now = datetime.now(UTC)
+    where, _ = context.repository_to_read(given)
+    named = None
+    if plan is not None:
+        named = context.plan_id(where, plan)
+    begin = None
+    if since is not None:
+        begin = context.since(since, now)
+    log = RepositoryLog(where, named)
+    shown = log.recent(now, since=begin, limit=limit or _default_limit(begin))
+    _show(shown, as_json=as_json)
+    if not shown and not follow and not as_json:
+        click.echo("Nothing has happened yet; it begins with `prloom start`.")
+    while follow:
+        time.sleep(_PAUSE)
+        _show(log.new(datetime.now(UTC)), as_json=as_json)
+
+
+def _default_limit(begin: datetime | None) -> int | None:
+    if begin is None:
+        return _NEWEST
+    return None
+
+
+def _show(entries: Iterable[LogEntry], *, as_json: bool) -> None:
+    from prloom.core import secret_scan  # noqa: PLC0415 - likewise
+
+    for entry in entries:
+        if as_json:
+            terminal.echo_json_line(entry)
+            continue
+        text = terminal.clean(secret_scan.masked(entry.text))
+        role = _ROLES.get(entry.kind)
+        if role is not None:
+            text = terminal.paint(text, role)
+        click.echo(f"{layout.clock(entry.ts)}  {text}")

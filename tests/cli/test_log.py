@@ -1,0 +1,132 @@
+"""`prloom log`, as a person and as a program reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from stage import Stage, said
+
+from prloom.api import Author
+from prloom.engine.views.repository_log import RepositoryLog
+from prloom.model.record import Timestamp
+from prloom.model.run import RunRecord
+from prloom.storage import run_log
+
+Prloom = Callable[..., Any]
+
+
+@pytest.fixture
+async def two_plans(stage: Stage) -> Stage:
+    """An event of one plan, and three hours later one of another."""
+    stage.adopt("b", pr=2)
+    stage.adopt("a", pr=1)
+    stage.append(said("old", author=Author("eve", "none")), plan_id="b")
+    await stage.tick()
+    stage.clock.advance(hours=3)
+    stage.append(said("new", author=Author("eve", "none")), plan_id="a")
+    await stage.tick()
+    return stage
+
+
+def texts(prloom: Prloom, *options: str) -> list[str]:
+    return [json.loads(line)["text"] for line in prloom("log", "--json", *options).out.splitlines()]
+
+
+def a_run(stage: Stage, **fields: Any) -> RunRecord:
+    now = Timestamp.of(stage.clock())
+    given = {"id": "run-1", "plan": "a", "stage": "worker", "agent": "claude", "status": "ok", "seconds": 12.4}
+    return RunRecord(**{**given, "started_at": now, "ended_at": now, **fields})
+
+
+def test_the_newest_decision_of_all_plans_is_the_last(two_plans: Stage, prloom: Prloom) -> None:
+    first, second = prloom("log").out.splitlines()
+
+    assert first.startswith("2026-01-01 12:00:00  plan b: intake by prloom: held old (eve ")
+    assert second.startswith("2026-01-01 15:00:00  plan a: intake by prloom: held new (eve ")
+
+
+@pytest.mark.parametrize(
+    ("options", "plans"),
+    [
+        ([], ["plan b", "plan a"]),
+        (["--limit", "1"], ["plan a"]),
+        (["--plan", "b"], ["plan b"]),
+        (["--since", "2026-01-01T14:00Z"], ["plan a"]),
+        (["--since", "2025-12-31", "--limit", "1"], ["plan a"]),
+    ],
+)
+def test_options_choose_what_is_shown(two_plans: Stage, prloom: Prloom, options: list[str], plans: list[str]) -> None:
+    assert [text.partition(":")[0] for text in texts(prloom, *options)] == plans
+
+
+def test_an_entry_for_programs_says_which_decision_it_is(two_plans: Stage, prloom: Prloom) -> None:
+    last = json.loads(prloom("log", "--json").out.splitlines()[-1])
+
+    assert list(last) == ["ts", "plan", "kind", "text", "seq", "stage", "by"]
+    assert (last["ts"], last["plan"], last["kind"], last["by"]) == (
+        "2026-01-01T15:00:00.000Z",
+        "a",
+        "decision",
+        "prloom",
+    )
+
+
+def test_a_run_that_ended_says_what_it_took(two_plans: Stage, prloom: Prloom) -> None:
+    run_log.append(
+        two_plans.root, a_run(two_plans, status="failed", error="it\nbroke", cost_usd=0.5), two_plans.clock()
+    )
+
+    assert texts(prloom)[-1] == "plan a: run run-1: worker by claude; failed after 12 s (it broke); 0.5000 USD"
+
+
+def test_without_anything_it_says_what_comes_next(stage: Stage, prloom: Prloom) -> None:
+    assert prloom("log").out == "Nothing has happened yet; it begins with `prloom start`.\n"
+
+
+def test_texts_from_outside_cannot_write_to_the_terminal(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt("a", pr=1)
+    run_log.append(stage.root, a_run(stage, error="\x1b]0;owned\x07"), stage.clock())
+
+    assert not set(prloom("log").out) & {"\x1b", "\x07"}
+
+
+async def test_following_shows_each_thing_once_in_the_order_of_time(two_plans: Stage) -> None:
+    log = RepositoryLog(two_plans.paths)
+    assert len(log.recent(two_plans.clock(), since=None, limit=10)) == 2
+    assert log.new(two_plans.clock()) == ()
+
+    run_log.append(two_plans.root, a_run(two_plans), two_plans.clock())
+    two_plans.clock.advance(minutes=1)
+    two_plans.append(said("third", author=Author("eve", "none")), plan_id="b")
+    await two_plans.tick()
+
+    assert [(each.kind, each.plan) for each in log.new(two_plans.clock())] == [("run", "a"), ("decision", "b")]
+    assert log.new(two_plans.clock()) == ()
+
+
+async def test_a_plan_that_comes_later_is_followed_from_its_beginning(stage: Stage) -> None:
+    log = RepositoryLog(stage.paths)
+    assert log.recent(stage.clock(), since=None, limit=10) == ()
+
+    stage.adopt("a", pr=1)
+    stage.append(said("e", author=Author("eve", "none")), plan_id="a")
+    await stage.tick()
+
+    assert [each.plan for each in log.new(stage.clock())] == ["a"]
+
+
+async def test_what_is_older_than_the_first_bytes_read_is_found_where_it_is_asked_for(stage: Stage) -> None:
+    stage.adopt("a", pr=1)
+    for number in range(9):
+        stage.append(said(f"e{number}", author=Author("eve", "none")), plan_id="a")
+        await stage.tick()
+        stage.clock.advance(seconds=1)
+
+    log, begin = RepositoryLog(stage.paths, room=100), stage.clock() - timedelta(seconds=7)
+    assert [len(log.recent(stage.clock(), since=None, limit=count)) for count in (1, 3, 9, 20)] == [1, 3, 9, 9]
+    assert len(log.recent(stage.clock(), since=begin, limit=None)) == 7
+    assert len(log.recent(stage.clock(), since=begin, limit=2)) == 2
