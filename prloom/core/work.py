@@ -179,7 +179,7 @@ def _first(
 
 def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], now: datetime) -> Step | None:
     item = next((todo for todo in todos if todo.id == work.id), None)
-    if work.phase not in _IRREVOCABLE and (item is None or item.state != "open"):
+    if work.phase not in _IRREVOCABLE and not _goes_on(item, work):
         return Withdraw(work, _gone(item))
     block = state.block
     if block is not None and (work.phase in _BLOCKABLE or block.cause in _STOPPING):
@@ -191,6 +191,19 @@ def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], 
     if work.retry_at is not None and now < work.retry_at:
         return None
     return Continue(work)
+
+
+def _goes_on(item: TodoItem | None, work: TodoWork) -> bool:
+    """Whether a TODO is to be worked on still, by what stands in the plan.
+
+    A box that is checked while a worker had the worktree proves nothing: agents check the box of the TODO that they
+    work on. It gets the state that the work comes to. What takes the TODO out, or blocks it, ends the work.
+    """
+    if item is None:
+        return False
+    if item.state == "done":
+        return work.phase not in _PAUSABLE or work.attempt > 1
+    return item.state == "open"
 
 
 def _gone(item: TodoItem | None) -> str:

@@ -196,6 +196,22 @@ def test_a_todo_that_is_taken_out_of_the_plan_is_keep_before_its_commit(phase: s
     assert plan.commit(work_results.removed(step)).next() is None
 
 
+@pytest.mark.parametrize("phase", ["running", "changed", "checked", "accepted"])
+def test_a_box_that_is_checked_while_a_worker_had_the_worktree_does_not_end_the_work(phase: str) -> None:
+    plan = Plan(FAST).at(phase)
+    plan.todos[0] = replace(FAST, state="done")
+
+    assert plan.next() == Continue(plan.work)
+
+
+@pytest.mark.parametrize("phase", ["taken", "prepared", "ready"])
+def test_a_box_that_a_person_checks_before_a_worker_runs_ends_the_work(phase: str) -> None:
+    plan = Plan(FAST).at(phase)
+    plan.todos[0] = replace(FAST, state="done")
+
+    assert plan.next() == Withdraw(plan.work, "the TODO was marked as done while it was worked on")
+
+
 @pytest.mark.parametrize("phase", ["committed", "pushed"])
 def test_a_todo_that_is_taken_out_after_its_commit_is_still_reported(phase: str) -> None:
     plan = Plan(FAST).at(phase)

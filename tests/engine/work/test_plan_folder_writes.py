@@ -57,6 +57,18 @@ async def test_an_item_that_a_worker_writes_into_review_md_is_held_and_reaches_n
     assert reviewed.stage.triager.batches == []
 
 
+async def test_a_worker_that_checks_the_box_of_its_own_todo_does_not_end_the_work(bench: Workbench):
+    bench.todo("- [ ] Make it fast")
+    plan = "prloom/.local/plan.md"
+    ticking = f"text = open({plan!r}).read()\nopen({plan!r}, 'w').write(text.replace('[ ]', '[x]'))\n"
+    bench.script(Run({"fast.py": "fast\n"}, code=ticking, answer=FAST))
+
+    await bench.ticks(3)
+
+    assert bench.commits == ["Be fast"]
+    assert bench.boxes == ["- [x] Make it fast"]
+
+
 async def test_it_is_held_by_the_dispatcher_that_ran_the_worker_while_news_of_other_sources_are_not(
     reviewed: Workbench,
 ):
