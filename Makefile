@@ -41,7 +41,7 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP))
 	$(BIN)/prloom demo
 
 test: setup
-	@$(BIN)/python -m compileall -q prloom bridges plugins  # so that the tests need not compile them in each process
+	@$(BIN)/python -m compileall -q prloom bridges plugins tests/kit tests/reliability  # so that the tests need not compile them in each process
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: setup

@@ -25,8 +25,18 @@ _MOVED_BACK = "prloom: undo what a run has done"
 _MOST_READ = 1_000_000  # bytes at the end of a reflog
 
 
-def undo(repo: Repository, worktree: Path, before: RepositoryState, *, branch: str, todo: str) -> tuple[str, ...]:
+def undo(
+    repo: Repository,
+    worktree: Path,
+    before: RepositoryState,
+    *,
+    branch: str,
+    todo: str,
+    found: tuple[Difference, ...] | None = None,
+) -> tuple[str, ...]:
     """Undo what a run has done since `before`, and return a sentence for each thing; again does nothing more.
+
+    `found` is what `repository_state.since` has returned just now; without it, that is asked here.
 
     What the plan's branch or a moved ref led to is kept under `refs/prloom/kept-refs/<todo>/`, and a file that steers
     git under its name with `.kept-by-prloom`. The files of the worktree stay as they are. Where it was without a
@@ -34,7 +44,8 @@ def undo(repo: Repository, worktree: Path, before: RepositoryState, *, branch: s
     WorkspaceError.
     """
     done = []
-    found = repository_state.since(repo, worktree, before, branch=branch)
+    if found is None:
+        found = repository_state.since(repo, worktree, before, branch=branch)
     broken = [_undo_file(repo, each, before.files.get(each.name)) for each in found if each.kind == "unreadable"]
     if broken:
         found = repository_state.since(repo, worktree, before, branch=branch)

@@ -7,27 +7,15 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+import run_messages
 from msgspec.structs import replace
 
 from prloom.agents import run_message
 from prloom.agents.agent import RunResult
 from prloom.agents.run_message import RunMessage, RunReply
-from prloom.agents.run_spec import RunLimits
 from prloom.errors import AgentError
 
-MESSAGE = RunMessage(
-    repository="https://example.com/ann/engine.git",
-    plan="faster",
-    commit="c0ffee",
-    stage="worker",
-    agent="claude",
-    model=None,
-    prompt="Do it.",
-    limits=RunLimits(),
-    rights="work",
-    todo="t-1",
-    session=None,
-)
+MESSAGE = run_messages.a_message()
 REPLY = RunReply(result=RunResult(status="ok", message="Done."), bundle=None)
 
 

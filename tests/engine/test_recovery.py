@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import command_server
+import environment
 import psutil
 import pytest
 from project import Project
@@ -38,7 +39,7 @@ class Killed:
         home.mkdir()
         (home / "agent.py").write_text(AGENT)
         self.root, self.stage, self.home = project.root, stage, home
-        argv = json.dumps([sys.executable, str(home / "agent.py")])
+        argv = json.dumps([*environment.AGENT_PYTHON, str(home / "agent.py")])
         stage.configure(f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n[work]\nmode = "off"\n')
         project.adopt(stage)
         self.env: Mapping[str, str] = {

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
+
+AGENT_PYTHON = (sys.executable, "-S", "-E")
+"""How a script that plays an agent begins: without the packages that it does not need, Python starts faster."""
 
 MACHINE = frozenset({"PATH", "LD_LIBRARY_PATH", "TMPDIR", "USER", "LOGNAME", "SHELL"})
 BUILD = frozenset({"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV"})

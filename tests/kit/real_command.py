@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import command_server
+import environment
 
 AGENT = """
 import json, re, sys
@@ -59,7 +60,7 @@ class Repository:
 
     def configure(self, text: str = "", *, work: str = 'mode = "off"') -> None:
         """Write prloom.toml with the test's own agent, which works on TODOs only where `work` says so."""
-        argv = json.dumps([sys.executable, str(self.agent)])
+        argv = json.dumps([*environment.AGENT_PYTHON, str(self.agent)])
         (self.root / "prloom.toml").write_text(
             f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n[work]\n{work}\n{text}'
         )

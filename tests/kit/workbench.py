@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import environment
 from project import Project
 from run_pools import KeptPools
 from stage import Stage
@@ -70,7 +70,7 @@ class Workbench:
 
     def configure(self, work: str = "", rest: str = "") -> None:
         """Write prloom.toml with these keys of [work], and other tables."""
-        argv = json.dumps([sys.executable, str(self.home / "worker.py")])
+        argv = json.dumps([*environment.AGENT_PYTHON, str(self.home / "worker.py")])
         self.stage.configure(
             f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n[work]\n{work}\n{rest}\n'
         )

@@ -106,7 +106,7 @@ class Changes:
         if before is None:
             return ()
         found = repository_state.since(self.repo, runtime.folders.worktree, before, branch=name)
-        undo.undo(self.repo, runtime.folders.worktree, before, branch=name, todo=work.id)
+        undo.undo(self.repo, runtime.folders.worktree, before, branch=name, todo=work.id, found=found)
         return tuple(each.text for each in found if each.is_violation)
 
     def _take(self, runtime: PlanRuntime, base: str) -> WorktreeSnapshot:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import environment
 import postgres_server
 import pytest
 from project import Project
@@ -94,7 +95,7 @@ class OtherMachine:
 
     def configure(self, rest: str = "", *, url: str | None = None) -> None:
         """Write the machine's own prloom.toml."""
-        argv = json.dumps([sys.executable, str(self.home / "worker.py")])
+        argv = json.dumps([*environment.AGENT_PYTHON, str(self.home / "worker.py")])
         exchange = json.dumps(self._bench.url if url is None else url)
         (self.root / "prloom.toml").write_text(
             f"[agents.command]\nargv = {argv}\n[exchange]\nurl = {exchange}\n{rest}\n"

@@ -11,12 +11,12 @@ from typing import Any
 
 import machine_process
 import pytest
+import run_messages
 from msgspec.structs import replace
 from project import Project
 
 from prloom.agents import run_message
 from prloom.agents.run_message import RunMessage, RunReply
-from prloom.agents.run_spec import RunLimits
 from prloom.exchange import connect
 from prloom.exchange.claim import MessageEntry
 from prloom.exchange.message import Message
@@ -35,18 +35,10 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def asked(project: Project, tmp_path: Path) -> RunMessage:
-    return RunMessage(
+    return run_messages.a_message(
         repository=str(tmp_path / "hub.git"),
-        plan="work",
         commit=project.git("rev-parse", "work"),
-        stage="worker",
-        agent="command",
-        model=None,
         prompt="Do it. Write the answer to /elsewhere/run/answer.json",
-        limits=RunLimits(),
-        rights="work",
-        todo="t-1",
-        session=None,
     )
 
 

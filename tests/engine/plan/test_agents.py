@@ -6,13 +6,13 @@ import asyncio
 import json
 import logging
 import os
-import sys
 import textwrap
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import environment
 import pytest
 from run_pools import StartForked
 from stage import Stage, said
@@ -54,7 +54,7 @@ class Bench:
         """Have this program be the agent; `ids` are the events that it is asked about, `answer` answers some."""
         file = self.home / "agent.py"
         file.write_text(f"HERE = {str(self.home)!r}\n" + HELPERS + textwrap.dedent(program))
-        argv = json.dumps([sys.executable, str(file)])
+        argv = json.dumps([*environment.AGENT_PYTHON, str(file)])
         self.stage.configure(f'{config}\n[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n')
         self.stage.triager = AgentTriager(  # type: ignore[assignment]
             AgentPool(
