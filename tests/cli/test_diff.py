@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from prloom.cli import main
 from prloom.core import commit_message
 from prloom.core.commit_message import Trailers
-from prloom.workspace import commits, kept, repository, snapshot
+from prloom.workspace import backup_refs, commits, repository, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ def work(root: Path, files: dict[str, str], todo: str, *, commit: bool = True) -
         said = commit_message.write("x", title="", trailers=Trailers(plan="faster", todo=todo))
         commits.commit(repo, tree, tree=found, parent=parent, message=said, branch="faster")
     else:
-        kept.save(repo, todo=todo, base=parent, tree=found)
+        backup_refs.save(repo, todo=todo, base=parent, tree=found)
 
 
 def test_a_plans_branch_is_compared_with_where_it_left_its_base(root: Path) -> None:
