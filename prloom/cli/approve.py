@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, selection, submit, terminal
+from prloom.cli import completion, context, layout, selection, submit, terminal
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("approve")
-@click.argument("events", nargs=-1, metavar="[EVENT|@AUTHOR]…")
+@click.argument("events", nargs=-1, metavar="[EVENT|@AUTHOR]…", shell_complete=completion.events)
 @selection.plan_option
 @selection.yes_option
 @click.option("--release", is_flag=True, help="Send a withheld action as it is, with everything in it.")

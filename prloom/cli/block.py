@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from prloom.cli import context, submit
+from prloom.cli import completion, context, submit
 from prloom.cli.context import Options, pass_options
 
 
 @click.command("block")
-@click.argument("plan", metavar="PLAN")
+@click.argument("plan", metavar="PLAN", shell_complete=completion.plans)
 @click.option("--reason", required=True, metavar="TEXT", help="Why; `prloom status` shows it.")
 @pass_options
 def block(given: Options, plan: str, reason: str) -> None:
@@ -19,7 +19,7 @@ def block(given: Options, plan: str, reason: str) -> None:
 
 
 @click.command("unblock")
-@click.argument("plan", metavar="PLAN")
+@click.argument("plan", metavar="PLAN", shell_complete=completion.plans)
 @pass_options
 def unblock(given: Options, plan: str) -> None:
     """Let the TODOs of a blocked plan be worked on again, whatever has blocked it."""

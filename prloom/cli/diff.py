@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import completion, context, terminal
 from prloom.cli.context import Options, pass_options
 from prloom.errors import ConfigError
 
@@ -26,7 +26,7 @@ _ROLES: tuple[tuple[str, Role], ...] = (
 
 
 @click.command("diff")
-@click.argument("plan", metavar="PLAN")
+@click.argument("plan", metavar="PLAN", shell_complete=completion.plans)
 @click.option("--todo", metavar="ID", help="Show what was done for one TODO, or attempted before it was parked.")
 @pass_options
 def command(given: Options, plan: str, todo: str | None) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import completion, context, terminal
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 from prloom.model.kinds import TRUST_LEVELS
@@ -23,7 +23,7 @@ DEFAULT_TYPE = "pr_comment"
 
 
 @click.command("emit")
-@click.argument("plan")
+@click.argument("plan", shell_complete=completion.plans)
 @click.option("--body", metavar="TEXT", help="The text; `-` reads it from stdin.")
 @click.option("--file", "path", metavar="FILE", help="Events as JSON: an object, an array, or lines; `-` reads stdin.")
 @click.option("--type", "kind", metavar="T", help="The type.  [default: pr_comment]")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prloom.cli import context, layout, terminal
+from prloom.cli import completion, context, layout, terminal
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.terminal import Role
 from prloom.model.kinds import DONE, OPEN, WAITING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("events")
-@click.argument("plan", required=False)
+@click.argument("plan", required=False, shell_complete=completion.plans)
 @click.option("--state", type=click.Choice((*OPEN, *DONE)), help="List only events in this state.")
 @click.option("--type", "kind", metavar="TYPE", help="List only events of this type, such as pr_comment.")
 @click.option("--author", metavar="LOGIN", help="List only events by this author.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, terminal
+from prloom.cli import completion, context, layout, terminal
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
@@ -20,7 +20,7 @@ _SHOWN = 20
 
 
 @click.command("forget")
-@click.argument("plan")
+@click.argument("plan", shell_complete=completion.plans)
 @click.option("--yes", is_flag=True, help="Give it up even if events, replies or TODOs are open in it.")
 @pass_options
 def command(given: Options, plan: str, *, yes: bool) -> None:

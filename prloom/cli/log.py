@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, terminal
+from prloom.cli import completion, context, layout, terminal
 from prloom.cli.context import Options, pass_options
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _ROLES: dict[str, Role] = {"error": "bad", "run": "dim"}
 
 @click.command("log")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what happens next, until Ctrl-C.")
-@click.option("--plan", metavar="PLAN", help="Show only this plan.")
+@click.option("--plan", metavar="PLAN", help="Show only this plan.", shell_complete=completion.plans)
 @click.option("--since", metavar="TIME", help="Begin at this time: 2h, 7d, 2026-11-21 or 2026-11-21T20:16:05Z.")
 @click.option(
     "--limit",

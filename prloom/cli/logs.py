@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import completion, context, terminal
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
@@ -31,7 +31,7 @@ _SIGNS: dict[str, tuple[str, Role | None]] = {
 
 
 @click.command("logs")
-@click.argument("named", metavar="PLAN|RUN")
+@click.argument("named", metavar="PLAN|RUN", shell_complete=completion.plans)
 @click.option("-f", "--follow", is_flag=True, help="Go on as long as the run does; for a plan, with its next runs too.")
 @pass_options
 def command(given: Options, named: str, *, follow: bool) -> None:

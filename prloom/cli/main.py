@@ -58,13 +58,14 @@ COMMANDS: Mapping[str, Lazy] = {
     "mcp": Lazy("prloom.cli.mcp", "Serve prloom to agents over MCP."),
     "exchange": Lazy("prloom.cli.exchange", "A durable queue of messages and claims, for any program."),
     "doctor": Lazy("prloom.cli.doctor", "Find problems, and show how to fix them."),
+    "completion": Lazy("prloom.cli.completion", "Print the completion of bash, zsh or fish."),
     "demo": Lazy("prloom.cli.demo", "See prloom at work on a temporary repository."),
 }
 
 _WIDEST_HELP = 100
 _USAGE = 2
 _INTERRUPTED = 130
-_COMPLETION = "_PRLOOM_COMPLETE"
+COMPLETION = "_PRLOOM_COMPLETE"
 
 
 def _key_and_value(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -114,7 +115,7 @@ def cli(ctx: click.Context, directory: str, overrides: tuple[str, ...], *, verbo
 
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
-    if _COMPLETION in os.environ:
+    if COMPLETION in os.environ:
         cli.main(prog_name="prloom")
     try:
         _open_what_is_closed()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import completion, context, terminal
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
@@ -90,7 +90,7 @@ def _print_next(made: str, path: Path, *, queued: bool, blocked: str | None) -> 
 
 
 @click.command("edit")
-@click.argument("plan", metavar="PLAN")
+@click.argument("plan", metavar="PLAN", shell_complete=completion.plans)
 @click.option("--design", is_flag=True, help="Have an agent complete the plan.")
 @click.option("--request", metavar="TEXT", help="With --design: what the agent is to change.")
 @pass_options
@@ -134,7 +134,7 @@ def edit(given: Options, plan: str, *, design: bool, request: str | None) -> Non
 
 
 @click.command("queue")
-@click.argument("plans", metavar="PLAN...", nargs=-1, required=True)
+@click.argument("plans", metavar="PLAN...", nargs=-1, required=True, shell_complete=completion.plans)
 @pass_options
 def queue(given: Options, plans: tuple[str, ...]) -> None:
     """Hand drafts to the dispatcher, which makes a branch and a worktree for each."""

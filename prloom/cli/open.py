@@ -7,13 +7,13 @@ import sys
 
 import click
 
-from prloom.cli import context, layout, terminal
+from prloom.cli import completion, context, layout, terminal
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
 
 @click.command("open")
-@click.argument("plan", metavar="PLAN")
+@click.argument("plan", metavar="PLAN", shell_complete=completion.plans)
 @click.option("--shell", "wanted", flag_value="shell", default="shell", help="Open your shell there; the default.")
 @click.option("--agent", "wanted", flag_value="agent", help="Open the worker's agent, which goes on with its session.")
 @pass_options

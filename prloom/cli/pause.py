@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from prloom.cli import context, submit
+from prloom.cli import completion, context, submit
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("pause")
-@click.argument("plans", metavar="[PLAN]...", nargs=-1)
+@click.argument("plans", metavar="[PLAN]...", nargs=-1, shell_complete=completion.plans)
 @click.option("--all", "all_plans", is_flag=True, help="Pause all plans; the default if no plan is named.")
 @pass_options
 def pause(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
@@ -31,7 +31,7 @@ def pause(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
 
 
 @click.command("resume")
-@click.argument("plans", metavar="[PLAN]...", nargs=-1)
+@click.argument("plans", metavar="[PLAN]...", nargs=-1, shell_complete=completion.plans)
 @click.option("--all", "all_plans", is_flag=True, help="Resume all plans; the default if no plan is named.")
 @click.option("--commit", "how", flag_value="commit", help="First commit the worktree's changes, as your own work.")
 @click.option("--stash", "how", flag_value="stash", help="First put the worktree's changes onto git's stash.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from prloom.cli import context
+from prloom.cli import completion, context
 from prloom.cli.context import Options, pass_options
 
 
 @click.command("poll")
-@click.argument("plan", required=False)
+@click.argument("plan", required=False, shell_complete=completion.plans)
 @pass_options
 def command(given: Options, plan: str | None) -> None:
     """Make the running dispatcher poll its sources now, whatever their intervals say.

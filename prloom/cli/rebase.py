@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from prloom.cli import context, submit
+from prloom.cli import completion, context, submit
 from prloom.cli.context import Options, pass_options
 
 
 @click.command("rebase")
-@click.argument("plans", metavar="PLAN...", nargs=-1, required=True)
+@click.argument("plans", metavar="PLAN...", nargs=-1, required=True, shell_complete=completion.plans)
 @pass_options
 def command(given: Options, plans: tuple[str, ...]) -> None:
     """Rebase the branches of plans onto their base.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, selection, submit
+from prloom.cli import completion, context, layout, selection, submit
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 from prloom.model.kinds import OPEN
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("retry")
-@click.argument("events", nargs=-1, metavar="[EVENT|@AUTHOR]…")
+@click.argument("events", nargs=-1, metavar="[EVENT|@AUTHOR]…", shell_complete=completion.events)
 @click.option("--deferred", is_flag=True, help="Retry all deferred events, of all plans or of the named plans.")
 @click.option("--parked", is_flag=True, help="Retry all parked events, of all plans or of the named plans.")
 @selection.plan_option
@@ -62,7 +62,7 @@ def _in_states(
 
 
 @click.command("drop")
-@click.argument("events", nargs=-1, metavar="[EVENT|@AUTHOR]…")
+@click.argument("events", nargs=-1, metavar="[EVENT|@AUTHOR]…", shell_complete=completion.events)
 @click.option("--reason", required=True, metavar="TEXT", help="The reason; `prloom why` shows it.")
 @selection.plan_option
 @selection.yes_option

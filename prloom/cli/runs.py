@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, submit, terminal
+from prloom.cli import completion, context, submit, terminal
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.terminal import Role
 
@@ -26,7 +26,7 @@ _SINCE = "2h, 7d, 2026-11-21 or 2026-11-21T20:16:05Z."
 
 
 @click.command("runs")
-@click.argument("plan", required=False)
+@click.argument("plan", required=False, shell_complete=completion.plans)
 @click.option("--since", metavar="TIME", help=f"List only runs that began since then: {_SINCE}")
 @click.option(
     "--limit",
@@ -59,7 +59,7 @@ def runs(given: Options, plan: str | None, *, since: str | None, limit: int, as_
 
 
 @click.command("costs")
-@click.argument("plan", required=False)
+@click.argument("plan", required=False, shell_complete=completion.plans)
 @click.option("--since", metavar="TIME", help=f"Count only runs that began since then: {_SINCE}")
 @json_option
 @pass_options

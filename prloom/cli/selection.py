@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prloom.cli import context, layout
+from prloom.cli import completion, context, layout
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from prloom.storage.paths import RepositoryPaths
 
 plan_option = click.option(
-    "--plan", metavar="PLAN", help="Act only on this plan; without an EVENT, on all of its events that qualify."
+    "--plan",
+    metavar="PLAN",
+    shell_complete=completion.plans,
+    help="Act only on this plan; without an EVENT, on all of its events that qualify.",
 )
 yes_option = click.option("--yes", is_flag=True, help="Act on several events of an author or a plan without asking.")
 

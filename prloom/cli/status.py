@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, status_text, terminal
+from prloom.cli import completion, context, status_text, terminal
 from prloom.cli.config_check import ConfigCheck
 from prloom.cli.context import Options, json_option, pass_options
 
@@ -23,7 +23,7 @@ _PAUSE = 1.0  # seconds between two looks of --watch
 
 
 @click.command("status")
-@click.argument("plan", required=False)
+@click.argument("plan", required=False, shell_complete=completion.plans)
 @json_option
 @click.option("--watch", is_flag=True, help="Show the status again and again until Ctrl-C.")
 @pass_options

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, submit, terminal
+from prloom.cli import completion, context, layout, submit, terminal
 from prloom.cli.context import Options, json_option, pass_options
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ _COLOURS: Mapping[str, terminal.Role] = {"open": "name", "done": "good", "blocke
 
 
 @click.command("todo")
-@click.argument("plan", metavar="PLAN")
+@click.argument("plan", metavar="PLAN", shell_complete=completion.plans)
 @click.argument("action", type=click.Choice(["add", *_DONE]), metavar="[ACTION]", required=False)
-@click.argument("todo", metavar="[TITLE|ID]", required=False)
+@click.argument("todo", metavar="[TITLE|ID]", required=False, shell_complete=completion.todos)
 @click.option("--context", "words", metavar="TEXT", help="With add: what a worker has to know.")
 @click.option("--reason", metavar="TEXT", help="With block: why.")
 @json_option

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import click
 
-from prloom.cli import context, layout, terminal, why_todo
+from prloom.cli import completion, context, layout, terminal, why_todo
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.core import wake
 from prloom.model.kinds import DONE
@@ -24,8 +24,13 @@ _TIME = 21  # columns for "2026-11-21 12:00:00"
 
 
 @click.command("why")
-@click.argument("event", metavar="EVENT|TODO|URL")
-@click.option("--plan", metavar="PLAN", help="The plan, if several plans have an event or a TODO with this id.")
+@click.argument("event", metavar="EVENT|TODO|URL", shell_complete=completion.events_and_todos)
+@click.option(
+    "--plan",
+    metavar="PLAN",
+    shell_complete=completion.plans,
+    help="The plan, if several plans have an event or a TODO with this id.",
+)
 @json_option
 @pass_options
 def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> None:
