@@ -18,7 +18,7 @@ _HELP = 60
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(_SHELLS))
+@click.argument("shell", metavar="SHELL", type=click.Choice(_SHELLS))
 def command(shell: str) -> None:
     """Print the completion of a SHELL. For bash, add to ~/.bashrc: eval "$(prloom completion bash)"."""
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - the help needs none
