@@ -57,6 +57,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "bridges": Lazy("prloom.cli.bridges", "List the bridges."),
     "mcp": Lazy("prloom.cli.mcp", "Serve prloom to agents over MCP."),
     "exchange": Lazy("prloom.cli.exchange", "A durable queue of messages and claims, for any program."),
+    "config": Lazy("prloom.cli.config", "Show the configuration that is in effect, and where it comes from."),
     "doctor": Lazy("prloom.cli.doctor", "Find problems, and show how to fix them."),
     "completion": Lazy("prloom.cli.completion", "Print the completion of bash, zsh or fish."),
     "demo": Lazy("prloom.cli.demo", "See prloom at work on a temporary repository."),

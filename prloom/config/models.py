@@ -234,6 +234,11 @@ class Config(Section):
         config._layers = sources  # noqa: SLF001 - its own
         return config
 
+    @property
+    def sources(self) -> tuple[Layer, ...]:
+        """The layers that the configuration was made of, the strongest last."""
+        return self._layers
+
     def for_preset(self, name: str | None) -> "Config":
         """Return the configuration of a plan that chose a preset; without a name, this one.
 

@@ -48,7 +48,7 @@ def test_every_command_of_the_table_is_there() -> None:
             "forget",
         ),
         *("poll", "pause", "resume", "block", "unblock", "open", "rebase", "plugins", "skills", "bridges", "mcp"),
-        *("exchange", "doctor", "completion", "demo"),
+        *("exchange", "config", "doctor", "completion", "demo"),
     ]
 
 

@@ -1,0 +1,73 @@
+"""`prloom config`: show the values that are in effect, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import context, terminal
+from prloom.cli.context import Options, json_option, pass_options
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from prloom.config.effective import EffectiveValue
+
+_CREDENTIALS = re.compile(r"://[^/@\s]*@")
+"""The name and the password in an address, such as that of a database."""
+
+
+@click.command("config")
+@click.argument("key", required=False)
+@click.option("--preset", metavar="NAME", help="Show the values for plans with this preset of prloom.toml.")
+@json_option
+@pass_options
+def command(given: Options, key: str | None, *, preset: str | None, as_json: bool) -> None:
+    """Show the values that are in effect, and where each comes from; with KEY only those of a key or a table."""
+    from prloom.config import effective  # noqa: PLC0415 - `prloom config --help` needs none
+
+    chosen = effective.values(context.config(given, preset=preset))
+    if key is not None:
+        chosen = _of(key, chosen)
+    if as_json:
+        document = [{"key": each.key, "value": _masked(each.value), "origin": each.origin} for each in chosen]
+        terminal.echo_json({"values": document})
+        return
+    rows = [[terminal.clean(each.key), _origin(each.origin), _shown(each.value)] for each in chosen]
+    for line in terminal.table(rows):
+        click.echo(line)
+
+
+def _of(key: str, every: Sequence[EffectiveValue]) -> tuple[EffectiveValue, ...]:
+    """Return the values of a key or of a table; raises PrloomError with the nearest key where there is none."""
+    found = tuple(each for each in every if each.key == key or each.key.startswith(f"{key}."))
+    if not found:
+        names = [each.key for each in every]
+        meant = context.did_you_mean(key, [*names, *dict.fromkeys(name.rpartition(".")[0] for name in names)])
+        raise PrloomError(f"no value is set for {key}; {meant or '`prloom config` lists all keys'}")
+    return found
+
+
+def _shown(value: object) -> str:
+    """Return a value as TOML spells it, closely enough to be copied."""
+    return terminal.clean(json.dumps(_masked(value), ensure_ascii=False, default=str))
+
+
+def _origin(origin: str) -> str:
+    if origin == "default":
+        return terminal.paint(origin, "dim")
+    return terminal.clean(origin)
+
+
+def _masked(value: object) -> object:
+    """Return a value without the secrets in its texts."""
+    from prloom.core import secret_scan  # noqa: PLC0415 - likewise
+
+    if isinstance(value, str):
+        return secret_scan.masked(_CREDENTIALS.sub("://***@", value))
+    if isinstance(value, list):
+        return [_masked(each) for each in value]
+    return value

@@ -1,0 +1,62 @@
+"""`prloom config`: the values that are in effect, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from stage import Stage
+
+Prloom = Callable[..., Any]
+
+
+@pytest.fixture
+def configured(stage: Stage) -> Stage:
+    (stage.root / "prloom.toml").write_text(
+        '[backoff]\ninitial = "10s"\n[presets.slow.backoff]\ninitial = "5m"\n'
+        '[exchange]\nurl = "postgresql://ann:hunter2hunter2@db.example.com/prloom"\n'
+    )
+    return stage
+
+
+def values(prloom: Prloom, *args: str) -> dict[str, tuple[object, str]]:
+    found = json.loads(prloom("config", "--json", *args).out)["values"]
+    return {each["key"]: (each["value"], each["origin"]) for each in found}
+
+
+def test_each_value_has_its_origin(configured: Stage, prloom: Prloom) -> None:
+    assert values(prloom, "backoff.initial") == {"backoff.initial": ("10s", "prloom.toml")}
+    assert values(prloom, "backoff.maximum") == {"backoff.maximum": ("1h", "default")}
+
+
+def test_a_preset_a_variable_and_a_flag_are_named(
+    configured: Stage, prloom: Prloom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert values(prloom, "--preset", "slow", "backoff.initial") == {
+        "backoff.initial": ("5m", "prloom.toml, [presets.slow]")
+    }
+    monkeypatch.setenv("PRLOOM_BACKOFF__INITIAL", "20s")
+    assert values(prloom, "backoff.initial") == {"backoff.initial": ("20s", "PRLOOM_BACKOFF__INITIAL")}
+
+
+def test_a_table_stands_for_all_of_its_keys(configured: Stage, prloom: Prloom) -> None:
+    assert list(values(prloom, "backoff")) == [
+        *("backoff.initial", "backoff.maximum", "backoff.deadline", "backoff.max_attempts"),
+    ]
+
+
+def test_a_person_reads_the_key_its_origin_and_the_value(configured: Stage, prloom: Prloom) -> None:
+    assert prloom("config", "backoff.initial").out == 'backoff.initial  prloom.toml  "10s"\n'
+
+
+def test_the_password_of_an_address_is_not_shown(configured: Stage, prloom: Prloom) -> None:
+    assert "hunter2" not in prloom("config").out
+    assert "hunter2" not in prloom("config", "--json").out
+
+
+def test_an_unknown_key_is_one_line_with_the_nearest(configured: Stage, prloom: Prloom) -> None:
+    ran = prloom("config", "dispacher")
+
+    assert (ran.code, ran.err) == (1, "prloom: no value is set for dispacher; did you mean dispatcher?\n")
