@@ -30,6 +30,7 @@ def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: b
     applies to the text that is shown; an edit voids it. EVENT may also be the id of an action that is withheld because
     it contains a secret: the action is shown with the secret masked, and is sent only with --release.
     """
+    context.refuse_in_run("prloom approve")  # before a held text is shown
     where = context.repository(given)
     wanted = selection.Selection(events, plan, yes)
     found = selection.find(where, wanted, ["held"])

@@ -40,6 +40,7 @@ def command(
     """Append an event to a plan's bus, as if it came from a source, and print its id.
 
     It counts as the operator's, unless --trust says otherwise. --file appends complete events, either all or none.
+    An agent's run cannot emit: its words would count as yours.
     """
     if (body is None) == (path is None):
         raise click.UsageError("give --body TEXT or --file FILE")
@@ -47,6 +48,7 @@ def command(
         _check_option("--id" if name == "event_id" else f"--{name}".replace("kind", "type"), value)
     if path is not None and any(about.values()):
         raise click.UsageError("--file can be combined only with --trust; the events contain everything else")
+    context.refuse_in_run("prloom emit")
     where = context.repository(given)
     plan_id = context.plan_id(where, plan)
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom emit --help` needs none

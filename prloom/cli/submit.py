@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import terminal
+from prloom.cli import context, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,7 +50,11 @@ def submit_ids(
     plan: str | None = None,
     err: bool = False,
 ) -> None:
-    """Hand in a request that names events, actions or plans by their ids, or TODOs of a plan; say so, or on stderr."""
+    """Hand in a request that names events, actions or plans by their ids, or TODOs of a plan; say so, or on stderr.
+
+    Raises PrloomError in an agent's run: a request counts as the operator's own word.
+    """
+    context.refuse_in_run(click.get_current_context().command_path)
     from datetime import UTC, datetime  # noqa: PLC0415 - only what writes needs them
 
     from prloom.core.requests import OperatorRequest  # noqa: PLC0415

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
+import psutil
 import pytest
+from stage import until
 from tool_bench import ToolBench, call
 
 from prloom.api import InterceptContext, PluginContext, ToolCall
+from prloom.engine.tools.call_sequence import CallScene, ToolFailed
 from prloom.engine.tools.executable import PluginFolder
+from prloom.engine.tools.rpc_handler import RpcHandler
 from prloom.extensions.background import call_error
+from prloom.model.tool import ToolCall as CallValue
 from prloom.model.tool import ToolSpec
 
 WORD = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
@@ -195,12 +201,20 @@ async def test_an_executable_that_fails_is_an_error(
 
 
 async def test_an_executable_that_hangs_is_ended_with_all_that_it_has_started(bench: ToolBench, tmp_path: Path):
-    code = "import subprocess, time\nsubprocess.Popen(['sleep', '4243'], start_new_session=True)\ntime.sleep(4243)"
-    executable(bench, tmp_path / "ex", code, timeout_ms=1500)
+    orphan = "import os, time; os.setsid(); os.fork() and os._exit(0); open('orphan', 'w').write(str(os.getpid())); "
+    code = (
+        "import os, subprocess, sys, time\n"
+        f'subprocess.Popen([sys.executable, "-c", "{orphan}time.sleep(4243)"], close_fds=True).wait()\n'
+        "while not (os.path.exists('orphan') and open('orphan').read()): time.sleep(0.01)\n"
+        "time.sleep(4243)"
+    )
+    executable(bench, tmp_path / "ex", code, timeout_ms=4000)
 
     said = await result(bench, "run")
 
-    assert (said["error_type"], said["error"]) == ("timeout_error", "run timed out after 1500 ms")
+    assert (said["error_type"], said["error"]) == ("timeout_error", "run timed out after 4000 ms")
+    orphan_pid = int((tmp_path / "ex/orphan").read_text())
+    await until(lambda: not psutil.pid_exists(orphan_pid) or psutil.Process(orphan_pid).status() == "zombie")
 
 
 async def test_an_executable_outside_of_the_plugins_folder_is_not_started(bench: ToolBench, tmp_path: Path):
@@ -226,16 +240,40 @@ async def test_a_tool_of_a_daemon_is_its_method(bench: ToolBench):
     assert called == [("bg", "get_stats", {"since": "today"}, timedelta(seconds=7))]
 
 
-async def test_an_error_of_a_daemon_is_told_in_its_words_and_kind(bench: ToolBench):
+NINE_ERRORS = [
+    (call_error.not_started("bg"), "plugin_error", "has not been started"),
+    (call_error.not_running("bg", "starting"), "plugin_error", "is not running (state: starting)"),
+    (call_error.socket_missing("bg", "/s"), "plugin_error", "has no socket any more: /s does not exist"),
+    (call_error.permission_denied("bg", "/s"), "system_error", "Permission denied for the socket of 'bg'"),
+    (call_error.refused("bg"), "plugin_error", "refuses connections"),
+    (
+        call_error.timed_out("bg", "get_stats", timedelta(seconds=7)),
+        "timeout_error",
+        "no answer to get_stats in 7000 ms",
+    ),
+    (call_error.rpc_error("bg", -32050, "no data"), "plugin_error", "Plugin 'bg' RPC error (-32050): no data"),
+    (call_error.malformed("bg", "not JSON"), "plugin_error", "gave a malformed answer: not JSON"),
+    (call_error.other("bg", call_error.CLOSED), "plugin_error", "error: connection closed before the answer"),
+]
+
+
+def test_the_errors_of_a_daemon_are_all_tried():
+    assert [error.kind for error, _, _ in NINE_ERRORS] == list(get_args(call_error.CallFailure))
+
+
+@pytest.mark.parametrize(("error", "error_type", "text"), NINE_ERRORS, ids=lambda value: getattr(value, "kind", ""))
+async def test_an_error_of_a_daemon_is_told_in_its_words_and_kind(
+    error: call_error.CallError, error_type: str, text: str
+):
     async def daemon(plugin: str, method: str, params: Any, limit: timedelta) -> Any:
-        raise call_error.not_running("bg", "starting")
+        raise error
 
-    rpc(bench, daemon)
+    tool = ToolSpec(name="stats", kind="background_rpc", plugin="bg", method="get_stats", timeout_ms=7000)
+    asked = CallValue(id="c-1", name="stats", arguments={}, plan_id="pr-7", run_id="run-1", stage="worker")
+    with pytest.raises(ToolFailed, match=re.escape(text)) as failed:
+        await RpcHandler(daemon).answer(cast("CallScene", None), tool, asked)
 
-    said = await result(bench, "stats")
-
-    assert said["error_type"] == "plugin_error"
-    assert "is not running (state: starting)" in said["error"]
+    assert failed.value.error_type == error_type
 
 
 def rpc(bench: ToolBench, daemon: Any) -> None:
