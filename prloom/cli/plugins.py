@@ -25,9 +25,15 @@ COMMANDS: Mapping[str, Lazy] = {
     "disable": Lazy("prloom.cli.plugins_switch", "Disable plugins in prloom.toml.", "disable"),
     "new": Lazy("prloom.cli.plugins_new", "Create a plugin with a passing test."),
     "test": Lazy("prloom.cli.plugins_test", "Run a plugin with events of every kind."),
+    "status": Lazy("prloom.cli.plugins_daemons", "Show the daemons of background plugins.", "status"),
+    "start": Lazy("prloom.cli.plugins_daemons", "Start a plugin's daemon.", "start"),
+    "stop": Lazy("prloom.cli.plugins_daemons", "Stop a plugin's daemon.", "stop"),
+    "restart": Lazy("prloom.cli.plugins_daemons", "Restart a plugin's daemon.", "restart"),
+    "logs": Lazy("prloom.cli.plugins_daemons", "Show what a plugin's daemon printed.", "logs"),
+    "config": Lazy("prloom.cli.plugins_config", "Give a background plugin its settings."),
 }
 
-command = LazyGroup("plugins", lazy=COMMANDS, help="List, enable, disable, create and test plugins.")
+command = LazyGroup("plugins", lazy=COMMANDS, help="List, enable, disable, create, test and control plugins.")
 
 
 _ROLES: Mapping[str, Role] = {"enabled": "good", "disabled": "dim", "failed": "bad"}

@@ -57,14 +57,15 @@ def _switch(given: Options, names: Sequence[str], verb: Verb) -> None:
     else:
         before = text = ""
     for key in chosen:
-        sources = {plugin.source for plugin in known if keys.slug(plugin.name) == keys.slug(key)}
+        alike = [plugin for plugin in known if keys.slug(plugin.name) == keys.slug(key)]
+        on_by_default = {plugin.source == "bundled" and not plugin.background for plugin in alike}
         if verb == "enable":
-            text = text_with_enabled(text, key, listed=sources != {"bundled"})
+            text = text_with_enabled(text, key, listed=on_by_default != {True})
         else:
-            text = text_with_disabled(text, key, listed="bundled" in sources)
+            text = text_with_disabled(text, key, listed=True in on_by_default)
     changed = text != before
     if changed:
-        _write(path, text)
+        write(path, text)
     _report(chosen, _all_plugins(given), verb, changed=changed)
     if changed and _dispatcher_runs(given):
         click.echo("The running dispatcher does not notice this change; restart it.")
@@ -98,7 +99,7 @@ def _key(name: str, known: Collection[str]) -> str:
     return key
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
     """Write the file whole, with the permissions that it had."""
     from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - see switch
 

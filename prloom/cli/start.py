@@ -43,6 +43,10 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
 
     found, config = roots.find(Path(given.directory)), context.config(given)
     root = found.path
+
+    def load_again() -> Config:
+        return context.config(given)
+
     if not dry_run:
         roots.claim(found)
         config_check.remember_valid(given)
@@ -55,12 +59,12 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
             click.echo(terminal.clean(line))
     elif once:
         with terminal.progress("one round"):
-            failed = asyncio.run(_run_once(root, config))
+            failed = asyncio.run(_run_once(root, config, load_again))
         click.echo(_outcome(context.worktrees_dir(given), root))
         if failed:
             raise PrloomError("\n".join(failed))  # the round is done all the same, for the other bridges
     else:
-        asyncio.run(_run_forever(root, config, lambda: click.echo(RUNNING)))
+        asyncio.run(_run_forever(root, config, load_again, lambda: click.echo(RUNNING)))
 
 
 def _outcome(worktrees: Path, root: Path) -> str:
@@ -75,22 +79,22 @@ def _outcome(worktrees: Path, root: Path) -> str:
     return f"{status_text.totals(left)} `prloom status` shows more."
 
 
-async def _run_once(root: Path, config: Config) -> tuple[str, ...]:
+async def _run_once(root: Path, config: Config, load_again: Callable[[], Config]) -> tuple[str, ...]:
     """Do one full tick; return why bridges could not be loaded, one line for each."""
     from prloom.engine import assembly  # noqa: PLC0415 - `prloom start --help` needs none
 
     with _ended_by(signal.SIGTERM):
-        dispatcher = assembly.assemble(root, config)
+        dispatcher = assembly.assemble(root, config, load_again=load_again)
         await dispatcher.once()
         return tuple(_with_remedy(failed) for failed in dispatcher.bridges.failed)
 
 
-async def _run_forever(root: Path, config: Config, begun: Callable[[], None]) -> None:
+async def _run_forever(root: Path, config: Config, load_again: Callable[[], Config], begun: Callable[[], None]) -> None:
     """Run until the process is interrupted or asked to end; `begun` is called as soon as a dispatcher is ready."""
     from prloom.engine import assembly  # noqa: PLC0415 - `prloom start --help` needs none
 
     with _ended_by(signal.SIGTERM):
-        dispatcher = assembly.assemble(root, config)
+        dispatcher = assembly.assemble(root, config, load_again=load_again)
         for name, error in dispatcher.bridges.failed:
             log.warning("bridge %s is not used: %s", name, error)
         begun()

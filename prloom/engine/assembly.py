@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from prloom.config.models import BridgeSection, Config, CustomBridgeSection
 from prloom.core import naming
 from prloom.engine.activity.activity_log import ActivityLog
+from prloom.engine.background import selected_daemons
+from prloom.engine.background.daemon_host import DaemonHost
 from prloom.engine.background.daemons import Daemons
+from prloom.engine.background.selected_daemons import ORDER_DAEMON, DaemonParts
 from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.dispatcher import Dispatcher
@@ -46,9 +50,17 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.environ, clock: Clock = now) -> Dispatcher:
+def assemble(
+    root: Path,
+    config: Config,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    clock: Clock = now,
+    load_again: Callable[[], Config] | None = None,
+) -> Dispatcher:
     """Return the dispatcher of a repository, which holds its lock from now on.
 
+    `load_again` reads the configuration anew, for the settings of a daemon that is started later.
     Raises AlreadyRunningError where another one has it, and ExtensionError where two bridges claim one target.
     """
     general = rules(config)
@@ -63,16 +75,22 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
         exchange=config.exchange.url,
         local=config.exchange.local,
     )
-    plugins, triager = plugin_set(root, config, environ), AgentTriager(pool, registry.read_plan)
     activity = ActivityLog(registry.paths, clock, environ)
+    selection = select(root, config, environ)
+    table = partial(_settings_now, load_again or (lambda: config), selection)
+    daemons = selected_daemons.make(
+        selection.chosen, DaemonParts(root, registry.local, environ, clock, activity, table)
+    )
+    plugins, triager = plugin_set(root, config, environ, daemons), AgentTriager(pool, registry.read_plan)
     tools = services.assemble(
         registry,
         plugins,
         triager.services,
         RunActivity(activity),
-        plugin_folders=_folders(select(root, config, environ)),
+        plugin_folders=_folders(selection),
         environ=environ,
-        call_daemon=Daemons(clock=clock).call,
+        call_daemon=daemons.call,
+        operator_methods={ORDER_DAEMON: partial(selected_daemons.ordered, daemons)},
     )
     pool.tools = tools.services
     return Dispatcher(
@@ -81,12 +99,17 @@ def assemble(root: Path, config: Config, *, environ: Mapping[str, str] = os.envi
         bridges=loaded,
         triager=triager,
         todo_worker=TodoWorker(pool),
-        companions=(tools.socket,),
+        companions=(tools.socket, daemons),
         people=tools.people,
         rules=general,
         clock=clock,
         environ=environ,
     )
+
+
+def _settings_now(load: Callable[[], Config], selection: PluginSelection, key: str) -> Mapping[str, Json]:
+    """Return a plugin's table of settings as the configuration has it now."""
+    return filters.settings_of(key, plugin_options(load()), [found.key for found in selection.chosen])
 
 
 def _folders(selection: PluginSelection) -> Mapping[str, PluginFolder]:
@@ -144,18 +167,18 @@ def plugin_options(config: Config) -> PluginOptions:
     )
 
 
-def plugin_set(root: Path, config: Config, environ: Mapping[str, str]) -> PluginSet:
-    """Return the plugins that run, each with its host; nothing of them has run yet."""
+def plugin_set(root: Path, config: Config, environ: Mapping[str, str], daemons: Daemons | None = None) -> PluginSet:
+    """Return the plugins that run, each with its host; nothing of them has run yet. Without `daemons`, none answers."""
     selection = select(root, config, environ)
     for warning in selection.warnings:
         if warning not in selection.missing.values():  # which the plugin set reports as failures
             log.warning("%s", warning)
-    known = [found.key for found in selection.chosen]
+    table = partial(_settings_now, lambda: config, selection)
     plugins = [
         RunningPlugin(
             found.key,
             found.source,
-            _host(found, filters.settings_of(found.key, plugin_options(config), known), root, config, environ),
+            _with_daemon(found, partial(_host, found, table(found.key), root, config, environ), daemons),
             config.plugins.settings_of(found.key).on_error,
             _tools(found),
         )
@@ -184,6 +207,18 @@ def _tools(found: DiscoveredPlugin) -> tuple[ToolSpec, ...]:
         )
         for tool in found.manifest.tools
     )
+
+
+def _with_daemon(found: DiscoveredPlugin, host: Callable[[], PluginHost], daemons: Daemons | None) -> PluginHost:
+    """Return the host of a plugin's code, or of its daemon and its code, if it has any."""
+    if not filters.runs_daemon(found) or found.manifest is None:
+        return host()
+    code, daemon = None, None
+    if not found.is_daemon_only:
+        code = host()
+    if daemons is not None:
+        daemon = daemons[found.key]
+    return DaemonHost(found.key, found.manifest, daemon, code)
 
 
 def _host(

@@ -40,6 +40,7 @@ class PluginLine(Record, frozen=True, kw_only=True):
     tools: tuple[str, ...]
     skills: tuple[str, ...]
     warnings: tuple[str, ...]
+    background: bool = False
 
 
 class Offered(Record, frozen=True, kw_only=True):
@@ -148,6 +149,7 @@ def _plugin(entry: PluginEntry, published: Offered | None) -> PluginLine:
         error=entry.reason if entry.state == "failed" else None,
         version=entry.version,
         description=entry.description,
+        background=entry.background,
         path=entry.place,
         loaded=published is not None and published.loaded and entry.state == "on",
         hooks=entry.hooks,

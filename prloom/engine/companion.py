@@ -18,16 +18,24 @@ class Companion(Protocol):
     async def start(self) -> None:
         """Begin; must not take long. What is raised is logged, and the dispatcher goes on without it."""
 
+    async def ready(self) -> None:
+        """Wait, within a limit, until all is there that the only tick of `prloom start --once` needs."""
+
     async def close(self) -> None:
         """End, whatever is under way."""
 
 
-async def start(plugins: PluginSet, companions: Sequence[Companion]) -> None:
-    """Start the plugins, and then all companions; one that cannot be started keeps no other from it."""
+async def start(plugins: PluginSet, companions: Sequence[Companion], *, ready: bool = False) -> None:
+    """Start the plugins, and then all companions; one that cannot be started keeps no other from it.
+
+    With `ready`, wait until all is there that a single tick needs.
+    """
     await plugins.start()
     for each in companions:
         try:
             await each.start()
+            if ready:
+                await each.ready()
         except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
             errors.log_failure(log, error, "the dispatcher continues without it")
 

@@ -123,7 +123,7 @@ class Dispatcher:
         that puts an event off for a second could keep this from ever ending.
         """
         try:
-            await companion.start(self.plugin_set, self._companions)
+            await companion.start(self.plugin_set, self._companions, ready=True)
             self._horizon = self.clock()
             self.poll()
             self.tick()

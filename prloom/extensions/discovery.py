@@ -44,6 +44,11 @@ class DiscoveredPlugin(Record, frozen=True, kw_only=True):
         return self.path or f"entry point {self.entry_point}"
 
     @property
+    def is_daemon_only(self) -> bool:
+        """Whether the plugin is a daemon without Python code."""
+        return self.manifest is not None and self.manifest.background is not None and not self.code.is_file()
+
+    @property
     def code(self) -> Path:
         """The file that is executed when the plugin is loaded (not of an installed one)."""
         path = Path(self.path)
@@ -156,7 +161,7 @@ def _folder(folder: Path, source: Source, category: tuple[str, ...]) -> Discover
     except ExtensionError as error:
         return DiscoveredPlugin(key=by_folder, source=source, path=str(folder), error=str(error))
     wrong = _bad_part(*category)
-    if wrong is None and not (folder / "__init__.py").is_file():
+    if wrong is None and read.manifest.background is None and not (folder / "__init__.py").is_file():
         wrong = "there is no __init__.py; add one with `def register(ctx):`"
     return DiscoveredPlugin(
         key="/".join((*category, read.manifest.name)),

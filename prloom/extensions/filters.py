@@ -159,9 +159,14 @@ def _unsupported_kind(plugin: DiscoveredPlugin) -> str | None:
 
 
 def _not_enabled(plugin: DiscoveredPlugin, options: PluginOptions) -> str | None:
-    if plugin.source == "bundled" or plugin.key in options.enabled:
+    if (plugin.source == "bundled" and not runs_daemon(plugin)) or plugin.key in options.enabled:
         return None
     return f"not enabled; `prloom plugins enable {plugin.key}` enables it"
+
+
+def runs_daemon(plugin: DiscoveredPlugin) -> bool:
+    """Whether a plugin brings a daemon: then it is off until it is enabled, even where it is bundled."""
+    return plugin.manifest is not None and plugin.manifest.background is not None
 
 
 def _replaced(plugins: Sequence[DiscoveredPlugin]) -> Callable[[DiscoveredPlugin], str | None]:

@@ -175,8 +175,11 @@ def _discard(result: object) -> None:
 
 def _broken_promises(key: str, manifest: Manifest, made: Registrations) -> list[str]:
     """Return a warning for each thing that the manifest announces and `register` did not register."""
+    promised_hooks = {hooks.canonical(name) or name for name in manifest.provides_hooks}
+    if manifest.background is not None:
+        promised_hooks = set()  # the daemon answers those that the code does not register
     promises = (
-        ("hook", {hooks.canonical(name) or name for name in manifest.provides_hooks}, {h.name for h in made.hooks}),
+        ("hook", promised_hooks, {h.name for h in made.hooks}),
         ("command", {n.removeprefix("/") for n in manifest.provides_commands}, {c.name for c in made.commands}),
         ("tool", set(manifest.provides_tools), {tool.name for tool in made.tools}),
     )

@@ -36,6 +36,7 @@ class PluginEntry:
     tools: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    background: bool = False
 
 
 def select_plugins(repo_root: Path, options: PluginOptions, environ: Mapping[str, str]) -> PluginSelection:
@@ -99,6 +100,7 @@ def _entry(
         reason=reason,
         version=manifest.version,
         description=manifest.description,
+        background=manifest.background is not None,
         hooks=offered.hooks,
         commands=tuple(offered.commands),
         tools=tuple(offered.tools),

@@ -7,21 +7,27 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from prloom import processes
 from prloom.api.manifest import Background, HealthCheck, Manifest
 from prloom.core.daemon_life import DaemonState
+from prloom.engine.activity.publisher import Publisher
 from prloom.engine.background.daemon import Daemon
 from prloom.engine.background.daemon_files import DaemonFiles
 from prloom.engine.background.daemons import Daemons
 from prloom.engine.background.preparation import Preparation
+from prloom.extensions.background import runtime_folder
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.storage.safe_dir import SafeDir
 
 ODD = Path(__file__).with_name("odd_daemon.py")
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -30,17 +36,30 @@ class Scene:
 
     daemon: Daemon
     daemons: Daemons
+    publisher: Publisher
     record: Path
-    changes: asyncio.Event = field(default_factory=asyncio.Event)
+    now: datetime = NOW
 
-    async def until(self, state: DaemonState) -> None:
+    async def until(self, *states: DaemonState) -> DaemonState:
         async with asyncio.timeout(20):
-            while self.daemon.life.state != state:
-                self.changes.clear()
-                await self.changes.wait()
+            return await self.daemon.reached(*states)
+
+    async def pid(self) -> int:
+        """Return the daemon's process id, once it is known."""
+        async with asyncio.timeout(20):
+            while (pid := self.daemon.report(lambda _: NOW)["pid"]) is None:  # noqa: ASYNC110 - nothing signals it
+                await asyncio.sleep(0.01)
+        return int(pid)
 
     def noted(self) -> list[str]:
         return self.record.read_text().splitlines() if self.record.exists() else []
+
+    async def noted_line(self, part: str) -> str:
+        """Return the first line with a text that the daemon writes down, once it has."""
+        async with asyncio.timeout(20):
+            while not (found := [line for line in self.noted() if part in line]):  # noqa: ASYNC110 - another process writes
+                await asyncio.sleep(0.01)
+        return found[0]
 
 
 @dataclass(frozen=True)
@@ -49,34 +68,50 @@ class Opener:
 
     root: Path
 
-    @asynccontextmanager
-    async def __call__(self, *modes: str, health: HealthCheck | None = None, **background: Any) -> AsyncIterator[Scene]:
+    def socket(self) -> Path:
+        """Return where the daemon listens."""
+        return runtime_folder.make(self.root, "odd", self._environ()) / runtime_folder.SOCKET
+
+    def _environ(self) -> dict[str, str]:
+        run = self.root / "run"
+        run.mkdir(mode=0o700, exist_ok=True)
+        return {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(run)}
+
+    def found(
+        self, *modes: str, requires_env: tuple[str, ...] = (), hooks: tuple[str, ...] = (), **background: Any
+    ) -> DiscoveredPlugin:
+        """Return the plugin of the odd daemon."""
         folder = self.root / "plugin"
         folder.mkdir(exist_ok=True)
         given = {"command": "python3", "args": (str(ODD), *modes), "shutdown_grace_period": 300, **background}
-        manifest = Manifest(name="odd", background=Background(healthcheck=health or HealthCheck(), **given))
-        record = self.root / "record"
+        manifest = Manifest(name="odd", background=Background(**given), requires_env=requires_env, provides_hooks=hooks)
+        return DiscoveredPlugin(key="odd", source="project", path=str(folder), manifest=manifest)
+
+    @asynccontextmanager
+    async def __call__(
+        self, *modes: str, health: HealthCheck | None = None, environ: dict[str, str] | None = None, **more: Any
+    ) -> AsyncIterator[Scene]:
+        record, publisher = self.root / "record", Publisher()
         preparation = Preparation(
-            DiscoveredPlugin(key="odd", source="project", path=str(folder), manifest=manifest),
+            self.found(*modes, healthcheck=health or HealthCheck(), **more),
             self.root,
             settings=lambda: {"record": str(record)},
-            environ={
-                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                "XDG_RUNTIME_DIR": str(_runtime(self.root)),
-            },
+            environ={**self._environ(), **(environ or {})},
         )
-        changes = asyncio.Event()
         with SafeDir.make(self.root, "local") as local:
-            daemon = Daemon("odd", preparation, DaemonFiles(local, "odd"), changed=changes.set)
-            daemons = Daemons([daemon], clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-            daemons.start()
+            daemon = Daemon("odd", preparation, DaemonFiles(local, "odd"), changed=_ignore)
+            daemons = Daemons([daemon], clock=lambda: NOW, publisher=publisher)
+            await daemons.start()
             try:
-                yield Scene(daemon, daemons, record, changes)
+                yield Scene(daemon, daemons, publisher, record)
             finally:
-                await daemons.stop()
+                await daemons.close()
 
 
-def _runtime(tmp_path: Path) -> Path:
-    made = tmp_path / "run"
-    made.mkdir(mode=0o700, exist_ok=True)
-    return made
+def gone(pid: int) -> bool:
+    """Whether a process has ended."""
+    return not processes.living(pid)
+
+
+def _ignore() -> None:
+    pass

@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
-from datetime import timedelta
-from typing import Any, Literal
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Literal
 
 from prloom.core import bounds, daemon_life
-from prloom.core.daemon_life import DaemonLife, HealthRules
+from prloom.core.daemon_life import DaemonLife, DaemonState, HealthRules
+from prloom.engine.background import readiness, tasks
 from prloom.engine.background.daemon_files import DaemonFiles
 from prloom.engine.background.event_sender import EventSender
 from prloom.engine.background.preparation import Preparation, Prepared
@@ -22,15 +22,13 @@ from prloom.extensions.background.call_error import CallError
 from prloom.extensions.background.client import HEALTH_CHECK, Client
 from prloom.extensions.background.process import DaemonProcess
 from prloom.extensions.jsonrpc import METHOD_NOT_FOUND
+from prloom.model import kinds, record
 from prloom.model.record import Json
 
 log = logging.getLogger(__name__)
 
 Order = Literal["start", "stop", "restart"]
 
-_FIRST_PAUSE = 0.01
-_LONGEST_PAUSE = 0.2
-"""Seconds between two attempts to reach a daemon that starts; each pause is twice as long as the one before."""
 _LOG_WAIT = 1.0  # seconds for the last that an ended daemon printed
 
 
@@ -49,9 +47,8 @@ class Daemon:
         self.key = key
         self.life = DaemonLife()
         self.files = files
-        self.sender = EventSender()
+        self.sender = EventSender(changed)
         self.runtime_dir: str | None = None
-        self.order: str | None = None
         self._preparation = preparation
         self._background = preparation.background
         self._changed = changed
@@ -60,23 +57,42 @@ class Daemon:
         self._client: Client | None = None
         self._wanted = True
         self._ordered = asyncio.Event()
+        self._state_is_new = asyncio.Event()
         self._attempted = asyncio.Event()
         health = self._background.healthcheck
         self._rules = HealthRules(health.interval / 1000, health.timeout / 1000, health.retries)
 
     @property
-    def pid(self) -> int | None:
-        """The id of the daemon's process while there is one."""
-        if self._process is None:
-            return None
-        return self._process.pid
+    def answers_hooks(self) -> bool:
+        """Whether the manifest says that the daemon answers hooks."""
+        return bool(self._preparation.manifest.provides_hooks)
 
-    def give(self, order: Order, order_id: str) -> None:
-        """Have the daemon started, stopped or restarted; `order` is the id of the latest order from now on."""
-        self.order = order_id
+    @property
+    def startup_limit(self) -> timedelta:
+        """How long the daemon may take to start."""
+        return timedelta(milliseconds=self._background.startup_timeout)
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The types of the events that the daemon subscribed to, those that exist."""
+        return tuple(each for each in self._background.events if each in kinds.ACTIVITY_TYPES)
+
+    @property
+    def next_attempt_in(self) -> timedelta | None:
+        """How long it is until the daemon is started again; None where it is not to be, or runs."""
+        if self.life.next_attempt is None:
+            return None
+        return timedelta(seconds=max(self.life.next_attempt - self._clock(), 0.1))
+
+    @property
+    def longest_order(self) -> timedelta:
+        """How long a restart may take by the manifest."""
+        return self.startup_limit + timedelta(milliseconds=self._background.shutdown_grace_period)
+
+    def give(self, order: Order) -> None:
+        """Have the daemon started, stopped or restarted; `reached` waits until that is done."""
         self._wanted = order != "stop"
         if order == "start" and self.life.state in {"starting", "running"}:
-            self._changed()
             return
         now = self._clock()
         if self._process is not None:
@@ -86,6 +102,13 @@ class Daemon:
         else:
             self._set(daemon_life.stopped(self.life, now))
         self._ordered.set()
+
+    async def reached(self, *states: DaemonState) -> DaemonState:
+        """Wait until the daemon is in one of these states, and return which."""
+        while self.life.state not in states:
+            self._state_is_new.clear()
+            await self._state_is_new.wait()
+        return self.life.state
 
     async def call(self, method: str, params: Json, timeout: timedelta) -> Json:  # noqa: ASYNC109 - it tells what the limit was
         """Return the result of one of the daemon's methods; raises CallError. It never starts the daemon."""
@@ -111,8 +134,31 @@ class Daemon:
         finally:
             self.files.close()
 
+    def report(self, moment: Callable[[float], datetime]) -> dict[str, Json]:
+        """Return what `prloom plugins status` shows of the daemon; `moment` makes a time of monotonic seconds."""
+        life, pid, next_attempt = self.life, None, None
+        if self._process is not None:
+            pid = self._process.pid
+        if life.next_attempt is not None:
+            next_attempt = record.iso(moment(life.next_attempt))
+        return {
+            "name": self.key,
+            "state": life.state,
+            "pid": pid,
+            "reason": life.reason,
+            "log": list(self.files.last_lines),
+            "since": record.iso(moment(life.since)),
+            "restarts": life.restarts,
+            "nextAttemptAt": next_attempt,
+            "healthFailures": life.health_failures,
+            "runtimeDir": self.runtime_dir,
+            "requests": {},
+            "events": {"delivered": self.sender.delivered, "dropped": self.sender.dropped},
+        }
+
     def _set(self, life: DaemonLife) -> None:
         self.life = life
+        self._state_is_new.set()
         self._changed()
 
     async def _end_left(self) -> None:
@@ -172,14 +218,14 @@ class Daemon:
             return session.result()
         finally:
             self._set(daemon_life.stopping(self.life, self._clock()))
-            await _cancelled(session, ordered)
+            await tasks.cancelled(session, ordered)
             await asyncio.shield(self._end(started, prepared, logging_))
 
     async def _end(self, started: DaemonProcess, prepared: Prepared, logging_: asyncio.Task[None]) -> None:
         """End the daemon with everything that it started, and remove what is left of it."""
         await started.stop(timedelta(milliseconds=self._background.shutdown_grace_period))
         await asyncio.wait((logging_,), timeout=_LOG_WAIT)
-        await _cancelled(logging_)
+        await tasks.cancelled(logging_)
         self.files.end_line()
         started.close()
         with contextlib.suppress(PrloomError):  # the next start reports it
@@ -197,41 +243,23 @@ class Daemon:
                 return exited.result()
             return steps.result()
         finally:
-            await _cancelled(exited, steps)
+            await tasks.cancelled(exited, steps)
             self._client = None
+            self.sender.close()
             await client.close()
 
     async def _steps(self, started: DaemonProcess, client: Client) -> str:
-        problem = await self._problem_at_start(started, client)
+        answer_limit = timedelta(seconds=self._rules.timeout)
+        problem = await readiness.problem_at_start(started, client, self.startup_limit, answer_limit)
         if problem is not None:
             return problem
         self._client = client
+        self.sender.open()
         self._set(daemon_life.ready(self.life, self._clock(), self._rules))
         self._attempted.set()
         log.info("plugin %s: its daemon runs (process %s)", self.key, started.pid)
-        async with _beside(client.probe()), _beside(self.sender.send_all(client)):
+        async with tasks.beside(client.probe()), tasks.beside(self.sender.send_all(client)):
             return await self._until_unhealthy(client)
-
-    async def _problem_at_start(self, started: DaemonProcess, client: Client) -> str | None:
-        """Wait until the daemon itself listens and answers; return why it does not within its time, or None."""
-        limit = self._background.startup_timeout
-        pause, problem = _FIRST_PAUSE, "it does not listen"
-        try:
-            async with asyncio.timeout(limit / 1000):
-                while True:
-                    try:
-                        peer = await client.first_answer(timedelta(seconds=self._rules.timeout))
-                    except CallError as error:
-                        problem = str(error)
-                    else:
-                        if peer is None or await asyncio.to_thread(started.owns, peer):
-                            return None
-                        problem = f"process {peer}, which is not the daemon, listens at its socket"
-                        await client.close()
-                    await asyncio.sleep(pause)
-                    pause = min(2 * pause, _LONGEST_PAUSE)
-        except TimeoutError:
-            return f"it was not ready within {limit} ms: {problem}"
 
     async def _until_unhealthy(self, client: Client) -> str:
         """Check the daemon's health until too many checks in a row have failed; return the text of that."""
@@ -250,22 +278,3 @@ class Daemon:
             if error.code != METHOD_NOT_FOUND:
                 return str(error)
         return None
-
-
-@asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do some work beside what is within, and end it then."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        await _cancelled(task)
-
-
-async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks, and wait until they have ended; what they raised is theirs."""
-    for task in tasks:
-        task.cancel()
-    for result in await asyncio.gather(*tasks, return_exceptions=True):
-        if isinstance(result, Exception):
-            log.error("a bug in prloom; a daemon goes on without a part of it", exc_info=result)

@@ -1,51 +1,80 @@
-"""Run the daemons of all background plugins, call their methods, and report what becomes of them."""
+"""Run the daemons of all background plugins, call their methods, send them events, and report what becomes of them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
 from prloom import errors
 from prloom.core.daemon_life import DaemonState
+from prloom.engine.activity.publisher import Publisher
+from prloom.engine.background import event_sender
 from prloom.engine.background.daemon import Daemon, Order
+from prloom.engine.background.daemon_report import DaemonReports
+from prloom.errors import ExtensionError
+from prloom.extensions import keys
 from prloom.extensions.background import call_error
-from prloom.model.record import Json, Timestamp
+from prloom.model.activity import ActivityEvent
+from prloom.model.record import Json
 
 log = logging.getLogger(__name__)
 
+_ENDED_WITHIN = timedelta(seconds=20)
+"""What an order may take beyond the daemon's own time to start and to end."""
+
 
 class Daemons:
-    """The daemons, by the keys of their plugins. Nothing here waits for a daemon but `call`, `attempted` and `stop`."""
+    """The daemons, by the keys of their plugins, as a companion of the dispatcher.
+
+    Nothing here waits for a daemon but `call`, `order`, `attempted` and `close`. `reports` writes the states down;
+    `publisher` is where the daemons' events come from.
+    """
 
     def __init__(
         self,
         daemons: Iterable[Daemon] = (),
         *,
         clock: Callable[[], datetime],
+        publisher: Publisher | None = None,
+        reports: DaemonReports | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._daemons = {daemon.key: daemon for daemon in daemons}
         self._clock = clock
+        self._publisher = publisher
+        self._reports = reports
         self._monotonic = monotonic
         self._tasks: list[asyncio.Task[None]] = []
+        self._unsubscribe: list[Callable[[], None]] = []
 
-    def __contains__(self, plugin: str) -> bool:
-        return plugin in self._daemons
+    def __getitem__(self, plugin: str) -> Daemon | None:
+        return self._daemons.get(plugin)
 
-    def start(self) -> None:
-        """Begin to start all daemons, side by side."""
+    @property
+    def keys(self) -> Collection[str]:
+        """The keys of the plugins that have a daemon."""
+        return self._daemons.keys()
+
+    async def start(self) -> None:
+        """Begin to start all daemons, side by side, and have them sent the events that they subscribed to."""
+        self._subscribe()
         for daemon in self._daemons.values():
             self._tasks.append(asyncio.create_task(_supervised(daemon), name=f"daemon of {daemon.key}"))
+        if self._reports is not None and self._daemons:
+            self._tasks.append(asyncio.create_task(self._reports.write_changes(self.report), name="daemons' states"))
 
-    async def stop(self) -> None:
+    async def close(self) -> None:
         """End all daemons, side by side, and wait until they are gone."""
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
+        self._write()
 
     async def call(self, plugin: str, method: str, params: Json, timeout: timedelta) -> Json:  # noqa: ASYNC109 - see Daemon.call
         """Return the result of a method of a plugin's daemon; raises CallError, whose `kind` says how it failed.
@@ -57,28 +86,80 @@ class Daemons:
             raise call_error.not_started(plugin)
         return await daemon.call(method, params, timeout)
 
-    def state(self, plugin: str) -> DaemonState:
-        """Return the state of a plugin's daemon."""
-        return self._daemons[plugin].life.state
+    async def order(self, order: Order, name: str) -> Json:
+        """Carry out an operator's order, and return the daemon's report when its state is reached.
 
-    async def attempted(self, plugin: str) -> None:
-        """Wait until a plugin's daemon runs, or its present attempt to start has failed."""
-        await self._daemons[plugin].attempted()
+        Raises ExtensionError with the reason why it is not reached.
+        """
+        key = keys.resolve(name, self._daemons)
+        if key is None:
+            known = ", ".join(self._daemons) or "none"
+            raise ExtensionError(f"no plugin {name} with a background process is enabled; those that are: {known}")
+        daemon = self._daemons[key]
+        daemon.give(order)
+        wanted: DaemonState = "running"
+        if order == "stop":
+            wanted = "stopped"
+        try:
+            async with asyncio.timeout((daemon.longest_order + _ENDED_WITHIN).total_seconds()):
+                state = await daemon.reached(wanted, "error")
+        except TimeoutError:
+            state = daemon.life.state
+        self._write()  # so that whoever gave the order reads the state that it led to
+        if state != wanted:
+            reason = daemon.life.reason or "prloom plugins logs shows what it printed"
+            raise ExtensionError(f"plugin {key} is in the state {daemon.life.state}: {reason}")
+        return self._report(daemon)
 
-    def give(self, order: Order, plugin: str, order_id: str) -> bool:
-        """Have a daemon started, stopped or restarted; return whether there is one."""
-        daemon = self._daemons.get(plugin)
-        if daemon is not None:
-            daemon.give(order, order_id)
-        return daemon is not None
+    async def ready(self) -> None:
+        """Wait for each daemon that answers hooks until it runs, its start has failed, or its time is up."""
+        needed = [daemon for daemon in self._daemons.values() if daemon.answers_hooks]
+        waits = [
+            asyncio.create_task(asyncio.wait_for(daemon.attempted(), daemon.startup_limit.total_seconds()))
+            for daemon in needed
+        ]
+        await asyncio.gather(*waits, return_exceptions=True)
 
     def report(self) -> list[dict[str, Json]]:
         """Return what `prloom plugins status` shows."""
-        now, ticks = self._clock(), self._monotonic()
-        return [_report(daemon, lambda at: Timestamp.of(now + timedelta(seconds=at - ticks))) for daemon in self._all()]
+        return [self._report(daemon) for daemon in self._daemons.values()]
 
-    def _all(self) -> Iterable[Daemon]:
-        return self._daemons.values()
+    def _report(self, daemon: Daemon) -> dict[str, Json]:
+        now, ticks = self._clock(), self._monotonic()
+        return daemon.report(lambda at: now + timedelta(seconds=at - ticks))
+
+    def _write(self) -> None:
+        if self._reports is not None and self._daemons:
+            self._reports.write(self.report())
+
+    def _subscribe(self) -> None:
+        """Have each daemon's queue get its events; each event is encoded once, whoever gets it."""
+        if self._publisher is None:
+            return
+        encoded = _LastEncoded()
+        for daemon in self._daemons.values():
+            if daemon.events:
+                self._unsubscribe.append(self._publisher.subscribe(daemon.events, _adder(daemon, encoded)))
+
+
+class _LastEncoded:
+    """The event that was encoded last: it goes to one daemon after the other."""
+
+    def __init__(self) -> None:
+        self._event: ActivityEvent | None = None
+        self._line = b""
+
+    def line(self, event: ActivityEvent) -> bytes:
+        if event is not self._event:
+            self._event, self._line = event, event_sender.encode(event)
+        return self._line
+
+
+def _adder(daemon: Daemon, encoded: _LastEncoded) -> Callable[[ActivityEvent], None]:
+    def add(event: ActivityEvent) -> None:
+        daemon.sender.add(encoded.line(event))
+
+    return add
 
 
 async def _supervised(daemon: Daemon) -> None:
@@ -86,26 +167,3 @@ async def _supervised(daemon: Daemon) -> None:
         await daemon.run()
     except Exception as error:  # noqa: BLE001 - whatever is wrong with one daemon, the others go on
         errors.log_failure(log, error, f"the daemon of plugin {daemon.key} is given up")
-
-
-def _report(daemon: Daemon, moment: Callable[[float], Timestamp]) -> dict[str, Json]:
-    life = daemon.life
-    next_attempt: Timestamp | None = None
-    if life.next_attempt is not None:
-        next_attempt = moment(life.next_attempt)
-    requests: Mapping[str, Json] = {}
-    return {
-        "name": daemon.key,
-        "state": life.state,
-        "pid": daemon.pid,
-        "reason": life.reason,
-        "log": list(daemon.files.last_lines),
-        "since": moment(life.since),
-        "restarts": life.restarts,
-        "nextAttemptAt": next_attempt,
-        "healthFailures": life.health_failures,
-        "runtimeDir": daemon.runtime_dir,
-        "requests": requests,
-        "events": {"delivered": daemon.sender.delivered, "dropped": daemon.sender.dropped},
-        "order": daemon.order,
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -12,7 +12,7 @@ from prloom.extensions import jsonrpc
 from prloom.extensions.background.call_error import CallError
 from prloom.extensions.background.client import Client
 from prloom.extensions.jsonrpc import Notification
-from prloom.model.record import Json
+from prloom.model.activity import ActivityEvent
 
 ON_EVENT = "on_event"
 EVENTS_DROPPED = "events_dropped"
@@ -24,8 +24,9 @@ _PAUSE = 0.2
 class EventSender:
     """The events that wait for one daemon; `running`: it takes some. `delivered` counts those it got."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[], None]) -> None:
         self.running = False
+        self._changed = changed
         self.delivered = 0
         self._queue = EventQueue()
         self._added = asyncio.Event()
@@ -43,18 +44,22 @@ class EventSender:
         self._queue.add(line)
         self._added.set()
 
-    async def send_all(self, client: Client) -> None:
-        """Send what is added, until this is cancelled; then what waits is dropped."""
+    def open(self) -> None:
+        """Take events from now on: the daemon runs."""
         self.running = True
-        try:
-            while True:
-                await self._added.wait()
-                self._added.clear()
-                while self._queue.waiting:
-                    await self._send_batch(client)
-        finally:
-            self.running = False
-            self._queue.clear()
+
+    def close(self) -> None:
+        """Take no more events, and drop what waits: the daemon does not run."""
+        self.running = False
+        self._queue.clear()
+
+    async def send_all(self, client: Client) -> None:
+        """Send what is added, until this is cancelled."""
+        while True:
+            await self._added.wait()
+            self._added.clear()
+            while self._queue.waiting:
+                await self._send_batch(client)
 
     async def _send_batch(self, client: Client) -> None:
         dropped, events = self._queue.take(_BATCH)
@@ -72,8 +77,19 @@ class EventSender:
             raise
         else:
             self.delivered += len(events)
+        self._changed()
 
 
-def encode(params: Json) -> bytes:
-    """Return the notification of an event as a line; it is encoded once, however many daemons get it."""
+def encode(event: ActivityEvent) -> bytes:
+    """Return the notification of an event as a line."""
+    params = {
+        "event_type": event.type,
+        "event_data": event.data,
+        "timestamp": event.timestamp,
+        "id": event.id,
+        "seq": event.seq,
+        "plan_id": event.plan_id,
+        "run_id": event.run_id,
+        "parent_id": event.parent_id,
+    }
     return msgspec.json.encode({"jsonrpc": "2.0", "method": ON_EVENT, "params": params}) + b"\n"

@@ -89,6 +89,9 @@ class HostSocket:
         except OSError as error:
             raise StorageError(f"prloom cannot listen at {self.path}: {error.strerror or error}") from error
 
+    async def ready(self) -> None:
+        """Return at once: it listens as soon as it is started."""
+
     async def close(self) -> None:
         """End all connections, and listen no more."""
         server, self._server = self._server, None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from prloom.agents import run_ancestry
@@ -22,6 +22,9 @@ from prloom.model.record import Json
 ANSWER_REQUEST: Final = "answerRequest"
 LIST_REQUESTS: Final = "listRequests"
 
+OperatorMethod = Callable[[Json], Awaitable[Json]]
+"""Answers a method of a part of the dispatcher; raises PrloomError."""
+
 RunOf = Callable[[int], "str | None"]
 """Returns what shows that a process belongs to an agent's run, or None."""
 
@@ -32,6 +35,7 @@ class OperatorAuthority:
 
     confirmations: Confirmations
     run_of: RunOf = run_ancestry.run_of
+    methods: Mapping[str, OperatorMethod] = field(default_factory=dict)
 
     async def admit(self, params: Json, peer: PeerProcess) -> ClientSession | None:
         """Return the session of a command that says hello as the operator; see `server.Authority`."""
@@ -41,7 +45,7 @@ class OperatorAuthority:
             run = await asyncio.to_thread(self.run_of, peer.pid)
             if run is not None:
                 raise RpcError(f"{run} has started this command; only a person may give it", server.DENIED)
-        return OperatorClient(self.confirmations)
+        return OperatorClient(self.confirmations, self.methods)
 
 
 class OperatorClient:
@@ -49,8 +53,9 @@ class OperatorClient:
 
     greeting: dict[str, Json] = {"operator": True}  # noqa: RUF012 - never changed
 
-    def __init__(self, waiting: Confirmations) -> None:
+    def __init__(self, waiting: Confirmations, methods: Mapping[str, OperatorMethod]) -> None:
         self._waiting = waiting
+        self._methods = methods
 
     async def answer(self, method: str, params: Json) -> Json:
         """Return the result of a method; raises RpcError."""
@@ -61,8 +66,16 @@ class OperatorClient:
                 return self._settle(request, PermissionAnswer(choice=choice, by="operator"))
             case "answerRequest", _:
                 raise RpcError('give {"request", "choice": "allow" | "allow_always" | "deny"}', jsonrpc.INVALID_PARAMS)
+            case _ if method in self._methods:
+                return await self._answered(self._methods[method], params)
             case _:
                 raise RpcError(f"there is no method {method!r}", jsonrpc.METHOD_NOT_FOUND)
+
+    async def _answered(self, method: OperatorMethod, params: Json) -> Json:
+        try:
+            return await method(params)
+        except PrloomError as error:
+            raise RpcError(str(error), jsonrpc.INVALID_PARAMS) from error
 
     def hear(self, method: str, params: Json) -> None:
         """Ignore notifications: commands send none."""

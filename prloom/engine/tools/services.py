@@ -27,7 +27,7 @@ from prloom.engine.tools.call_sequence import CallActivity, CallScene, Handler, 
 from prloom.engine.tools.catalog import ToolCatalog
 from prloom.engine.tools.confirmations import Confirmations
 from prloom.engine.tools.executable import ExecutableHandler, PluginFolder
-from prloom.engine.tools.operator_client import OperatorAuthority, RunOf
+from prloom.engine.tools.operator_client import OperatorAuthority, OperatorMethod, RunOf
 from prloom.engine.tools.people import People
 from prloom.engine.tools.rpc_handler import CallDaemon, RpcHandler
 from prloom.engine.tools.run_client import RunClient
@@ -143,12 +143,14 @@ def assemble(
     plugin_folders: Mapping[str, PluginFolder],
     environ: Mapping[str, str],
     call_daemon: CallDaemon,
+    operator_methods: Mapping[str, OperatorMethod] | None = None,
     belongs: Belongs | None = None,
     run_of: RunOf | None = None,
 ) -> ToolParts:
     """Return the tools of a dispatcher; raises ExtensionError where its socket has no folder.
 
     `plugin_folders` and `environ` are for executable tools, `call_daemon` calls a method of a plugin's daemon.
+    `operator_methods` answer other methods of the operator's commands.
     `belongs` and `run_of` decide which process may use a run's token, and which one is an agent's.
     """
     state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
@@ -183,7 +185,7 @@ def assemble(
         belongs=belongs,
     )
     running.append(made.sessions)
-    operator = OperatorAuthority(waiting)
+    operator = OperatorAuthority(waiting, methods=operator_methods or {})
     if run_of is not None:
-        operator = OperatorAuthority(waiting, run_of)
+        operator = OperatorAuthority(waiting, run_of, operator_methods or {})
     return ToolParts(made, HostSocket(folder, (made.sessions, operator)), asked)

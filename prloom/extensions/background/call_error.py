@@ -19,6 +19,7 @@ CallFailure = Literal[
     "malformed",
     "other",
 ]
+"""How a call fails; a connection that was closed before the answer is `other`, with `closed` set."""
 ErrorType = Literal["plugin_error", "system_error", "timeout_error"]
 
 
@@ -33,6 +34,7 @@ class CallError(ExtensionError):
         self.kind: CallFailure = kind
         self.code = code
         self.data = data
+        self.closed = False
 
     @property
     def error_type(self) -> ErrorType:
@@ -97,5 +99,8 @@ def other(plugin: str, problem: str) -> CallError:
     return CallError("other", f"Background process '{plugin}' error: {problem}")
 
 
-CLOSED = "connection closed before the answer"
-"""The problem of a call whose connection ended."""
+def closed(plugin: str) -> CallError:
+    """Return the error of a call whose connection ended before the answer."""
+    failure = other(plugin, "connection closed before the answer")
+    failure.closed = True
+    return failure

@@ -45,7 +45,7 @@ class Connection:
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
             if self.closed:
-                raise call_error.other(self._plugin, call_error.CLOSED)
+                raise call_error.closed(self._plugin)
             await self.send(line)
             return await future
         except asyncio.CancelledError:
@@ -82,7 +82,7 @@ class Connection:
 
     async def _read(self) -> None:
         """Read until the daemon closes the connection, or sends what is no message."""
-        failure = call_error.other(self._plugin, call_error.CLOSED)
+        failure = call_error.closed(self._plugin)
         try:
             while line := await self._reader.readline():
                 if line.strip():

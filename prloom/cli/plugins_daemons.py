@@ -1,0 +1,195 @@
+"""`prloom plugins start|stop|restart|status|logs`: control the daemons of background plugins, and show them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from prloom.cli import context, layout, terminal
+from prloom.cli.context import Options, json_option, pass_options
+from prloom.errors import PrloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from prloom.cli.terminal import Role
+    from prloom.engine.views.daemons import DaemonStatus
+    from prloom.extensions.discovery import DiscoveredPlugin
+    from prloom.storage.safe_dir import SafeDir
+
+_ROLES: dict[str, Role] = {"running": "good", "error": "bad", "stopped": "dim"}
+_PAUSE = 0.3
+_LINES = 100
+
+
+@click.command("start")
+@click.argument("name")
+@pass_options
+def start(given: Options, name: str) -> None:
+    """Start a plugin's daemon, and wait until it runs."""
+    _order(given, "start", name, "runs")
+
+
+@click.command("stop")
+@click.argument("name")
+@pass_options
+def stop(given: Options, name: str) -> None:
+    """Stop a plugin's daemon until `plugins start`, or until the dispatcher starts again."""
+    _order(given, "stop", name, "is stopped")
+
+
+@click.command("restart")
+@click.argument("name")
+@pass_options
+def restart(given: Options, name: str) -> None:
+    """Stop a plugin's daemon and start it again, with its settings as they are now."""
+    _order(given, "restart", name, "runs again")
+
+
+@click.command("status")
+@json_option
+@pass_options
+def status(given: Options, *, as_json: bool) -> None:
+    """Show the daemons of background plugins: whether they run, since when, and what they printed last."""
+    from prloom.engine.views import daemons  # noqa: PLC0415 - `prloom plugins --help` needs none
+
+    with_daemon = [found.key for found in background_plugins(given)]
+    local = _local(given)
+    found = daemons.read(local, with_daemon)
+    if as_json:
+        terminal.echo_json(daemons.DaemonList(plugins=found))
+    elif found:
+        click.echo("\n".join(_status_lines(found)))
+    else:
+        click.echo("No plugin with a background process is enabled; `prloom plugins list` lists all plugins.")
+
+
+@click.command("logs")
+@click.argument("name")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what the daemon prints from now on.")
+@click.option("-n", "--lines", default=_LINES, show_default=True, type=click.IntRange(1), help="How many lines.")
+@pass_options
+def logs(given: Options, name: str, *, follow: bool, lines: int) -> None:
+    """Show what a plugin's daemon printed, with nothing in it that a terminal would obey."""
+    from prloom.storage import paths  # noqa: PLC0415 - `prloom plugins --help` needs none
+
+    key = resolved(name, background_plugins(given))
+    local = _local(given)
+    folder = None
+    if local is not None:
+        folder = local.sub(paths.DAEMONS, paths.plugin_folder(key))
+    if folder is None or not folder.exists(paths.DAEMON_LOG):
+        raise PrloomError(f"the daemon of plugin {key} has printed nothing yet; see `prloom plugins status`")
+    wait = None
+    if follow:
+        wait = _wait
+    for line in log_lines(folder, paths.DAEMON_LOG, lines, wait):
+        click.echo(terminal.clean(line))
+
+
+def background_plugins(given: Options) -> tuple[DiscoveredPlugin, ...]:
+    """Return the enabled plugins that have a daemon."""
+    from prloom.engine import assembly  # noqa: PLC0415 - `prloom plugins --help` needs none
+    from prloom.extensions import filters  # noqa: PLC0415 - likewise
+
+    selection = assembly.select(context.repo_root(given), context.config(given), os.environ)
+    return tuple(found for found in selection.chosen if filters.runs_daemon(found))
+
+
+def resolved(name: str, found: Sequence[DiscoveredPlugin]) -> str:
+    """Return the key of the background plugin that a name means; raises PrloomError."""
+    from prloom.extensions import keys  # noqa: PLC0415 - `prloom plugins --help` needs none
+
+    known = [each.key for each in found]
+    key = keys.resolve(name, known)
+    if key is None:
+        hint = context.did_you_mean(name, known) or "`prloom plugins list` lists all plugins"
+        raise PrloomError(f"no plugin {name} with a background process is enabled; {hint}")
+    return key
+
+
+def order(given: Options, verb: str, key: str) -> None:
+    """Have the running dispatcher carry out an order, and wait for it; raises PrloomError with the reason."""
+    import asyncio  # noqa: PLC0415 - `prloom plugins --help` needs none
+
+    from prloom.engine.background.selected_daemons import ORDER_DAEMON  # noqa: PLC0415 - likewise
+    from prloom.engine.host_socket import server  # noqa: PLC0415 - likewise
+    from prloom.engine.views import runtime_status  # noqa: PLC0415 - likewise
+    from prloom.mcp import dispatcher_client  # noqa: PLC0415 - likewise
+
+    context.refuse_in_run(f"prloom plugins {verb}")
+    local = _local(given)
+    if local is None or not runtime_status.dispatcher(local).running:
+        raise PrloomError("no dispatcher is running; `prloom start` runs it, and with it the daemons of all plugins")
+    socket = str(server.folder(context.repo_root(given)) / server.NAME)
+    asked = {"plugin": key, "order": verb}
+    asyncio.run(dispatcher_client.request_once(socket, {"operator": True}, ORDER_DAEMON, asked))
+
+
+def log_lines(folder: SafeDir, name: str, most: int, wait: Callable[[], None] | None) -> Iterator[str]:
+    """Yield the last lines of a log; with `wait`, which is called between two looks, what is added to it too."""
+    content = folder.read_bytes(name) or b""
+    yield from content.decode("utf-8", "replace").splitlines()[-most:]
+    position = len(content)
+    while wait is not None:
+        wait()
+        content = folder.read_bytes(name) or b""
+        if len(content) < position:  # a new file, after a rotation
+            position = 0
+        end = content.rfind(b"\n") + 1
+        if end > position:
+            yield from content[position:end].decode("utf-8", "replace").splitlines()
+            position = end
+
+
+def _order(given: Options, verb: str, name: str, done: str) -> None:
+    key = resolved(name, background_plugins(given))
+    order(given, verb, key)
+    click.echo(f"The daemon of {terminal.clean(key)} {done}.")
+
+
+def _local(given: Options) -> SafeDir | None:
+    from prloom.storage import paths  # noqa: PLC0415 - `prloom plugins --help` needs none
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - likewise
+
+    return SafeDir.open(context.repo_root(given), *paths.LOCAL)
+
+
+def _status_lines(found: Sequence[DaemonStatus]) -> Iterator[str]:
+    room = max(terminal.columns_of(terminal.clean(each.name)) for each in found) + 2
+    for each in found:
+        yield from layout.item(terminal.clean(each.name), _summary(each), *_details(each), room=room)
+
+
+def _summary(daemon: DaemonStatus) -> str:
+    now = datetime.now(UTC)
+    parts = [terminal.paint(daemon.state, _ROLES.get(daemon.state, "warn"))]
+    if daemon.pid is not None:
+        parts.append(f"process {daemon.pid}")
+    if daemon.since is not None and daemon.pid is not None:
+        parts.append(f"since {terminal.when(datetime.fromisoformat(daemon.since), now)}")
+    if daemon.restarts:
+        parts.append(f"restarted {daemon.restarts} times")
+    return ", ".join(parts)
+
+
+def _details(daemon: DaemonStatus) -> Iterator[str]:
+    if daemon.reason:
+        yield terminal.clean(daemon.reason)
+    if daemon.next_attempt_at is not None:
+        yield f"started again at {terminal.clock(datetime.fromisoformat(daemon.next_attempt_at))}"
+    if daemon.health_failures:
+        yield terminal.paint(f"{daemon.health_failures} health checks failed in a row", "warn")
+    if daemon.events.delivered or daemon.events.dropped:
+        yield f"events: {daemon.events.delivered} delivered, {daemon.events.dropped} dropped"
+    if daemon.state == "error":
+        yield from (terminal.paint(f"| {terminal.clean(line)}", "dim") for line in daemon.log)
+
+
+def _wait() -> None:
+    time.sleep(_PAUSE)

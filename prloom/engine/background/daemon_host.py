@@ -1,0 +1,109 @@
+"""Answer a plugin's hooks by its daemon, and those that its Python code registered by that code."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from prloom.api import hooks
+from prloom.api.context import Services
+from prloom.api.manifest import Manifest
+from prloom.core import bounds, daemon_hooks
+from prloom.engine.background.daemon import Daemon
+from prloom.extensions.background.call_error import CallError
+from prloom.extensions.host.interface import Failure, HookFailed, PluginHost, Registered
+from prloom.model import record
+from prloom.model.hook import HookCall, Outcome
+from prloom.model.record import Json
+
+RUN_HOOK = "run_hook"
+
+
+class DaemonHost:
+    """A plugin with a daemon; `code` is where its Python code runs, if it has any. Without a `daemon`, none is started.
+
+    The methods do what `interface.PluginHost` says. They neither start nor stop the daemon, which has its own life.
+    """
+
+    def __init__(self, key: str, manifest: Manifest, daemon: Daemon | None, code: PluginHost | None) -> None:
+        self.key = key
+        self._manifest = manifest
+        self._daemon = daemon
+        self._code = code
+        self._answered: frozenset[str] = frozenset()
+
+    async def start(self) -> Registered:
+        """Return what the code registers, and the hooks that the daemon answers; raises ExtensionError."""
+        offered = Registered()
+        if self._code is not None:
+            offered = await self._code.start()
+        promised = {name: hooks.canonical(name) for name in self._manifest.provides_hooks}
+        answered = [name for name in promised.values() if name is not None and name not in offered.hooks]
+        self._answered = frozenset(answered)
+        warnings = [self._unknown(name) for name, known in promised.items() if known is None]
+        return replace(offered, hooks=(*offered.hooks, *answered), warnings=(*offered.warnings, *warnings))
+
+    async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:
+        """Run one hook and return its outcome; raises HookFailed. A daemon that starts is waited for."""
+        if call.hook not in self._answered:
+            if self._code is None:
+                raise HookFailed(f"plugin {self.key}: nothing answers {call.hook}")
+            return await self._code.run(call, services, limit)
+        if self._daemon is None:
+            raise HookFailed(f"plugin {self.key}: {call.hook} did not run: a dry run starts no daemon")
+        wire = await self._call(self._daemon, call, limit)
+        return _checked(self.key, call, wire)
+
+    async def stop(self) -> None:
+        """End the plugin's Python code."""
+        if self._code is not None:
+            await self._code.stop()
+
+    async def _call(self, daemon: Daemon, call: HookCall, limit: timedelta) -> Json:
+        params = {"hook": call.hook, "call": record.to_builtins(call)}
+        try:
+            async with asyncio.timeout(limit.total_seconds()):
+                await daemon.attempted()
+                return await daemon.call(RUN_HOOK, params, limit)
+        except TimeoutError as error:
+            text = f"{call.hook} took longer than {limit.total_seconds():g} s and was cancelled"
+            raise HookFailed(f"plugin {self.key}: {text}", kind="overran") from error
+        except CallError as error:
+            retry_after = None
+            if error.kind in {"not_running", "not_started"}:
+                retry_after = daemon.next_attempt_in
+            text = f"plugin {self.key}: {call.hook}: {error}"
+            raise HookFailed(text, kind=_kind(error, retry_after), retry_after=retry_after) from error
+
+    def _unknown(self, name: str) -> str:
+        close = hooks.nearest(name)
+        hint = ""
+        if close:
+            hint = f"; did you mean {close!r}?"
+        return f"plugin {self.key}: provides_hooks: no hook point is named {name!r}{hint}"
+
+
+def _kind(error: CallError, retry_after: timedelta | None) -> Failure:
+    if retry_after is not None:
+        return "waiting"
+    if error.kind == "timed_out":
+        return "overran"
+    if error.closed:
+        return "died"
+    return "raised"
+
+
+def _checked(key: str, call: HookCall, wire: Json) -> Outcome:
+    """Return the outcome that an answer is; `null` and `{}` are outcomes. Raises HookFailed for what is none."""
+    try:
+        outcome = record.from_wire(Outcome, {} if wire is None else wire)
+    except msgspec.ValidationError as error:
+        text = bounds.cut(f"its answer to {call.hook} is not a valid outcome: {error}")
+        raise HookFailed(f"plugin {key}: {text}") from error
+    wrong = daemon_hooks.problem(call, outcome)
+    if wrong is not None:
+        raise HookFailed(f"plugin {key}: {call.hook}: {bounds.cut(wrong)}")
+    return outcome

@@ -1,0 +1,44 @@
+"""Wait until a daemon that was started listens and answers."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from prloom.extensions.background.call_error import CallError
+from prloom.extensions.background.client import Client
+from prloom.extensions.background.process import DaemonProcess
+
+_FIRST_PAUSE = 0.01
+_LONGEST_PAUSE = 0.2
+"""Seconds between two attempts to reach a daemon; each pause is twice as long as the one before."""
+
+
+async def problem_at_start(
+    started: DaemonProcess, client: Client, limit: timedelta, answer_limit: timedelta
+) -> str | None:
+    """Wait until the daemon itself listens and answers; return why it does not within the limit, or None."""
+    pause, problem = _FIRST_PAUSE, "it does not listen"
+    try:
+        async with asyncio.timeout(limit.total_seconds()):
+            while True:
+                found = await _problem(started, client, answer_limit)
+                if found is None:
+                    return None
+                problem = found
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+    except TimeoutError:
+        milliseconds = round(limit.total_seconds() * 1000)
+        return f"it was not ready within {milliseconds} ms: {problem}"
+
+
+async def _problem(started: DaemonProcess, client: Client, answer_limit: timedelta) -> str | None:
+    try:
+        peer = await client.first_answer(answer_limit)
+    except CallError as error:
+        return str(error)
+    if peer is None or await asyncio.to_thread(started.owns, peer):
+        return None
+    await client.close()
+    return f"process {peer}, which is not the daemon, listens at its socket"
