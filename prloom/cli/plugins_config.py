@@ -43,7 +43,7 @@ def command(given: Options, name: str, *, given_values: tuple[str, ...], variabl
     if given_values or variables:
         values = _parsed(schema, given_values)
     else:
-        values = _asked(schema, _present(given, key))
+        values = _prompted(schema, _present(given, key))
     _save(given, key, schema, values, _named(schema, variables))
     _start(given, key)
 
@@ -64,7 +64,7 @@ def _parsed(schema: Mapping[str, Setting], texts: tuple[str, ...]) -> dict[str, 
         if not separator:
             raise PrloomError(f"--set {terminal.clean(key)} has no value; write KEY=VALUE")
         try:
-            values[key] = settings.parsed(_known(schema, key), value)
+            values[key] = settings.parsed(_setting(schema, key), value)
         except ValueError as error:
             raise PrloomError(f"{key}: {error}") from error
     return values
@@ -77,7 +77,7 @@ def _named(schema: Mapping[str, Setting], texts: tuple[str, ...]) -> dict[str, s
     named = {}
     for text in texts:
         key, _, variable = text.partition("=")
-        if not _known(schema, key).secret:
+        if not _setting(schema, key).secret:
             raise PrloomError(f"{key} is not a secret; give it with --set {key}=VALUE")
         if not variable.isidentifier() or kinds.is_forge_secret(variable):
             raise PrloomError(f"{key}: give the name of an environment variable that is not a forge's token")
@@ -85,14 +85,14 @@ def _named(schema: Mapping[str, Setting], texts: tuple[str, ...]) -> dict[str, s
     return named
 
 
-def _known(schema: Mapping[str, Setting], key: str) -> Setting:
+def _setting(schema: Mapping[str, Setting], key: str) -> Setting:
     if key not in schema:
         hint = context.did_you_mean(key, schema) or f"its settings are {', '.join(schema)}"
         raise PrloomError(f"there is no setting {terminal.clean(key)}; {hint}")
     return schema[key]
 
 
-def _asked(schema: Mapping[str, Setting], present: Mapping[str, Json]) -> dict[str, Json]:
+def _prompted(schema: Mapping[str, Setting], present: Mapping[str, Json]) -> dict[str, Json]:
     """Ask for each setting at the terminal; what is left empty stays as it is."""
     from prloom.extensions.background import settings  # noqa: PLC0415 - `prloom plugins --help` needs none
 

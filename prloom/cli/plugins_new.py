@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import background_scaffolds, context, terminal
 from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from prloom.cli.background_scaffolds import Language
 
 # In the texts, NAME is the plugin's name and SLUG the same as a part of a Python name.
 _MANIFEST = """\
@@ -89,11 +91,19 @@ class TestPromises(PluginContract):
     metavar="PATH",
     help="The folder in which the plugin's folder is created.  [default: prloom/plugins of the repository]",
 )
+@click.option("--background", is_flag=True, help="A plugin with a daemon, which runs beside the dispatcher.")
+@click.option(
+    "--language",
+    type=click.Choice(background_scaffolds.LANGUAGES),
+    help="The daemon's language, with --background.  [default: python]",
+)
 @pass_options
-def command(given: Options, name: str, directory: str | None) -> None:
+def command(given: Options, name: str, directory: str | None, *, background: bool, language: Language | None) -> None:
     """Create a working plugin: a manifest, ten lines of code to change, and a test that passes."""
     from pathlib import Path  # noqa: PLC0415 - `prloom plugins new --help` needs none
 
+    if language is not None and not background:
+        raise click.UsageError("--language is for a plugin with a daemon; add --background")
     _check_name(name)
     own = None
     if directory is None:
@@ -105,12 +115,14 @@ def command(given: Options, name: str, directory: str | None) -> None:
     replaced = _others(name, parent)
     folder = parent / name
     files = _files(name)
+    if background:
+        files = background_scaffolds.files(name, language or "python")
     _make(folder, files)
     if folder.is_relative_to(Path.cwd()):
         where = folder.relative_to(Path.cwd())
     else:
         where = folder
-    _report_created(name, where, files, searched=own is not None)
+    _report_created(name, where, files, searched=own is not None, background=background)
     if replaced:
         click.echo(f"prloom comes with a plugin {replaced}; when yours is enabled, it replaces that one.")
 
@@ -184,7 +196,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
         raise
 
 
-def _report_created(name: str, where: Path, files: Mapping[str, str], *, searched: bool) -> None:
+def _report_created(name: str, where: Path, files: Mapping[str, str], *, searched: bool, background: bool) -> None:
     """Say what was made, and what next."""
     from importlib.util import find_spec  # noqa: PLC0415 - see command
 
@@ -192,15 +204,28 @@ def _report_created(name: str, where: Path, files: Mapping[str, str], *, searche
         named = name
     else:
         named = quote(str(where))
-    steps = {
-        f"prloom plugins test {named} --say '!{name}'": "show what it does with a comment",
-        f"prloom plugins test {named}": "show what it does with events of every kind",
+    steps = (
+        {}
+        if background
+        else {
+            f"prloom plugins test {named} --say '!{name}'": "show what it does with a comment",
+            f"prloom plugins test {named}": "show what it does with events of every kind",
+        }
+    )
+    steps |= {
         f"pytest {quote(str(where))}": "run its tests"
         + ("" if find_spec("pytest") else " (needs `pip install pytest`)"),
         f"prloom plugins enable {name}": "enable it" if searched else "enable it, when it is in prloom/plugins",
         "prloom start": "it then sees every event",
     }
-    shown = {"plugin.yaml": "what it is", "__init__.py": "what it does"}
+    if background:
+        steps["prloom start"] = "its daemon then runs"
+        steps["prloom plugins status"] = "show the daemon's state"
+    shown = {
+        "plugin.yaml": "what it is",
+        **dict.fromkeys(("__init__.py", "daemon.py", "daemon.js", "plugin.sh"), "what it does"),
+        "serve.py": "runs plugin.sh for each message",
+    }
     click.echo(f"Created {terminal.paint(terminal.clean(name), 'name')} in {terminal.clean(str(where))}:")
     for line in terminal.table(
         [(f"  {file}", terminal.paint(shown.get(file, "passes as it is"), "dim")) for file in files]

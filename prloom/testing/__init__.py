@@ -13,6 +13,8 @@
 bridges make, as tests to derive from.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from prloom.backoff import Backoff
 from prloom.model.hook import Limits
 from prloom.testing.events import (
@@ -30,11 +32,15 @@ from prloom.testing.events import (
 from prloom.testing.harness import REPOSITORY, Harness, harness
 from prloom.testing.shown import Fate, Fault, Shown
 
+if TYPE_CHECKING:
+    from prloom.testing.background_contract import BackgroundPluginContract
+
 __all__ = [
     "GOLDEN_EVENTS",
     "NOW",
     "PLAN",
     "REPOSITORY",
+    "BackgroundPluginContract",
     "Backoff",
     "Fate",
     "Fault",
@@ -50,3 +56,12 @@ __all__ = [
     "an_event",
     "harness",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module has anything
+    """Import what only tests of background plugins use when it is asked for: it takes the dispatcher's parts."""
+    if name == "BackgroundPluginContract":
+        from prloom.testing.background_contract import BackgroundPluginContract  # noqa: PLC0415 - see above
+
+        return BackgroundPluginContract
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -49,7 +49,10 @@ def listed(prloom: Prloom, name: str) -> Any:
 def test_every_command_of_the_group_is_listed(prloom: Prloom) -> None:
     ran = prloom("plugins", "--help")
 
-    assert list(plugins.COMMANDS) == ["list", "enable", "disable", "new", "test"]
+    assert list(plugins.COMMANDS) == [
+        *("list", "enable", "disable", "new", "test"),
+        *("status", "start", "stop", "restart", "logs", "config"),
+    ]
     assert [line.split()[0] for line in ran.out.partition("Commands:\n")[2].splitlines()] == list(plugins.COMMANDS)
 
 
@@ -68,7 +71,7 @@ def test_a_plugin_is_listed_with_where_it_is_from_what_it_offers_and_why_it_is_o
 
     assert list(found) == [
         *("name", "source", "state", "reason", "error", "version", "description", "path", "loaded"),
-        *("hooks", "commands", "tools", "skills", "warnings"),
+        *("hooks", "commands", "tools", "skills", "warnings", "background"),
     ]
     assert (found["source"], found["state"], found["description"]) == ("project", "disabled", "My own.")
     assert found["reason"] == "not enabled; `prloom plugins enable mine` enables it"

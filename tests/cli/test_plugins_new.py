@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -151,3 +152,26 @@ def test_a_file_in_the_way_is_named(repository: Path, capsys: pytest.CaptureFixt
         f"prloom: {file} is a file, not a folder; move it, or name another folder with --dir\n",
     )
     assert file.read_text() == "a launcher script"
+
+
+@pytest.mark.parametrize("language", ["python", "node", "shell"])
+def test_the_tests_of_a_background_plugin_that_was_made_pass_with_plain_pytest(repository: Path, language: str) -> None:
+    if language == "node" and shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    assert prloom("new", "call-counter", "--background", "--language", language) == 0
+
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "prloom/plugins/call-counter"],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        env={**environment.nested(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        check=False,
+    )
+
+    assert (tests.returncode, " passed" in tests.stdout) == (0, True), tests.stdout + tests.stderr
+
+
+def test_a_language_is_for_background_plugins_only(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prloom("new", "x", "--language", "node") == 2
+    assert "--language is for a plugin with a daemon; add --background" in capsys.readouterr().err

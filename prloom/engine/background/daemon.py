@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -48,7 +49,7 @@ class Daemon:
         self.life = DaemonLife()
         self.files = files
         self.sender = EventSender(changed)
-        self.runtime_dir: str | None = None
+        self.socket_path: str | None = None
         self._preparation = preparation
         self._background = preparation.background
         self._changed = changed
@@ -61,6 +62,13 @@ class Daemon:
         self._attempted = asyncio.Event()
         health = self._background.healthcheck
         self._rules = HealthRules(health.interval / 1000, health.timeout / 1000, health.retries)
+
+    @property
+    def runtime_dir(self) -> str | None:
+        """The folder of the daemon's socket; None before its first start."""
+        if self.socket_path is None:
+            return None
+        return os.path.dirname(self.socket_path)  # noqa: PTH120 - a text of a text
 
     @property
     def answers_hooks(self) -> bool:
@@ -191,7 +199,7 @@ class Daemon:
             log.warning("plugin %s: its daemon cannot be started: %s", self.key, error)
             self._set(daemon_life.refused(self.life, self._clock(), bounds.cut(str(error))))
             return
-        self.runtime_dir = str(prepared.socket.parent)
+        self.socket_path = str(prepared.socket)
         self._set(daemon_life.starting(self.life, self._clock()))
         reason = await self._until_over(prepared)
         if reason is None:

@@ -24,7 +24,7 @@ class RequestCounts(Record, frozen=True, kw_only=True):
     failed: int = 0
 
 
-class EventCounts(Record, frozen=True, kw_only=True):
+class DaemonEvents(Record, frozen=True, kw_only=True):
     """How many events a daemon was sent, and how many it missed."""
 
     delivered: int = 0
@@ -45,7 +45,7 @@ class DaemonStatus(Record, frozen=True, kw_only=True):
     health_failures: int = 0
     runtime_dir: str | None = None
     requests: Mapping[str, RequestCounts] = field(default_factory=dict)
-    events: EventCounts = EventCounts()
+    events: DaemonEvents = DaemonEvents()
 
 
 class DaemonList(Record, frozen=True, kw_only=True):

@@ -14,7 +14,8 @@ from prloom.extensions.background import declaration
 from prloom.model import kinds
 from prloom.model.record import Json
 
-_ALLOWED = ("PATH", "HOME", "LANG", "TMPDIR")
+ALLOWED = ("PATH", "HOME", "LANG", "TMPDIR")
+"""What each daemon gets of prloom's own environment."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def of_daemon(
     missing = [name for name in manifest.requires_env if not environ.get(name)]
     if missing:
         raise ExtensionError(f"it needs {', '.join(missing)} in the environment")
-    own = {name: environ[name] for name in (*_ALLOWED, *manifest.requires_env) if name in environ}
+    own = {name: environ[name] for name in (*ALLOWED, *manifest.requires_env) if name in environ}
     return {
         **{name: value for name, value in own.items() if not kinds.is_forge_secret(name)},
         **{declaration.variable(name): text(value) for name, value in settings.items()},
