@@ -253,7 +253,7 @@ NINE_ERRORS = [
     ),
     (call_error.rpc_error("bg", -32050, "no data"), "plugin_error", "Plugin 'bg' RPC error (-32050): no data"),
     (call_error.malformed("bg", "not JSON"), "plugin_error", "gave a malformed answer: not JSON"),
-    (call_error.other("bg", call_error.CLOSED), "plugin_error", "error: connection closed before the answer"),
+    (call_error.closed("bg"), "plugin_error", "error: connection closed before the answer"),
 ]
 
 
