@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -32,6 +32,11 @@ class Notes:
 
     def __init__(self) -> None:
         self.events: list[tuple[str, Mapping[str, Json]]] = []
+        self.hidden: dict[str, str] = {}
+
+    def hide(self, what: str, secret: str) -> Callable[[], None]:
+        self.hidden[what] = secret
+        return lambda: self.hidden.__delitem__(what)
 
     def record(self, type_: str, data: Mapping[str, Json], *, about: ToolCall, parent_id: str | None = None) -> str:
         self.events.append((type_, data))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
@@ -32,6 +32,9 @@ class CallActivity(Protocol):
 
     def record(self, type_: str, data: Mapping[str, Json], *, about: ToolCall, parent_id: str | None = None) -> str:
         """Write an event of the run that a call belongs to, and return its id."""
+
+    def hide(self, what: str, secret: str) -> Callable[[], None]:
+        """Take a secret out of all events until the function that is returned is called."""
 
 
 class Handler(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from prloom.engine.activity.activity_log import ActivityLog
@@ -21,3 +21,7 @@ class RunActivity:
         return self.log.record(
             type_, data, plan_id=about.plan_id, run_id=about.run_id, stage=about.stage, parent_id=parent_id
         ).id
+
+    def hide(self, what: str, secret: str) -> Callable[[], None]:
+        """Take a secret out of all events until the function that is returned is called."""
+        return self.log.hide(what, secret)

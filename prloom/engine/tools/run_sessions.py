@@ -23,7 +23,10 @@ from prloom.model.record import Json
 
 @dataclass(eq=False)
 class RunSession:
-    """A run that goes on. `calls` are the tasks of its tools' calls, which end with it; `over` is set then."""
+    """A run that goes on. `calls` are the tasks of its tools' calls, which end with it; `over` is set then.
+
+    `unhide` ends the hiding of its token in the activity.
+    """
 
     run_id: str
     plan_id: str
@@ -31,12 +34,16 @@ class RunSession:
     agent: str
     folder: Path
     digest: bytes
+    unhide: Callable[[], None]
     over: bool = False
     calls: set[asyncio.Task[object]] = field(default_factory=set)
 
 
 OpenClient = Callable[[RunSession], ClientSession]
 """Returns what a connection of a run may ask."""
+
+Hide = Callable[[str, str], Callable[[], None]]
+"""Takes a secret, which the first text names, out of the activity until the function that it returns is called."""
 
 Belongs = Callable[[RunSession, PeerProcess], bool]
 """Whether a process belongs to a run."""
@@ -49,9 +56,10 @@ class RunSessions:
     one reads its token there. `belongs` decides whether a process may use a run's token.
     """
 
-    def __init__(self, socket: Path, open_client: OpenClient, belongs: Belongs | None = None) -> None:
+    def __init__(self, socket: Path, open_client: OpenClient, hide: Hide, belongs: Belongs | None = None) -> None:
         self._socket = socket
         self._open_client = open_client
+        self._hide = hide
         self._belongs = belongs or is_of_run
         self._by_run: dict[str, RunSession] = {}
 
@@ -69,7 +77,8 @@ class RunSessions:
         found = mcp_server.access(run_folder.read(folder, mcp_server.CONFIG))
         if found is None:
             return None
-        made = RunSession(folder.name, plan_id, stage, agent, folder, _digest(found.token))
+        unhide = self._hide(f"the token of run {folder.name}", found.token)
+        made = RunSession(folder.name, plan_id, stage, agent, folder, _digest(found.token), unhide)
         self._by_run[folder.name] = made
         return made
 
@@ -79,6 +88,7 @@ class RunSessions:
         self._by_run.pop(session.run_id, None)
         for task in tuple(session.calls):
             task.cancel()
+        session.unhide()
 
     def running(self, run_id: str) -> RunSession | None:
         """Return a run that goes on."""

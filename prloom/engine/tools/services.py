@@ -69,7 +69,7 @@ class ToolServices:
         belongs: Belongs | None = None,
     ) -> None:
         self.confirmations = confirmations
-        self.sessions = RunSessions(socket, self._open_client, belongs)
+        self.sessions = RunSessions(socket, self._open_client, caller.activity.hide, belongs)
         self._plugins = plugins
         self._plans = plans
         self._services = services

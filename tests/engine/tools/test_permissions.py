@@ -278,6 +278,15 @@ async def test_the_file_with_the_token_is_for_its_owner_only(bench: ToolBench):
         assert parts.socket.path.parent.stat().st_mode & 0o777 == 0o700
 
 
+async def test_the_token_of_a_run_is_hidden_in_the_activity_while_it_goes_on(bench: ToolBench):
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            assert bench.notes.hidden == {"the token of run run-1": token(folder)}
+
+    assert bench.notes.hidden == {}
+
+
 async def test_a_run_sees_its_own_plan_only(bench: ToolBench):
     other = bench.stage.adopt("pr-8")
     (other / "plan.md").write_text("# Another\n")

@@ -50,7 +50,7 @@ def session(folder: Path, supervisor: int) -> RunSession:
     assert me is not None
     watch = ProcessWatch(run="run-1", supervisor=me, agent=me)
     (folder / run_folder.SUPERVISOR).write_bytes(run_folder.encode(watch))
-    return RunSession("run-1", "pr-7", "worker", "claude", folder, b"")
+    return RunSession("run-1", "pr-7", "worker", "claude", folder, b"", lambda: None)
 
 
 @pytest.mark.parametrize(
