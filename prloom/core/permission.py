@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -55,6 +57,17 @@ def answer_text(event: Event) -> str:
     if event.title and event.title not in event.body:
         said = f"{event.title}\n\n{said}".strip()
     return said[:LONGEST_ANSWER]
+
+
+def question_key(run: str, question: str, options: Sequence[str]) -> str:
+    """Return what is the same whenever a run asks this question."""
+    asked = json.dumps([run, question, *options])
+    return f"{run}/{hashlib.sha256(asked.encode()).hexdigest()}"
+
+
+def question_id(key: str, number: int) -> str:
+    """Return the id of the request of a question that a run asks for the `number`th time, from 0."""
+    return f"ask-{hashlib.sha256(f'{key} {number}'.encode()).hexdigest()[:8]}"
 
 
 def question_text(request: str, question: str, options: Sequence[str]) -> str:

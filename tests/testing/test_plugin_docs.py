@@ -11,6 +11,8 @@ from typing import get_args
 import environment
 import msgspec
 import pytest
+from stage import Stage
+from tool_bench import ToolBench, call
 
 import prloom.testing
 from prloom.api import HOOKS, Event, HookContext, Payload, PluginContext, TriageContext
@@ -137,3 +139,23 @@ def test_the_tests_of_the_first_plugin_pass_with_plain_pytest(tmp_path: Path) ->
     )
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+async def test_the_plugin_of_the_page_about_tools_counts_letters(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/tools.md").read_text("utf-8")
+    ((does, code),) = [(found["does"], found["text"]) for found in _BLOCK.finditer(page)]
+    bench = Stage(tmp_path)
+    bench.adopt()
+    made: dict[str, object] = {}
+    exec(compile(code, does, "exec"), made)
+    bench.plugin("greetings", made["register"])
+    tools = ToolBench(bench)
+
+    async with tools.open() as parts:
+        folder = tools.prepare(parts)
+        async with tools.running(parts, folder):
+            said = await call(parts, folder, "count-letters", word="hello")
+            refused = await call(parts, folder, "count-letters")
+
+    assert (said["output"], said["data"]) == ("hello has 5 letters", {"letters": 5})
+    assert refused["error_type"] == "validation_error"

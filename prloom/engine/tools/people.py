@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -53,23 +54,32 @@ class People:
 
     confirmations: Confirmations
     _questions: dict[str, Question] = field(default_factory=dict)
+    _asked: Counter[str] = field(default_factory=Counter)
 
     async def question(self, scene: CallScene, call: ToolCall) -> Json | ToolResult:
-        """Post a question in the plan's conversation, and return what the first trusted person answers."""
-        runtime, request = scene.runtime, confirmations.new_id()
-        text = permission.question_text(request, call.arguments["question"], call.arguments.get("options", ()))
+        """Post a question in the plan's conversation, and return what the first trusted person answers.
+
+        A run whose dispatcher ended meanwhile asks again: its question has the same ids, and is not posted twice.
+        """
+        runtime = scene.runtime
+        options = call.arguments.get("options", ())
+        key = permission.question_key(call.run_id, call.arguments["question"], options)
+        number = self._asked[key]
+        self._asked[key] += 1
+        request = permission.question_id(key, number)
         posted = Action(
-            id=outbox.action_id(f"{runtime.id}/{call.id}", "prloom", 0),
+            id=outbox.action_id(f"{runtime.id}/{key}", "prloom", number),
             target=reply_target(runtime.plan),
-            payload=Comment(text),
+            payload=Comment(permission.question_text(request, call.arguments["question"], options)),
         )
         after = runtime.event_store.events.end()
-        runtime.event_store.commit("tool", "prloom", actions=(posted,))
+        if not runtime.event_store.issued(posted.id):
+            runtime.event_store.commit("tool", "prloom", actions=(posted,))
         self._questions[request] = questions.question(call.arguments["question"], (), (posted,), after)
         try:
             given = await self.confirmations.wait(scene, ASK, call, question=call.arguments["question"], id_=request)
         finally:
-            del self._questions[request]
+            self._questions.pop(request, None)
         if given.text is not None:
             return {"message": given.text, "data": {"answer": given.text, "by": given.by}}
         if given.choice == "timeout":
@@ -92,6 +102,7 @@ class People:
             by = event.author.login
         given = PermissionAnswer(choice="allow", by=by, text=permission.answer_text(event))
         self.confirmations.answer(found.todo_id, given)
+        del self._questions[found.todo_id]  # what is said next is no answer, also before the call goes on
         return found.todo_id
 
     def decide(self, runtime: PlanRuntime, event: Event, words: Sequence[str], *, allow: bool) -> str:

@@ -14,9 +14,14 @@ from tool_bench import ToolBench, call, client
 
 from prloom.api import PluginContext
 from prloom.core import commands
+from prloom.core.dispatch import Subscribers
 from prloom.engine.bus import emitted
+from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.plan import reconcile
+from prloom.engine.plan.runtime import rules
 from prloom.engine.tools.services import ToolParts
 from prloom.errors import PrloomError
+from prloom.extensions.bridges import LoadedBridges
 from prloom.mcp import dispatcher_client
 from prloom.model.event import Author, Event
 from prloom.model.permission import PermissionAnswer
@@ -208,6 +213,66 @@ async def test_the_first_trusted_answer_to_a_question_is_the_result(bench: ToolB
     assert "Tabs?" in action.payload.message
     assert "\n/merge" not in action.payload.message
     assert "@team" not in action.payload.message
+
+
+async def test_an_answer_is_handled_and_the_question_is_posted_once(bench: ToolBench):
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
+            request = await waiting(parts)
+            bench.stage.append(
+                said("c-2", "What eve thinks.", author=by("eve", "none")),
+                said("c-3", "Tabs.", author=by("ann", "write")),
+                said("c-4", "Or spaces.", author=by("ann", "write")),
+            )
+            reconciled(bench, parts)
+            result = await calling
+            state = bench.board.runtimes["pr-7"].event_store.state
+            left = {each.id: each.state for each in state.open.values()}
+            journal = (bench.stage.local() / "bus/actions.jsonl").read_text()
+
+    assert result["data"] == {"answer": "Tabs.", "by": "ann"}
+    reasons = [change.get("reason") for made in bench.stage.decisions() for change in made.get("changes", ())]
+    assert reasons.count(f"it answers the question {request} of an agent") == 1
+    assert left["c-2"] == "held"
+    assert journal.count("An agent asks") == 1
+
+
+def reconciled(bench: ToolBench, parts: ToolParts) -> None:
+    """Do what the dispatcher does with the events of the plan, until the question is answered."""
+    dispatcher = Dispatcher(
+        bench.board,
+        plugin_set=bench.plugins,
+        bridges=LoadedBridges(()),
+        triager=bench.stage.triager,
+        rules=rules(bench.stage.config),
+        clock=bench.stage.clock,
+        people=parts.people,
+    )
+    runtime = bench.board.runtimes["pr-7"]
+    while not runtime.event_store.state.done.get("handled"):
+        assert reconcile.reconcile(runtime, Subscribers(), dispatcher.dependencies(agents=True))
+
+
+async def test_a_question_asked_again_after_a_crash_is_posted_once_and_one_asked_twice_is_posted_twice(
+    bench: ToolBench,
+):
+    posts = []
+    requests = []
+    for times in (1, 2):
+        async with bench.open() as parts:
+            folder = bench.prepare(parts)
+            async with bench.running(parts, folder):
+                for _ in range(times):
+                    calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
+                    requests.append(await waiting(parts))
+                    parts.services.confirmations.answer(requests[-1], PermissionAnswer(choice="deny", by="operator"))
+                    await calling
+                posts.append(len(bench.board.runtimes["pr-7"].event_store.state.queue))
+
+    assert posts == [1, 2]
+    assert requests[0] == requests[1] != requests[2]
 
 
 async def test_a_question_cannot_be_allowed_only_answered_or_denied(bench: ToolBench):
