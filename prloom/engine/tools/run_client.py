@@ -115,6 +115,8 @@ class RunClient:
             asked = record.from_wire(CallParams, params)
         except msgspec.ValidationError as error:
             raise RpcError(f"{CALL_TOOL}: {error}", jsonrpc.INVALID_PARAMS) from error
+        if asked.key in self._calls:
+            raise RpcError(f"a call {asked.key[:50]!r} goes on already; give each its own key", jsonrpc.INVALID_PARAMS)
         call = ToolCall(
             id=f"c-{secrets.token_hex(8)}",
             name=asked.name,

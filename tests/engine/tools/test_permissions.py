@@ -22,6 +22,7 @@ from prloom.engine.plan.runtime import rules
 from prloom.engine.tools.services import ToolParts
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridges
+from prloom.extensions.jsonrpc import RpcError
 from prloom.mcp import dispatcher_client
 from prloom.model.event import Author, Event
 from prloom.model.permission import PermissionAnswer
@@ -350,6 +351,24 @@ async def test_the_token_of_a_run_is_hidden_in_the_activity_while_it_goes_on(ben
             assert bench.notes.hidden == {"the token of run run-1": token(folder)}
 
     assert bench.notes.hidden == {}
+
+
+async def test_two_calls_at_once_cannot_have_one_name(careful: ToolBench):
+    async with careful.open() as parts:
+        folder = careful.prepare(parts)
+        async with careful.running(parts, folder):
+            session = parts.services.sessions.running("run-1")
+            assert session is not None
+            run = parts.services.sessions._open_client(session)
+            asked = {"key": "k", "name": "deploy", "arguments": {}}
+            calling = asyncio.create_task(run.answer("callTool", asked))
+            await waiting(parts)
+            with pytest.raises(RpcError, match="a call 'k' goes on already"):
+                await asyncio.wait_for(run.answer("callTool", asked), 5)
+            run.hear("cancelCall", {"key": "k"})
+            with pytest.raises(asyncio.CancelledError):
+                await calling
+            assert parts.services.confirmations.requests == ()
 
 
 async def test_a_run_sees_its_own_plan_only(bench: ToolBench):
