@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import parsing
+from prloom.agents.activity import command as activity_lines
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
@@ -65,11 +66,12 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
 
 def entries(line: str) -> tuple[StreamEntry, ...]:
     """Return the line: all that such a program prints is its message."""
-    if line.strip():
+    if line.strip() and not activity_lines.is_activity(line):
         return (StreamEntry(kind="text", text=line.rstrip("\n")),)
     return ()
 
 
 def read(output: str, ending: Ending) -> RunResult:
     """Return the result: everything printed on stdout is the final message, and exit code 0 is the closing result."""
-    return parsing.conclude(ParsedOutput(message=output.strip(), closed=True), ending)
+    said = "\n".join(line for line in output.split("\n") if not activity_lines.is_activity(line))
+    return parsing.conclude(ParsedOutput(message=said.strip(), closed=True), ending)

@@ -12,6 +12,7 @@ from pathlib import Path
 from prloom.config.models import BridgeSection, Config, CustomBridgeSection
 from prloom.core import naming
 from prloom.engine.activity.activity_log import ActivityLog
+from prloom.engine.activity.unended_runs import UnendedRuns
 from prloom.engine.background import selected_daemons
 from prloom.engine.background.daemon_host import DaemonHost
 from prloom.engine.background.daemons import Daemons
@@ -66,7 +67,9 @@ def assemble(
     general = rules(config)
     loaded = load_bridges(root, config)
     disk.allow_many_files()
-    registry = PlanRegistry(plans.locate(root, config.worktrees_dir), general, clock, disk=SHARED)
+    where = plans.locate(root, config.worktrees_dir)
+    registry = PlanRegistry(where, general, clock, disk=SHARED)
+    activity = ActivityLog(where, clock, environ)
     pool = AgentPool(
         root=root,
         environ=environ,
@@ -74,8 +77,8 @@ def assemble(
         workers=config.agents.workers,
         exchange=config.exchange.url,
         local=config.exchange.local,
+        activity=activity,
     )
-    activity = ActivityLog(registry.paths, clock, environ)
     selection = select(root, config, environ)
     table = partial(_settings_now, load_again or (lambda: config), selection)
     daemons = selected_daemons.make(
@@ -99,7 +102,7 @@ def assemble(
         bridges=loaded,
         triager=triager,
         todo_worker=TodoWorker(pool),
-        companions=(tools.socket, daemons),
+        companions=(UnendedRuns(activity), tools.socket, daemons),
         people=tools.people,
         rules=general,
         clock=clock,

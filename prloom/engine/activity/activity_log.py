@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from prloom.core import secret_scan
 from prloom.core.secret_mask import SecretMask
 from prloom.engine.activity.numbered import NumberedStream, StreamPosition, StreamTools
 from prloom.engine.activity.publisher import Publisher
+from prloom.engine.activity.started_runs import StartedRuns
 from prloom.engine.bus.event_store import Clock
 from prloom.model.activity import ActivityDraft, ActivityEvent
 from prloom.model.record import Json
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
+
+
+class _OpenRun(NamedTuple):
+    stream: NumberedStream
+    lock: asyncio.Lock
 
 
 class ActivityLog:
@@ -30,7 +39,9 @@ class ActivityLog:
         self._mask = SecretMask(self._secrets)
         self._tools = StreamTools(clock, lambda: self._mask, self.publisher)
         self._plans: dict[str | None, NumberedStream] = {}
-        self._runs: dict[str, NumberedStream] = {}
+        self._runs: dict[str, _OpenRun] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._started = StartedRuns(where.root)
 
     def hide(self, what: str, secret: str) -> Callable[[], None]:
         """Take a secret, which `what` names, out of all events until the function that is returned is called."""
@@ -65,25 +76,43 @@ class ActivityLog:
         draft = ActivityDraft(type=kind, data=data)
         if run_id is None:
             return self._of_plan(plan_id).add(draft, parent_id=parent_id)
-        stream = self._runs.get(run_id)
-        if stream is None:  # the run is over: the number comes from the file
-            stream = NumberedStream(self.place(plan_id, run_id, stage), self._tools)
+        found = self._runs.get(run_id)
+        if found is not None:
+            return found.stream.add(draft, parent_id=parent_id)
+        stream = NumberedStream(self.place(plan_id, run_id, stage), self._tools)  # the number comes from the file
         return stream.add(draft, parent_id=parent_id)
 
-    def open_run(self, place: StreamPosition) -> NumberedStream:
-        """Return the stream of a run, which `record` adds to until `close_run`."""
+    async def open_run(self, place: StreamPosition) -> NumberedStream:
+        """Return the stream of a run, which `record` adds to until `close_run`; only one at a time has it."""
         assert place.run_id is not None  # noqa: S101 - what is opened is a run's
-        stream = NumberedStream(place, self._tools)
-        self._runs[place.run_id] = stream
+        lock = self._locks.setdefault(place.run_id, asyncio.Lock())
+        await lock.acquire()
+        try:
+            stream = await asyncio.to_thread(NumberedStream, place, self._tools)
+        except BaseException:
+            lock.release()
+            raise
+        self._runs[place.run_id] = _OpenRun(stream, lock)
         return stream
+
+    def note_started(self, run_id: str, plan_id: str | None) -> None:
+        """Note that a run's start is about to be written, so that its end will be, whatever becomes of prloom."""
+        self._started.add(run_id, plan_id)
 
     def close_run(self, run_id: str) -> None:
         """Forget the stream of a run that is over."""
-        self._runs.pop(run_id, None)
+        found = self._runs.pop(run_id, None)
+        if found is not None:
+            self._started.remove(run_id)
+            found.lock.release()
+
+    def unended(self) -> dict[str, str | None]:
+        """Return the runs whose start was noted, and not their end, each with its plan."""
+        return self._started.all()
 
     def is_open(self, run_id: str) -> bool:
         """Whether a run goes on, as far as this dispatcher knows."""
-        return run_id in self._runs
+        return run_id in self._locks
 
     def place(self, plan_id: str | None, run_id: str | None, stage: str | None = None) -> StreamPosition:
         """Return where the activity of a run is, or of a plan."""

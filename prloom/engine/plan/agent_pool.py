@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,8 @@ from prloom.config.models import Config
 from prloom.core import brakes, breaker
 from prloom.core.brakes import DailyLimits
 from prloom.core.breaker import UsageLimit
+from prloom.engine.activity.activity_log import ActivityLog
+from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.run_tools import NoTools, RunEnding, RunTools
@@ -28,11 +31,12 @@ from prloom.engine.plan.worker_slots import WorkerSlots
 from prloom.engine.runs import exchange_name, records
 from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
 from prloom.engine.runs.run_commits import RunCommits
-from prloom.engine.runs.run_exchange import RunExchange, RunExecutor
+from prloom.engine.runs.run_exchange import RunEnd, RunExchange, RunExecutor
 from prloom.errors import AgentError, StorageError
 from prloom.model.kinds import CHECK
 from prloom.model.work import TodoWork
 from prloom.storage import paths, run_log
+from prloom.storage.paths import RepositoryPaths
 from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
@@ -45,7 +49,8 @@ class AgentPool:
     These limits are in memory only; after a restart, the next run of a program finds out again. The operator's daily
     limits count the runs that are in the log, and those that go on. `exchange` is the address of the exchange, by
     default the repository's own; where it is not `local`, other machines do all that they can do. `start_pool` starts
-    the workers of this machine. `tools` are those of the runs, where a dispatcher runs that answers their calls.
+    the workers of this machine. `tools` are those of the runs, where a dispatcher runs that answers their calls. What
+    the runs do is written to `activity`.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class AgentPool:
         exchange: str = "",
         local: bool = True,
         start_pool: StartPool | None = None,
+        activity: ActivityLog | None = None,
     ) -> None:
         self.root = root
         self.environ = environ
@@ -68,6 +74,7 @@ class AgentPool:
         self._rooms: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._local = local
         self.tools: RunTools | None = None
+        self.activity = activity or ActivityLog(RepositoryPaths(root, root), partial(datetime.now, UTC), environ)
         name = exchange_name.of(root, exchange)
         self.commits = RunCommits(root, shared=exchange_name.is_shared(name))
         # As many workers as there may be runs at once, so that none waits for those of another kind.
@@ -235,10 +242,8 @@ class AgentPool:
         if agent.name != CHECK:
             self._running[folder.name] = plan_id
         try:
-            async with self._session(folder, agent, plan_id, found=found) as session:
-                end = await self.runs.outcome(folder, found=found)
-                result = end.reply.result
-                session.ended(result)
+            end = await self._followed(folder, agent, plan_id, found=found)
+            result = end.reply.result
             await asyncio.to_thread(records.save, self.root, folder, plan_id, result, now(), machine=end.machine)
         finally:
             self._running.pop(folder.name, None)
@@ -249,10 +254,25 @@ class AgentPool:
         self._note_limit(agent, folder.name, result, now())
         return end.reply
 
+    async def _followed(self, folder: Path, agent: Agent, plan_id: str, *, found: bool) -> RunEnd:
+        """Have a run done, and meanwhile write down what it does."""
+        if agent.name == CHECK:
+            return await self.runs.outcome(folder, found=found)
+        followed = await FollowedRun.open(self.activity, folder, agent.name, plan_id)
+        try:
+            followed.begin()
+            async with self._session(folder, agent, plan_id, found=found) as session:
+                end = await self.runs.outcome(folder, found=found)
+                session.ended(end.reply.result)
+            await followed.end(end.reply.result, machine=end.machine)
+        finally:
+            followed.break_off()
+        return end
+
     def _session(
         self, folder: Path, agent: Agent, plan_id: str, *, found: bool
     ) -> AbstractAsyncContextManager[RunEnding]:
-        if self.tools is None or agent.name == CHECK:
+        if self.tools is None:
             return nullcontext(NoTools())
         return self.tools.session(folder, agent.name, plan_id, found=found)
 

@@ -65,7 +65,7 @@ def _record(folder: Path, plan_id: str, result: RunResult | None, now: datetime)
     return RunRecord(
         id=folder.name,
         plan=spec.plan or plan_id,
-        stage=spec.stage or _stage(folder.name),
+        stage=spec.stage or stage(folder.name),
         todo=spec.todo,
         agent=spec.agent,
         model=(result.model if result else None) or spec.model,
@@ -107,7 +107,8 @@ def _state(folder: Path, status: RunStatus, result: RunResult | None) -> RunStat
     return "interrupted"
 
 
-def _stage(run_id: str) -> str:
+def stage(run_id: str) -> str:
+    """Return the stage of a run, as far as its id tells: without signs, and at most twenty letters of it."""
     found = _ID.fullmatch(run_id)
     if found:
         return found[1]

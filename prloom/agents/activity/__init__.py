@@ -1,0 +1,1 @@
+"""Turn the output of each agent program into activity events, line by line while it runs."""

@@ -1,0 +1,97 @@
+"""Write the ends of runs that an earlier dispatcher began and that nobody waits for any more."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from prloom import errors
+from prloom.agents import registry, run_folder, runner
+from prloom.agents.agent import RunResult
+from prloom.agents.run_folder import RunFinished, RunInProgress, RunStatus
+from prloom.agents.run_spec import RunSpec
+from prloom.engine.activity.activity_log import ActivityLog
+from prloom.engine.activity.followed_run import FollowedRun
+from prloom.errors import StorageError
+
+log = logging.getLogger(__name__)
+
+PAUSE: Final = 2.0
+"""Seconds between two looks at the runs that go on."""
+
+_INTERRUPTED: Final = RunResult(status="interrupted", trouble="lost")
+
+
+class UnendedRuns:
+    """Ends the activity of each such run as soon as the run is over: a companion of the dispatcher.
+
+    A run that somebody waits for again, for it belongs to an event or a TODO, is left to them.
+    """
+
+    def __init__(self, activity: ActivityLog) -> None:
+        self._activity = activity
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Look for such runs once; where some of them go on, look again until they are over."""
+        if await self.end_those_over():
+            self._task = asyncio.get_running_loop().create_task(self._wait())
+
+    async def close(self) -> None:
+        """Leave what goes on to the next dispatcher."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def end_those_over(self) -> tuple[str, ...]:
+        """End the activity of the runs that are over, and return those that go on."""
+        try:
+            unended = await asyncio.to_thread(self._activity.unended)
+        except StorageError as error:
+            log.warning("which runs have no end in their activity is not known: %s", error)
+            return ()
+        return tuple([run for run, plan in unended.items() if not await _ended(self._activity, run, plan)])
+
+    async def _wait(self) -> None:
+        try:
+            while True:
+                await asyncio.sleep(PAUSE)
+                if not await self.end_those_over():
+                    return
+        except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
+            errors.log_failure(log, error, "the next start looks for runs without an end again")
+
+
+async def _ended(activity: ActivityLog, run_id: str, plan_id: str | None) -> bool:
+    """Whether a run needs to be looked at no more: it is over, and its end is written by now, or somebody has it."""
+    if activity.is_open(run_id):
+        return True
+    place = activity.place(plan_id, run_id)
+    folder = place.root.joinpath(*place.parts)
+    status = await asyncio.to_thread(run_folder.inspect, folder)
+    if isinstance(status, RunInProgress):
+        return False
+    spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)
+    agent = spec.agent if spec else ""
+    result = await asyncio.to_thread(_result, folder, agent, status)
+    if activity.is_open(run_id):  # meanwhile
+        return True
+    run = await FollowedRun.open(activity, folder, agent, plan_id or "")
+    await run.end(result)
+    return True
+
+
+def _result(folder: Path, agent: str, status: RunStatus) -> RunResult:
+    """Return what a run came to, as far as its folder tells."""
+    found = run_folder.read_result(folder)
+    if found is not None:
+        return found
+    known = registry.AGENTS.get(agent)
+    if known is None or not isinstance(status, RunFinished):
+        return _INTERRUPTED
+    return runner.conclude(folder, known, status)
