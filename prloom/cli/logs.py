@@ -33,29 +33,33 @@ _SIGNS: dict[str, tuple[str, Role | None]] = {
 @click.command("logs")
 @click.argument("named", metavar="PLAN|RUN", shell_complete=completion.plans)
 @click.option("-f", "--follow", is_flag=True, help="Go on as long as the run does; for a plan, with its next runs too.")
+@click.option("--json", "as_json", is_flag=True, help="Print the activity events of the run, one on each line.")
 @pass_options
-def command(given: Options, named: str, *, follow: bool) -> None:
+def command(given: Options, named: str, *, follow: bool, as_json: bool) -> None:
     """Show what an agent says and does: in one RUN, or in the latest run of a PLAN."""
     from prloom.engine.runs import listing, records  # noqa: PLC0415 - `prloom logs --help` needs none
 
+    show = _show
+    if as_json:
+        show = _show_events
     where, _ = context.repository_to_read(given)
     if records.is_run_id(named):
         folder, plan_id = listing.find(where, named)
-        _show(folder, plan_id, follow=follow)
+        show(folder, plan_id, follow=follow)
         return
     plan_id = context.plan_id(where, named)
     shown = listing.latest(where, plan_id)
     if shown is None and not follow:
         raise PrloomError(f"plan {plan_id} has no runs yet; `prloom logs {plan_id} --follow` waits for one")
     if shown is not None:
-        _show(shown, plan_id, follow=follow)
+        show(shown, plan_id, follow=follow)
     while follow:
         latest = listing.latest(where, plan_id)
         if latest is None or latest == shown:
             time.sleep(_PAUSE)
             continue
         shown = latest
-        _show(shown, plan_id, follow=True)
+        show(shown, plan_id, follow=True)
 
 
 def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
@@ -78,6 +82,24 @@ def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
         return
     error = f": {terminal.clean(run.error)}" if run.error else ""
     click.echo(terminal.paint(f"It ended after {taken}: {run.status}{error}", "strong"))
+
+
+def _show_events(folder: Path, plan_id: str, *, follow: bool) -> None:
+    """Print the activity events of one run as JSON lines; with `follow` until it ends."""
+    from prloom.engine.runs import activity  # noqa: PLC0415 - `prloom logs --help` needs none
+
+    wait = None
+    if follow:
+        wait = _wait
+    for event in activity.events(folder, wait=wait):
+        terminal.echo_json_line(event)
+    if not activity.exists(folder):
+        name = folder.name
+        click.echo(
+            f"run {name} has no recorded activity: its program was not started, or an earlier version of prloom has"
+            f" done the run; `prloom logs {name}` shows its output",
+            err=True,
+        )
 
 
 def lines(output: RunOutput, *, wait: Callable[[], None] | None) -> Iterator[str]:

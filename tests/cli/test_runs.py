@@ -23,6 +23,8 @@ from prloom.agents.agent import RunRequest, RunResult, TokenUsage
 from prloom.agents.registry import AGENTS
 from prloom.agents.run_spec import RunLimits
 from prloom.cli import logs, runs
+from prloom.engine.activity.activity_log import ActivityLog
+from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.runs import records
 from prloom.engine.runs.output import RunOutput
 
@@ -30,6 +32,7 @@ Prloom = Callable[..., Any]
 Launch = Callable[..., StartedRun]
 
 QUICK = "print('I fixed it \\x1b[31m\\nand more')"
+REPORTING = """print('{"activity": "THOUGHT_COMPLETE", "data": {"thinking": "hm"}}')"""
 SLOW = "import time; print('working', flush=True); time.sleep(600)"
 
 
@@ -247,6 +250,38 @@ async def test_logs_shows_a_run_without_what_a_terminal_would_obey(
     assert last.startswith("It ended after ")
     assert last.endswith(": ok")
     assert prloom("logs", run.id, "--follow").out == prloom("logs", run.id).out
+
+
+async def test_logs_prints_the_activity_of_a_run_as_lines_of_json(stage: Stage, prloom: Prloom, launch: Launch) -> None:
+    stage.adopt()
+    run = launch(REPORTING)
+    await ended(stage, run)
+    log = ActivityLog(stage.paths, lambda: datetime.now(UTC), {})
+    followed = await FollowedRun.open(log, run.folder, "command", "pr-7")
+    await followed.end(RunResult(status="ok", message="Done."))
+
+    printed = prloom("logs", run.id, "--json").out
+
+    events = [json.loads(line) for line in printed.splitlines()]
+    assert [event["type"] for event in events] == ["AGENT_START", "THOUGHT_COMPLETE", "AGENT_END"]
+    assert [event["seq"] for event in events] == [1, 2, 3]
+    assert events[1]["data"] == {"thinking": "hm"}
+    assert prloom("logs", "pr-7", "--json").out == printed
+    assert prloom("logs", run.id, "--follow", "--json").out == printed
+
+
+async def test_logs_says_in_one_line_that_a_run_has_no_activity(stage: Stage, prloom: Prloom, launch: Launch) -> None:
+    stage.adopt()
+    run = launch(QUICK)
+    await ended(stage, run)
+
+    said = prloom("logs", run.id, "--json")
+
+    assert said.out == ""
+    assert said.err == (
+        f"run {run.id} has no recorded activity: its program was not started, or an earlier version of prloom has done"
+        f" the run; `prloom logs {run.id}` shows its output\n"
+    )
 
 
 async def test_logs_says_that_a_run_goes_on(stage: Stage, prloom: Prloom, launch: Launch) -> None:

@@ -66,7 +66,7 @@ class _Diff(Record, frozen=True, kw_only=True):
     edits_count: int
 
 
-_FORMS: Final[Mapping[ActivityType, type[Record]]] = {
+FORMS: Final[Mapping[ActivityType, type[Record]]] = {
     "TOOL_CALL_START": _ToolCallStart,
     "TOOL_CALL_END": _ToolCallEnd,
     "COMPACTION_START": _CompactionStart,
@@ -81,7 +81,7 @@ _FORMS: Final[Mapping[ActivityType, type[Record]]] = {
 class CommandAdapter:
     """Reads the lines that are JSON objects with the key `activity`; all others are the program's answer."""
 
-    fires: tuple[ActivityType, ...] = tuple(_FORMS)
+    fires: tuple[ActivityType, ...] = tuple(FORMS)
 
     def read_line(self, line: str) -> tuple[ActivityDraft, ...] | None:
         """Return the event that a line holds, or nothing; None for one that is no such event though it says so."""
@@ -102,7 +102,7 @@ def is_activity(line: str) -> bool:
 
 def _draft(event: Json) -> ActivityDraft:
     kind = event[_TYPE]
-    form = _FORMS.get(kind)  # type: ignore[call-overload]
+    form = FORMS.get(kind)  # type: ignore[call-overload]
     if form is None:
         raise MalformedLineError(_TYPE)
     try:

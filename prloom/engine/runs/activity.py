@@ -1,0 +1,50 @@
+"""Read what a run has done from its activity file, also while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from prloom.agents import run_folder
+from prloom.agents.run_folder import RunInProgress
+from prloom.model.activity import ActivityEvent
+from prloom.storage import activity_file, paths
+from prloom.storage.safe_dir import SafeDir
+
+_BELOW_ROOT: Final = len((*paths.LOCAL, paths.RUNS, "<run>"))
+_PIECE: Final = 256 * 1024
+_LOOKS: Final = 10
+"""How often one looks for the end of a run that is over: the dispatcher writes it a moment later, or does not run."""
+
+
+def exists(folder: Path) -> bool:
+    """Whether a run has recorded activity: an earlier version of prloom wrote none."""
+    return (folder / activity_file.NAME).is_file()
+
+
+def events(folder: Path, *, wait: Callable[[], None] | None) -> Iterator[ActivityEvent]:
+    """Yield the events of a run so far; with `wait`, which is called between two looks, until the run has ended."""
+    offset, looks = 0, 0
+    while True:
+        if not isinstance(run_folder.inspect(folder), RunInProgress):  # first: what it did until then is read after
+            looks += 1
+        found, end = _piece(folder, offset)
+        yield from found
+        if end > offset:
+            offset, looks = end, 0
+            if any(event.type == "AGENT_END" for event in found):
+                return
+            continue
+        if wait is None or looks >= _LOOKS:
+            return
+        wait()
+
+
+def _piece(folder: Path, offset: int) -> tuple[tuple[ActivityEvent, ...], int]:
+    opened = SafeDir.open(folder.parents[_BELOW_ROOT - 1], *folder.parts[-_BELOW_ROOT:])
+    if opened is None:
+        return (), offset
+    with opened:
+        stored, end = activity_file.read_from(opened, offset, limit_bytes=_PIECE)
+    return tuple(each.event for each in stored), end
