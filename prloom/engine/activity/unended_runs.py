@@ -40,6 +40,9 @@ class UnendedRuns:
         if await self.end_those_over():
             self._task = asyncio.get_running_loop().create_task(self._wait())
 
+    async def ready(self) -> None:
+        """Return at once: no tick needs it."""
+
     async def close(self) -> None:
         """Leave what goes on to the next dispatcher."""
         if self._task is not None:
