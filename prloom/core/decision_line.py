@@ -92,6 +92,8 @@ def _of_pull_request(decision: Decision) -> Iterator[str]:
 
 
 def _work(step: WorkStep) -> str:
+    if step.hook is not None:
+        return f"the {one_line.of(step.hook)} hooks have run"
     if step.reason:
         return f"TODO {one_line.of(step.todo_id)} {step.verdict} ({one_line.of(step.reason)})"
     return f"TODO {one_line.of(step.todo_id)} {step.verdict}"

@@ -172,3 +172,9 @@ def test_each_part_of_a_decision_that_is_news_is_said(part: str) -> None:
 
 def test_each_part_of_a_decision_is_either_said_or_known_to_be_no_news() -> None:
     assert set(SAID) | SILENT == set(DecisionParts.__annotations__)
+
+
+def test_hooks_about_the_whole_plan_name_no_todo() -> None:
+    step = WorkStep(todo_id="pr-7", verdict="hooks_run", hook="afterActivate")
+
+    assert line("work", "prloom", work=step) == "plan pr-7: work by prloom: the afterActivate hooks have run"
