@@ -3,7 +3,8 @@
 `python tests/kit/call_path.py` prints them, by file. It traces a dispatcher while one comment comes in, a small program
 answers it as the agent, and the answer is posted. It counts a function that one file calls in another, for that shows
 how far a reader has to jump, and leaves out comprehensions and lambdas, the layers that everything uses (`BELOW`), and
-each function that a round without a comment calls too.
+each function that a round without a comment calls too. What only watches a run (`BESIDE`) is left out as well: it hands
+nothing on, and how often it looks depends on how long the run takes.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ COUNTED = tuple(f"{ROOT / package}{os.sep}" for package in ("prloom", "bridges")
 _LAYERS = ("storage/", "model/", "transport/", "exchange/", "api/", "config/", "errors.py")
 BELOW = tuple(f"prloom/{layer}" for layer in _LAYERS)
 """What every part of prloom uses."""
+
+BESIDE = ("prloom/core/activity", "prloom/engine/activity/", "prloom/agents/activity/")
+"""What reads along while an agent works."""
 
 Called = dict[tuple[str, str], set[str]]
 """The functions that were called, each with its file, and the files of their callers."""
@@ -154,7 +158,7 @@ def run() -> tuple[Called, Called]:
 def call_path(at_rest: Called, called: Called) -> list[tuple[str, str]]:
     """Return the functions that a comment passes through, each with its file."""
     path = [function for function, callers in called.items() if callers - {function[0]} and function not in at_rest]
-    return sorted(function for function in path if not function[0].startswith(BELOW))
+    return sorted(function for function in path if not function[0].startswith((*BELOW, *BESIDE)))
 
 
 def main() -> None:
