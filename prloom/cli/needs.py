@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.cli import layout, terminal
-from prloom.core import permission
 
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import (
@@ -93,6 +92,8 @@ def _request(request: PermissionRequest, now: datetime) -> Need:
         text = f"{shown}  {about}: {terminal.clean(request.question)}"
         remedy = f"answer where it was posted, or leave it: {layout.to_run('deny', request.id)}"
         return Need("question", text, remedy, age // timedelta(milliseconds=1))
+    from prloom.core import permission  # noqa: PLC0415 - a status without such a request need not pay for it
+
     text = f"{shown}  {about}: {terminal.clean(request.tool)}({terminal.clean(permission.arguments_line(request))})"
     remedy = f"allow it: {layout.to_run('allow', request.id)}, deny it: {layout.to_run('deny', request.id)}"
     return Need("allow", text, remedy, age // timedelta(milliseconds=1))
