@@ -13,8 +13,11 @@ from prloom.model.record import Json
 RUN_ENDED: Final = "the run ended"
 """The error of a tool call that was still open when its run ended."""
 
+TOOL_CALL_START: Final = "TOOL_CALL_START"
+
 _CALL: Final = "toolCallId"
 _REQUEST: Final = "requestId"
+_ENDS: Final = frozenset({"TOOL_CALL_END", "PERMISSION_RESPONSE"})
 
 
 class OpenPart(NamedTuple):
@@ -83,8 +86,19 @@ class RunParts:
         """Whether a tool call has begun and not ended."""
         return call in self._calls
 
+    def is_closed(self, draft: ActivityDraft) -> bool:
+        """Whether a draft ends what the end of the run has ended already: it comes too late to be written."""
+        return self.ended and draft.type in _ENDS and self._begun_by(draft) is None
+
     def closing(self) -> tuple[ActivityDraft, ...]:
-        """Return the ends of the tool calls that are still open, in the order in which they began."""
+        """Return the ends of the requests and tool calls that are still open, in the order in which they began."""
+        denied = [
+            ActivityDraft(type="PERMISSION_RESPONSE", data={_REQUEST: request, "choice": "deny", "by": "timeout"})
+            for request in self._requests
+        ]
+        return (*denied, *self._ended_calls())
+
+    def _ended_calls(self) -> tuple[ActivityDraft, ...]:
         return tuple(
             ActivityDraft(
                 type="TOOL_CALL_END",

@@ -41,6 +41,7 @@ class FollowedRun:
         self._folder = folder
         self._agent = agent
         self._stream = stream
+        stream.begin = self._start
         self._reader = self._new_reader(RunFile(folder))
         self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None

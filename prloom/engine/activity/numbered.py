@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.core.activity import cleaned
-from prloom.core.activity_run import RunParts
+from prloom.core.activity_run import TOOL_CALL_START, RunParts
 from prloom.core.secret_mask import SecretMask
 from prloom.engine.activity.publisher import Publisher
 from prloom.engine.bus.event_store import Clock
@@ -28,6 +28,10 @@ ROTATE_AT: Final = 8 << 20
 _MOST_UNWRITTEN: Final = 4 << 20
 
 Placed = tuple[ActivityDraft, OutputPosition | None]
+
+
+def _nothing() -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class NumberedStream:
     """The one writer of an activity file: continues after the last complete line of what is there.
 
     A disk that cannot be written is warned of once. Subscribers get the events all the same, and what was not written
-    is written with what follows.
+    is written with what follows. `begin` writes the start of a run that calls a tool before anybody has seen it start.
     """
 
     def __init__(self, place: StreamPosition, tools: StreamTools) -> None:
@@ -62,6 +66,7 @@ class NumberedStream:
         self._tools = tools
         self.parts = RunParts()
         self.position: OutputPosition | None = None
+        self.begin: Callable[[], None] = _nothing
         self._seq = 0
         self._unwritten = b""
         self._warned = False
@@ -70,8 +75,12 @@ class NumberedStream:
     def add(
         self, draft: ActivityDraft, *, parent_id: str | None = None, position: OutputPosition | None = None
     ) -> ActivityEvent:
-        """Write one event, publish it, and return it."""
+        """Write one event, publish it, and return it; what the end of the run has closed already is not written."""
+        if draft.type == TOOL_CALL_START and self.parts.start is None:
+            self.begin()
         clean = ActivityDraft(type=draft.type, data=cleaned(draft.data, self._tools.mask()), call=draft.call)
+        if self.parts.is_closed(clean):
+            return self._event(clean, parent_id, record.unix_ms(self._tools.clock()))
         return self.add_all([(clean, position)], parent_id=parent_id)[0]
 
     def add_all(self, drafts: Sequence[Placed], *, parent_id: str | None = None) -> tuple[ActivityEvent, ...]:
@@ -87,9 +96,14 @@ class NumberedStream:
 
     def _numbered(self, draft: ActivityDraft, parent_id: str | None, now: int) -> ActivityEvent:
         self._seq += 1
-        draft = self.parts.completed(draft, now)
+        event = self._event(self.parts.completed(draft, now), parent_id, now)
+        if self.place.run_id is not None:
+            self.parts.note(event)
+        return event
+
+    def _event(self, draft: ActivityDraft, parent_id: str | None, now: int) -> ActivityEvent:
         place = self.place
-        event = ActivityEvent(
+        return ActivityEvent(
             id=f"{place.run_id or place.plan_id or 'prloom'}:{self._seq}",
             seq=self._seq,
             type=draft.type,
@@ -100,9 +114,6 @@ class NumberedStream:
             timestamp=now,
             data=draft.data,
         )
-        if place.run_id is not None:
-            self.parts.note(event)
-        return event
 
     def _write(self, block: bytes) -> None:
         self._unwritten += block

@@ -184,3 +184,41 @@ def test_a_run_that_another_machine_has_done_has_its_start_and_its_end(tmp_path:
 
     asyncio.run(remote())
     assert types(folder) == ["AGENT_START", "AGENT_END"]
+
+
+def a_call(log: ActivityLog, kind: str, **data: Any) -> None:
+    log.record(kind, {"toolCallId": "1", "toolName": "prloom_plan", **data}, plan_id="p", run_id=RUN, stage="worker")
+
+
+def test_a_tool_call_that_comes_before_anybody_saw_the_program_start_comes_after_the_start(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, None)
+
+    async def called() -> None:
+        log = a_log(tmp_path)
+        run = await FollowedRun.open(log, folder, "claude", "p")
+        a_call(log, "TOOL_CALL_START", arguments={})
+        a_call(log, "TOOL_CALL_END", success=True)
+        (folder / run_folder.SUPERVISOR).write_text("{}")
+        run.begin()
+        await run.end(OK)
+
+    asyncio.run(called())
+    assert types(folder) == ["AGENT_START", "TOOL_CALL_START", "TOOL_CALL_END", "AGENT_END"]
+
+
+def test_calls_and_requests_that_the_end_of_a_run_has_ended_are_not_ended_again_after_it(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, "")
+
+    async def broken_off() -> None:
+        log = a_log(tmp_path)
+        run = await FollowedRun.open(log, folder, "claude", "p")
+        a_call(log, "TOOL_CALL_START", arguments={})
+        a_call(log, "PERMISSION_REQUEST", requestId="ask-1")
+        run.break_off()
+        a_call(log, "PERMISSION_RESPONSE", requestId="ask-1", choice="deny", by="timeout")
+        a_call(log, "TOOL_CALL_END", success=False, error="the call was cancelled")
+
+    asyncio.run(broken_off())
+    _, _, _, response, end, over = events(folder)
+    assert [each["type"] for each in (response, end, over)] == ["PERMISSION_RESPONSE", "TOOL_CALL_END", "AGENT_END"]
+    assert (response["data"]["choice"], end["data"]["error"]) == ("deny", "the run ended")
