@@ -30,11 +30,13 @@ def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: b
     applies to the text that is shown; an edit voids it. EVENT may also be the id of an action that is withheld because
     it contains a secret: the action is shown with the secret masked, and is sent only with --release.
     """
+    from prloom.engine.operator import event_requests  # noqa: PLC0415 - `prloom approve --help` needs none
+
     context.refuse_in_run("prloom approve")  # before a held text is shown
     where = context.repository(given)
     wanted = selection.Selection(events, plan, yes)
     found = selection.find(where, wanted, ["held"])
-    _check(found)
+    event_requests.check_approval(found)
     held = [target for target in found if target.event is not None]
     withheld = [target._replace(id=target.action.id) for target in found if target.action is not None]
     _show_all(where, held, withheld)
@@ -42,19 +44,10 @@ def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: b
         raise PrloomError(_still_withheld(withheld))
     selection.confirm("approve", wanted, held)
     if held:
-        digests = {target.id: target.event.digest for target in held if target.event is not None}
+        digests = event_requests.digests(held)
         submit.submit_request(where, "approve", held, done="Approved", digests=digests)
     if withheld:
         submit.submit_request(where, "approve", withheld, done="Released")
-
-
-def _check(found: list[RequestTarget]) -> None:
-    """Raise PrloomError for what is neither held nor withheld."""
-    for target in found:
-        if target.event is None and target.action is None:
-            raise PrloomError(f"prloom has not taken in {target.id} yet; run `prloom start`, then approve it")
-        if target.state not in {"held", "withheld"}:
-            raise PrloomError(f"{target.id} is {target.state}, not held; there is nothing to approve")
 
 
 def _show_all(where: RepositoryPaths, held: list[RequestTarget], withheld: list[RequestTarget]) -> None:

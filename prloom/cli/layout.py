@@ -7,7 +7,23 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from prloom.cli import terminal
+from prloom.core.shown_text import to_run
 from prloom.model import record
+
+__all__ = [
+    "INDENT",
+    "NARROW",
+    "clock",
+    "cut",
+    "item",
+    "paragraph",
+    "quoted",
+    "rows",
+    "shown_id",
+    "to_run",
+    "when",
+    "wrap",
+]
 
 INDENT = "  "
 NARROW = 60
@@ -140,10 +156,3 @@ def clock(time: datetime | str) -> str:
 def shown_id(text: str) -> str:
     """Return an id as it stands in a list."""
     return terminal.paint(terminal.clean(text), "strong")
-
-
-def to_run(verb: str, *names: str) -> str:
-    """Return a command to copy: a name from outside is one quoted word in it, whatever it holds."""
-    from shlex import quote  # noqa: PLC0415 - only where something is to be done
-
-    return f"`{' '.join(['prloom', verb, *(quote(terminal.clean(name)) for name in names)])}`"

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context, layout, selection, submit
+from prloom.cli import completion, context, selection, submit
 from prloom.cli.context import Options, pass_options
-from prloom.errors import PrloomError
 from prloom.model.kinds import OPEN
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ def retry(
     EVENT is the id of an event or of an action; @AUTHOR stands for all deferred and parked events by this author. With
     --deferred or --parked, EVENT is a plan instead.
     """
+    from prloom.engine.operator import event_requests  # noqa: PLC0415 - `prloom retry --help` needs none
+
     states = [name for name, asked in (("deferred", deferred), ("parked", parked)) if asked]
     if not events and not states and plan is None:
         raise click.UsageError("name an event, an action or an @AUTHOR, or use --plan, --deferred or --parked")
@@ -43,7 +44,7 @@ def retry(
     else:
         wanted = selection.Selection(events, plan, yes)
         found = selection.find(where, wanted, ["deferred", "parked"])
-        _check(found)
+        event_requests.check_retry(found)
         selection.confirm("retry", wanted, found)
     submit.submit_request(where, "retry", found, done="Due now")
 
@@ -72,24 +73,13 @@ def drop(given: Options, events: tuple[str, ...], *, reason: str, plan: str | No
 
     @AUTHOR stands for all open events by this author, and --plan alone for all open events of a plan.
     """
+    from prloom.engine.operator import event_requests  # noqa: PLC0415 - `prloom drop --help` needs none
+
     if not reason.strip():
         raise click.BadParameter("give a reason, in a few words", param_hint="--reason")
     where = context.repository(given)
     wanted = selection.Selection(events, plan, yes)
     found = selection.find(where, wanted, OPEN)
-    for target in found:
-        if target.action is not None:
-            raise PrloomError(f"{target.id} is done, or is an action; only open events can be dropped")
+    event_requests.check_drop(found)
     selection.confirm("drop", wanted, found)
     submit.submit_request(where, "drop", found, done="Dropped", reason=reason)
-
-
-def _check(found: list[RequestTarget]) -> None:
-    """Raise PrloomError, before anything is written, for what does not wait for a retry."""
-    for target in found:
-        if target.event is None and target.action is None:
-            raise PrloomError(f"{target.id} was not taken in yet; run `prloom start`")
-        if target.state == "held":
-            raise PrloomError(f"{target.id} is held; to approve it, run {layout.to_run('approve', target.id)}")
-        if target.event is not None and target.state == "pending":
-            raise PrloomError(f"{target.id} is already pending; run `prloom start`")

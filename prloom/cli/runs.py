@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context, submit, terminal
+from prloom.cli import completion, context, terminal
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.terminal import Role
 
@@ -93,25 +93,16 @@ def costs(given: Options, plan: str | None, *, since: str | None, as_json: bool)
 @pass_options
 def stop(given: Options, run: str) -> None:
     """End a RUN of an agent, and pause its plan, so that prloom does not begin the same run again."""
-    from prloom.agents import run_folder  # noqa: PLC0415 - `prloom stop --help` needs none
-    from prloom.engine.runs import listing  # noqa: PLC0415 - likewise
-    from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
-    from prloom.exchange import connect  # noqa: PLC0415 - likewise
-    from prloom.exchange.errors import ExchangeError  # noqa: PLC0415 - likewise
-    from prloom.storage import paths  # noqa: PLC0415 - likewise
+    from prloom.engine.operator import run_stop  # noqa: PLC0415 - `prloom stop --help` needs none
 
-    where, config = context.repository(given), context.config(given)
-    folder, plan_id = listing.find(where, run)
-    if run_folder.read_result(folder) is not None:
-        click.echo(f"Run {folder.name} has ended already.")
+    context.refuse_in_run(click.get_current_context().command_path)
+    url = context.config(given).exchange.url
+    stopped = run_stop.stop(context.repository(given), run, exchange_url=url, by="`prloom stop`")
+    if stopped.pause is None:
+        click.echo(f"Run {stopped.run} has ended already.")
         return
-    submit.submit_ids(where, "pause", [plan_id], done="Paused")
-    try:
-        with connect(config.exchange.url or where.local / paths.EXCHANGE) as exchange:
-            exchange.cancel(folder.name, "stopped with `prloom stop`")
-    except ExchangeError as error:
-        raise PrloomError(f"run {folder.name} cannot be stopped: {error}") from error
-    click.echo(f"Stopping {folder.name}. To continue: prloom resume {terminal.clean(plan_id)}")
+    click.echo(stopped.pause.message("Paused"))
+    click.echo(f"Stopping {stopped.run}. To continue: prloom resume {terminal.clean(stopped.plan)}")
 
 
 def _plan(given: Options, named: str | None) -> str | None:

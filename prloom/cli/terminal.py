@@ -5,13 +5,35 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from prloom.core.shown_text import clean, clean_block
+from prloom.core.time_text import duration, when
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+__all__ = [
+    "Role",
+    "clean",
+    "clean_block",
+    "clock",
+    "columns_of",
+    "duration",
+    "echo_json",
+    "echo_json_line",
+    "fit",
+    "line_width",
+    "paint",
+    "progress",
+    "table",
+    "wants_colour",
+    "when",
+    "width",
+]
 
 Role = Literal["good", "bad", "warn", "dim", "strong", "name"]
 
@@ -23,50 +45,8 @@ _STYLES: Mapping[Role, Mapping[str, str | bool]] = {
     "strong": {"bold": True},
     "name": {"fg": "cyan"},
 }
-_UNITS = (
-    ("d", timedelta(days=1)),
-    ("h", timedelta(hours=1)),
-    ("min", timedelta(minutes=1)),
-    ("s", timedelta(seconds=1)),
-)
 _DEFAULT_WIDTH = 100
 _NARROWEST = 40
-
-# Control characters, format characters (bidirectional overrides, zero width, tags), surrogates, line separators.
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# Letters and marks that show nothing: fillers and selectors, with which text can be smuggled past a reader.
-_BLANK = frozenset(
-    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0)},
-)
-
-
-class _Shown(dict[int, str]):
-    """What each character is shown as; filled in as characters are met."""
-
-    def __missing__(self, code: int) -> str:
-        if _is_hidden(code):
-            self[code] = _escape(code)
-        else:
-            self[code] = chr(code)
-        return self[code]
-
-
-_SHOWN_IN_LINE = _Shown({ord("\n"): " ", ord("\t"): " "})
-_SHOWN_IN_BLOCK = _Shown({ord("\n"): "\n", ord("\t"): "    "})
-
-
-def clean(text: str) -> str:
-    r"""Return text from outside on one line, with what a terminal would obey or hide shown as `\x1b` and the like."""
-    return _with_plain_newlines(text).translate(_SHOWN_IN_LINE)
-
-
-def clean_block(text: str, *, prefix: str = "") -> str:
-    """Return text from outside with its lines kept, else as `clean` does.
-
-    A prefix before each line shows where the text begins and ends, so that it cannot pass for prloom's own words.
-    """
-    shown = _with_plain_newlines(text).translate(_SHOWN_IN_BLOCK)
-    return "\n".join(f"{prefix}{line}".rstrip() for line in shown.split("\n"))
 
 
 def paint(text: str, role: Role) -> str:
@@ -139,31 +119,6 @@ def table(rows: Sequence[Sequence[str]], *, gap: int = 2) -> list[str]:
     ]
 
 
-def duration(span: timedelta, *, units: int = 2) -> str:
-    """Return a span for people, in its largest units: `450 ms`, `30 s`, `2 h 5 min`."""
-    rest = max(span, timedelta(0))
-    if timedelta(0) < rest < timedelta(seconds=1):
-        return f"{rest // timedelta(milliseconds=1)} ms"
-    counts = []
-    for name, unit in _UNITS:
-        count, rest = divmod(rest, unit)
-        counts.append((count, name))
-    first = next((place for place, (count, _) in enumerate(counts) if count), len(counts) - 1)
-    told = [f"{count} {name}" for count, name in counts[first : first + units] if count]
-    return " ".join(told) or "0 s"
-
-
-def when(moment: datetime, now: datetime, *, units: int = 2) -> str:
-    """Return where a moment lies as seen from now: `in 30 s`, `2 h 5 min ago`, `now`."""
-    distance = abs(moment - now)
-    if distance < timedelta(seconds=1):
-        return "now"
-    span = duration(distance, units=units)
-    if moment > now:
-        return f"in {span}"
-    return f"{span} ago"
-
-
 def clock(moment: datetime, zone: tzinfo | None = None) -> str:
     """Return an aware moment as date and time in the zone, by default the machine's."""
     return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
@@ -207,21 +162,3 @@ def progress(label: str) -> Iterator[Callable[[str], None]]:
     screen = Console(stderr=True)
     with Live(spinner, console=screen, transient=True, redirect_stdout=False, redirect_stderr=False):
         yield lambda text: spinner.update(text=Text(clean(text)))
-
-
-def _with_plain_newlines(text: str) -> str:
-    return text.replace("\r\n", "\n")
-
-
-def _is_hidden(code: int) -> bool:
-    if chr(code).isprintable():
-        return code in _BLANK
-    from unicodedata import category  # noqa: PLC0415 - only for what is not printable anyway
-
-    return category(chr(code)) in _HIDDEN_CATEGORIES
-
-
-def _escape(code: int) -> str:
-    if code <= 0xFF:  # noqa: PLR2004 - the last code that \x can spell
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - likewise \u

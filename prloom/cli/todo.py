@@ -6,27 +6,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context, layout, submit, terminal
+from prloom.cli import completion, context, layout, terminal
 from prloom.cli.context import Options, json_option, pass_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prloom.core.plan_reader import TodoState
-    from prloom.core.requests import Verb
-    from prloom.engine.operator.plan_texts import ListedTodo, NamedPlan
-    from prloom.storage.paths import RepositoryPaths
+    from prloom.engine.operator.plan_texts import ListedTodo
 
-_STATES: Mapping[str, TodoState] = {"done": "done", "block": "blocked", "open": "open", "drop": "dropped"}
-_REQUESTS: Mapping[str, Verb] = {"open": "todo_open", "go": "todo_go"}
-"""What the dispatcher decides, for it knows which TODOs were done."""
-_DONE = {"done": "Done", "block": "Blocked", "open": "Opened", "drop": "Dropped", "go": "Allowed"}
+_ACTIONS = ("add", "done", "block", "open", "drop", "go")
+_REQUESTS = ("open", "go")
+"""The actions that count as the operator's word."""
 _COLOURS: Mapping[str, terminal.Role] = {"open": "name", "done": "good", "blocked": "bad", "dropped": "dim"}
 
 
 @click.command("todo")
 @click.argument("plan", metavar="PLAN", shell_complete=completion.plans)
-@click.argument("action", type=click.Choice(["add", *_DONE]), metavar="[ACTION]", required=False)
+@click.argument("action", type=click.Choice(_ACTIONS), metavar="[ACTION]", required=False)
 @click.argument("todo", metavar="[TITLE|ID]", required=False, shell_complete=completion.todos)
 @click.option("--context", "words", metavar="TEXT", help="With add: what a worker has to know.")
 @click.option("--reason", metavar="TEXT", help="With block: why.")
@@ -48,7 +44,7 @@ def command(
     and `drop ID` strikes it out. `go ID` lets a TODO begin where each has to be allowed; without an ID, all of them.
     """
     _check(action, todo, words=words, reason=reason)
-    from prloom.engine.operator import plan_texts  # noqa: PLC0415 - `prloom todo --help` needs none
+    from prloom.engine.operator import plan_texts, todo_changes  # noqa: PLC0415 - `prloom todo --help` needs none
 
     where = context.repository(given)
     named = plan_texts.find(where, plan)
@@ -56,7 +52,9 @@ def command(
         added = plan_texts.add_todo(where, named, todo or "", words or "")
         click.echo(f"Added: {terminal.clean(added)}.", err=as_json)
     elif action is not None:
-        _change(where, named, action, todo, reason=reason, quiet=as_json)
+        if action in _REQUESTS:
+            context.refuse_in_run(click.get_current_context().command_path)
+        click.echo(todo_changes.change(where, named, action, todo, reason=reason), err=as_json)
     if as_json:
         terminal.echo_json({"todos": plan_texts.listed(where, named)})
     elif action is None:
@@ -72,53 +70,6 @@ def _check(action: str | None, todo: str | None, *, words: str | None, reason: s
         raise click.UsageError("--context belongs to add", click.get_current_context())
     if reason is not None and action != "block":
         raise click.UsageError("--reason belongs to block", click.get_current_context())
-
-
-def _change(
-    where: RepositoryPaths, named: NamedPlan, action: str, todo: str | None, *, reason: str | None, quiet: bool
-) -> None:
-    from prloom.core import plan_file  # noqa: PLC0415 - likewise
-    from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
-    from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
-
-    items = plan_texts.listed(where, named)
-    if action == "go" and todo is None:
-        chosen = [item.id for item in items if item.state == "open"]
-    else:
-        chosen = [_find(items, named.id, todo or "").id]
-    request = _REQUESTS.get(action)
-    if request is not None and not named.is_draft:
-        submit.submit_ids(where, request, chosen, done=_DONE[action], plan=named.id, err=quiet)
-        return
-    if action == "go":
-        raise PrloomError(
-            f"{named.id} is a draft, and nothing works on it; hand it over with `prloom queue {named.id}`"
-        )
-    item = _find(items, named.id, todo or "")
-
-    def edit(text: str) -> str:
-        text = plan_file.set_state(text, item.id, _STATES[action])
-        if reason is not None:
-            text = plan_file.set_reason(text, item.id, reason)
-        return text
-
-    plan_texts.change(where, named, edit)
-    click.echo(f"{_DONE[action]}: {terminal.clean(item.title)}.", err=quiet)
-
-
-def _find(items: Sequence[ListedTodo], plan_id: str, todo: str) -> ListedTodo:
-    """Return the TODO with this id, or with the only one that begins so."""
-    from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
-
-    exact = [item for item in items if item.id == todo]
-    found = exact or [item for item in items if item.id.startswith(todo)]
-    if len(found) == 1:
-        return found[0]
-    shown = terminal.clean(todo)
-    if found:
-        names = ", ".join(item.id for item in found)
-        raise PrloomError(f"several TODOs of plan {plan_id} begin with {shown}: {names}; write more of the id")
-    raise PrloomError(f"plan {plan_id} has no TODO {shown}; `prloom todo {plan_id}` lists them")
 
 
 def _print(items: Sequence[ListedTodo]) -> None:

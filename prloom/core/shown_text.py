@@ -1,0 +1,64 @@
+"""Show text from outside as it is: what a screen would obey or hide is written out."""
+
+from __future__ import annotations
+
+# Control characters, format characters (bidirectional overrides, zero width, tags), surrogates, line separators.
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# Letters and marks that show nothing: fillers and selectors, with which text can be smuggled past a reader.
+_BLANK = frozenset(
+    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0)},
+)
+
+
+class _Shown(dict[int, str]):
+    """What each character is shown as; filled in as characters are met."""
+
+    def __missing__(self, code: int) -> str:
+        if _is_hidden(code):
+            self[code] = _escape(code)
+        else:
+            self[code] = chr(code)
+        return self[code]
+
+
+_SHOWN_IN_LINE = _Shown({ord("\n"): " ", ord("\t"): " "})
+_SHOWN_IN_BLOCK = _Shown({ord("\n"): "\n", ord("\t"): "    "})
+
+
+def clean(text: str) -> str:
+    r"""Return text from outside on one line, with what a terminal would obey or hide shown as `\x1b` and the like."""
+    return _with_plain_newlines(text).translate(_SHOWN_IN_LINE)
+
+
+def clean_block(text: str, *, prefix: str = "") -> str:
+    """Return text from outside with its lines kept, else as `clean` does.
+
+    A prefix before each line shows where the text begins and ends, so that it cannot pass for prloom's own words.
+    """
+    shown = _with_plain_newlines(text).translate(_SHOWN_IN_BLOCK)
+    return "\n".join(f"{prefix}{line}".rstrip() for line in shown.split("\n"))
+
+
+def to_run(verb: str, *names: str) -> str:
+    """Return a command to copy: a name from outside is one quoted word in it, whatever it holds."""
+    from shlex import quote  # noqa: PLC0415 - only where something is to be done
+
+    return f"`{' '.join(['prloom', verb, *(quote(clean(name)) for name in names)])}`"
+
+
+def _with_plain_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _is_hidden(code: int) -> bool:
+    if chr(code).isprintable():
+        return code in _BLANK
+    from unicodedata import category  # noqa: PLC0415 - only for what is not printable anyway
+
+    return category(chr(code)) in _HIDDEN_CATEGORIES
+
+
+def _escape(code: int) -> str:
+    if code <= 0xFF:  # noqa: PLR2004 - the last code that \x can spell
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - likewise \u

@@ -1,0 +1,37 @@
+"""Write spans and moments for people."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+_UNITS = (
+    ("d", timedelta(days=1)),
+    ("h", timedelta(hours=1)),
+    ("min", timedelta(minutes=1)),
+    ("s", timedelta(seconds=1)),
+)
+
+
+def duration(span: timedelta, *, units: int = 2) -> str:
+    """Return a span for people, in its largest units: `450 ms`, `30 s`, `2 h 5 min`."""
+    rest = max(span, timedelta(0))
+    if timedelta(0) < rest < timedelta(seconds=1):
+        return f"{rest // timedelta(milliseconds=1)} ms"
+    counts = []
+    for name, unit in _UNITS:
+        count, rest = divmod(rest, unit)
+        counts.append((count, name))
+    first = next((place for place, (count, _) in enumerate(counts) if count), len(counts) - 1)
+    told = [f"{count} {name}" for count, name in counts[first : first + units] if count]
+    return " ".join(told) or "0 s"
+
+
+def when(moment: datetime, now: datetime, *, units: int = 2) -> str:
+    """Return where a moment lies as seen from now: `in 30 s`, `2 h 5 min ago`, `now`."""
+    distance = abs(moment - now)
+    if distance < timedelta(seconds=1):
+        return "now"
+    span = duration(distance, units=units)
+    if moment > now:
+        return f"in {span}"
+    return f"{span} ago"

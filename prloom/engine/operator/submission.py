@@ -1,0 +1,66 @@
+"""Hand a request of the operator to the dispatcher, or carry it out at once where none runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from prloom.core.requests import OperatorRequest, Verb
+from prloom.core.shown_text import clean
+from prloom.engine.operator import control, offline
+from prloom.storage import paths
+from prloom.storage.paths import RepositoryPaths
+from prloom.storage.safe_dir import SafeDir
+
+_WORDS: Mapping[Verb, str] = {
+    "todo_open": "open",
+    "todo_go": "allow",
+    "draft_send": "send",
+    "draft_edit": "edit",
+    "draft_drop": "drop",
+}
+"""What people call a request, where that is not its verb."""
+
+
+class Submission(NamedTuple):
+    """A request that was handed in. `left` is why it is not carried out yet; None where it is."""
+
+    verb: Verb
+    ids: tuple[str, ...]
+    left: str | None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the request is carried out already."""
+        return self.left is None
+
+    def message(self, done: str) -> str:
+        """Return what became of the request; `done` says it in the past tense."""
+        names, word = ", ".join(map(clean, self.ids)), _WORDS.get(self.verb, self.verb)
+        if self.left is None:
+            return f"{done}: {names}."
+        if self.left == offline.RUNNING:
+            return f"Sent to the running dispatcher, to {word}: {names}."
+        return f"Saved for the next `prloom start`, to {word}: {names}. It cannot be done now: {clean(self.left)}."
+
+
+def submit(
+    where: RepositoryPaths,
+    verb: Verb,
+    named: Iterable[str],
+    *,
+    reason: str | None = None,
+    digests: Mapping[str, str] | None = None,
+    plan: str | None = None,
+) -> Submission:
+    """Write down a request that names events, actions or plans by their ids, or TODOs of a plan; have it carried out.
+
+    The caller has made sure that a person gives it, and no process of an agent's run.
+    """
+    now = datetime.now(UTC)
+    ids = tuple(dict.fromkeys(named))
+    request = OperatorRequest(control.request_id(now), verb, ids, reason=reason, digests=digests, plan=plan)
+    with SafeDir.make(where.root, *paths.LOCAL) as local:
+        control.append_request(local, request, now)
+    return Submission(verb, ids, offline.carry_out(where, lambda: datetime.now(UTC)))

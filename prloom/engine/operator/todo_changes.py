@@ -1,0 +1,67 @@
+"""Change a TODO of a plan or a draft: in its text, or by a request where the dispatcher has to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from prloom.core import plan_file
+from prloom.core.plan_reader import TodoState
+from prloom.core.requests import Verb
+from prloom.core.shown_text import clean
+from prloom.engine.operator import plan_texts, submission
+from prloom.engine.operator.plan_texts import ListedTodo, NamedPlan
+from prloom.errors import PrloomError
+from prloom.storage.paths import RepositoryPaths
+
+_STATES: Mapping[str, TodoState] = {"done": "done", "block": "blocked", "open": "open", "drop": "dropped"}
+_REQUESTS: Mapping[str, Verb] = {"open": "todo_open", "go": "todo_go"}
+"""What the dispatcher decides, for it knows which TODOs were done."""
+
+DONE: Mapping[str, str] = {
+    "done": "Done",
+    "block": "Blocked",
+    "open": "Opened",
+    "drop": "Dropped",
+    "go": "Allowed",
+}
+"""The changes there are, each in the past tense."""
+
+
+def change(where: RepositoryPaths, plan: NamedPlan, action: str, todo: str | None, *, reason: str | None = None) -> str:
+    """Change a TODO, given by its id or the beginning of it, and return what was done, as a sentence.
+
+    `action` is a key of DONE. `go` without a TODO allows all that are open. Raises PrloomError.
+    """
+    items = plan_texts.listed(where, plan)
+    if action == "go" and todo is None:
+        chosen = [item.id for item in items if item.state == "open"]
+    else:
+        chosen = [find(items, plan.id, todo or "").id]
+    request = _REQUESTS.get(action)
+    if request is not None and not plan.is_draft:
+        return submission.submit(where, request, chosen, plan=plan.id).message(DONE[action])
+    if action == "go":
+        raise PrloomError(f"{plan.id} is a draft, and nothing works on it; hand it over with `prloom queue {plan.id}`")
+    item = find(items, plan.id, todo or "")
+
+    def edit(text: str) -> str:
+        text = plan_file.set_state(text, item.id, _STATES[action])
+        if reason is not None:
+            text = plan_file.set_reason(text, item.id, reason)
+        return text
+
+    plan_texts.change(where, plan, edit)
+    return f"{DONE[action]}: {clean(item.title)}."
+
+
+def find(items: Sequence[ListedTodo], plan_id: str, todo: str) -> ListedTodo:
+    """Return the TODO with this id, or with the only one that begins so; raises PrloomError."""
+    exact = [item for item in items if item.id == todo]
+    found = exact or [item for item in items if item.id.startswith(todo)]
+    if len(found) == 1:
+        return found[0]
+    shown = clean(todo)
+    if found:
+        names = ", ".join(item.id for item in found)
+        raise PrloomError(f"several TODOs of plan {plan_id} begin with {shown}: {names}; write more of the id")
+    raise PrloomError(f"plan {plan_id} has no TODO {shown}; `prloom todo {plan_id}` lists them")
