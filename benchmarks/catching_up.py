@@ -19,7 +19,7 @@ from harness import Figure, Measure, Row, Sizes, alternate, blank, compared
 from stage import Stage
 
 from prloom.api import Event
-from prloom.engine import assembly
+from prloom.engine.assembly.dispatcher import assemble
 from prloom.engine.dispatcher import Dispatcher
 from prloom.model import record
 from prloom.model.decision import Change, Decision
@@ -132,7 +132,7 @@ def handled(sizes: Sizes, folder: Path) -> Iterator[Figure]:
 
 
 async def _running(root: Path) -> Dispatcher:
-    dispatcher = assembly.assemble(root, Stage(root).config, environ=rig.environ(root))
+    dispatcher = assemble(root, Stage(root).config, environ=rig.environ(root))
     await dispatcher.plugin_set.start()
     await rig.one_round(dispatcher)
     return dispatcher

@@ -63,10 +63,10 @@ def _shown(given: Options, config: Config, plan_id: str, text: str) -> Designed:
     """Return the plan as the afterDesign hooks of the plugins leave it."""
     import asyncio  # noqa: PLC0415 - likewise
 
-    from prloom.engine import assembly  # noqa: PLC0415 - likewise
+    from prloom.engine.assembly.plugins import load_plugins  # noqa: PLC0415 - likewise
     from prloom.engine.operator import design_hooks  # noqa: PLC0415 - likewise
 
     root = context.repo_root(given)
     with terminal.progress("plugins look at the plan"):
-        plugins = assembly.plugin_set(root, config, os.environ)
-        return asyncio.run(design_hooks.run(plugins, root, config, text, plan_id=plan_id, environ=os.environ))
+        loaded = load_plugins(root, config, os.environ)
+        return asyncio.run(design_hooks.run(loaded, root, config, text, plan_id=plan_id, environ=os.environ))

@@ -94,10 +94,10 @@ def logs(given: Options, name: str, *, follow: bool, lines: int) -> None:
 
 def background_plugins(given: Options) -> tuple[DiscoveredPlugin, ...]:
     """Return the enabled plugins that have a daemon."""
-    from prloom.engine import assembly  # noqa: PLC0415 - `prloom plugins --help` needs none
+    from prloom.engine.assembly.plugins import select_plugins  # noqa: PLC0415 - `prloom plugins --help` needs none
     from prloom.extensions import filters  # noqa: PLC0415 - likewise
 
-    selection = assembly.select(context.repo_root(given), context.config(given), os.environ)
+    selection = select_plugins(context.repo_root(given), context.config(given), os.environ)
     return tuple(found for found in selection.chosen if filters.runs_daemon(found))
 
 

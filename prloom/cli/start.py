@@ -81,20 +81,20 @@ def _outcome(worktrees: Path, root: Path) -> str:
 
 async def _run_once(root: Path, config: Config, load_again: Callable[[], Config]) -> tuple[str, ...]:
     """Do one full tick; return why bridges could not be loaded, one line for each."""
-    from prloom.engine import assembly  # noqa: PLC0415 - `prloom start --help` needs none
+    from prloom.engine.assembly.dispatcher import assemble  # noqa: PLC0415 - `prloom start --help` needs none
 
     with _ended_by(signal.SIGTERM):
-        dispatcher = assembly.assemble(root, config, load_again=load_again)
+        dispatcher = assemble(root, config, load_again=load_again)
         await dispatcher.once()
         return tuple(_with_remedy(failed) for failed in dispatcher.bridges.failed)
 
 
 async def _run_forever(root: Path, config: Config, load_again: Callable[[], Config], begun: Callable[[], None]) -> None:
     """Run until the process is interrupted or asked to end; `begun` is called as soon as a dispatcher is ready."""
-    from prloom.engine import assembly  # noqa: PLC0415 - `prloom start --help` needs none
+    from prloom.engine.assembly.dispatcher import assemble  # noqa: PLC0415 - `prloom start --help` needs none
 
     with _ended_by(signal.SIGTERM):
-        dispatcher = assembly.assemble(root, config, load_again=load_again)
+        dispatcher = assemble(root, config, load_again=load_again)
         for name, error in dispatcher.bridges.failed:
             log.warning("bridge %s is not used: %s", name, error)
         begun()

@@ -125,6 +125,14 @@ def _literal(name: str, value: Json) -> str:
     return json.dumps(cut(clean(value), _LONGEST_FACT), ensure_ascii=False)
 
 
+def with_files(prompt: str, files: Sequence[str]) -> str:
+    """Return a prompt that names files to look at, if there are any."""
+    if not files:
+        return prompt
+    named = "".join(f"\n- {name}" for name in files)
+    return f"{prompt}\n\nFiles to look at:{named}"
+
+
 def shown(text: str | None, limit: int = LONGEST_TEXT) -> str:
     """Return a text as a prompt shows it: cleaned, stripped and cut; empty where there is none."""
     return cut(clean(text or "").strip("\n"), limit)

@@ -8,7 +8,8 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from prloom.config.models import Config
-from prloom.engine import assembly
+from prloom.engine.assembly.bridges import load_bridges
+from prloom.engine.assembly.plugins import select_plugins
 from prloom.engine.views import runtime_status
 from prloom.engine.views.status_schema import BridgeStatus
 from prloom.extensions import registry
@@ -88,7 +89,7 @@ def plugins(repository: RepositoryPaths, config: Config, environ: Mapping[str, s
     offered = _published(repository, paths.PLUGINS, "plugins", Offered)
     published = {plugin.name: plugin for plugin in offered if plugin.chosen}
     loaded = {name: _loaded(plugin) for name, plugin in published.items() if plugin.loaded or plugin.error}
-    selection = assembly.select(repository.root, config, environ)
+    selection = select_plugins(repository.root, config, environ)
     lines = tuple(_plugin(entry, published.get(entry.name)) for entry in registry.entries(selection, loaded))
     return PluginList(plugins=lines, warnings=selection.warnings)
 
@@ -100,7 +101,7 @@ def bridges(repository: RepositoryPaths, config: Config) -> tuple[BridgeLine, ..
     one target.
     """
     polls = {bridge.name: bridge for bridge in _published(repository, paths.BRIDGES, "bridges", BridgeStatus)}
-    found = assembly.load_bridges(repository.root, config)
+    found = load_bridges(repository.root, config)
     lines = [
         BridgeLine(
             name=bridge.name,

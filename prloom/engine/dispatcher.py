@@ -11,11 +11,11 @@ from functools import partial
 from math import inf
 
 from prloom.core.dispatch import Subscribers
-from prloom.engine import companion, idle_plans
+from prloom.engine import component, idle_plans
 from prloom.engine.adoption.by_rule import RuleAdoption
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.clock_check import ClockCheck
-from prloom.engine.companion import Companion
+from prloom.engine.component import Component
 from prloom.engine.drafts import Drafts
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.health import Health
@@ -50,7 +50,7 @@ class Dispatcher:
     """Everything at work on one repository. `run` goes on for ever, `once` does exactly one full tick.
 
     A tick is over at once: what takes time is spawned, and when it is done, or when something is appended to a plan's
-    bus, that plan is reconciled without a tick. Without a `todo_worker`, TODOs are only collected. `companions` run
+    bus, that plan is reconciled without a tick. Without a `todo_worker`, TODOs are only collected. `components` run
     beside it; `people` are asked by the tools of agents.
     """
 
@@ -66,7 +66,7 @@ class Dispatcher:
         environ: Mapping[str, str] = os.environ,
         connect: Connect = network.new_client,
         todo_worker: Worker | None = None,
-        companions: Sequence[Companion] = (),
+        components: Sequence[Component] = (),
         people: AgentRequests | None = None,
     ) -> None:
         self.board = board
@@ -76,7 +76,7 @@ class Dispatcher:
         board.plugins = plugin_set.keys
         self._triager = triager
         self._todo_worker = todo_worker
-        self._companions = companions
+        self._components = components
         self._people = people
         self._rules = rules
         state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
@@ -104,7 +104,7 @@ class Dispatcher:
     async def run(self, tick: timedelta) -> None:
         """Run until cancelled, a tick at least this often; raises FolderRemovedError where prloom's folder is gone."""
         try:
-            await companion.start(self.plugin_set, self._companions)
+            await component.start(self.plugin_set, self._components)
             self._health.begin(self.board.local)
             watcher = self._watcher = FileWatcher()
             async with asyncio.TaskGroup() as group:
@@ -123,7 +123,7 @@ class Dispatcher:
         that puts an event off for a second could keep this from ever ending.
         """
         try:
-            await companion.start(self.plugin_set, self._companions, ready=True)
+            await component.start(self.plugin_set, self._components, ready=True)
             self._horizon = self.clock()
             self.poll()
             self.tick()
@@ -168,7 +168,7 @@ class Dispatcher:
                 await self._todo_worker.close()
         finally:
             try:
-                await companion.close(self.plugin_set, self._companions)
+                await component.close(self.plugin_set, self._components)
                 await self._network.close()
             finally:
                 self._health.close()

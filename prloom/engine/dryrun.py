@@ -16,7 +16,9 @@ from prloom.api.bridge import Acknowledges, Bridge, BridgeContext, Delivered, Pe
 from prloom.api.http import HttpNeeds, UsesHttp
 from prloom.config.models import Config
 from prloom.core import front_matter
-from prloom.engine import assembly
+from prloom.engine.assembly.bridges import load_bridges
+from prloom.engine.assembly.dispatcher import now
+from prloom.engine.assembly.plugins import load_plugins
 from prloom.engine.bus import entries, inbox, plans
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.bus.inbox import Draft
@@ -37,7 +39,7 @@ from prloom.storage.safe_dir import TEMPORARY, SafeDir
 
 
 async def decisions(
-    root: Path, config: Config, *, environ: Mapping[str, str] = os.environ, clock: Clock = assembly.now
+    root: Path, config: Config, *, environ: Mapping[str, str] = os.environ, clock: Clock = now
 ) -> tuple[str, ...]:
     """Return what one full tick would decide now, a line for each event, action and TODO."""
     where = plans.locate(root, config.worktrees_dir)
@@ -47,10 +49,10 @@ async def decisions(
         begun = {plan_id: _last(copied, plan_id) for plan_id in ids}
         general = rules(config)
         board = PlanRegistry(copied, general, clock, guard=WorktreeGuard(None))
-        loaded = assembly.load_bridges(root, config)
+        loaded = load_bridges(root, config)
         dispatcher = Dispatcher(
             board,
-            plugin_set=assembly.plugin_set(root, config, environ),
+            plugin_set=load_plugins(root, config, environ),
             bridges=replace(loaded, loaded=tuple(replace(b, bridge=DryBridge(b.bridge)) for b in loaded.loaded)),
             triager=DryTriager(config, board),
             todo_worker=DryWorker(config),

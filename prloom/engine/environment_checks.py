@@ -12,7 +12,8 @@ from prloom.agents import registry
 from prloom.api.http import UsesHttp
 from prloom.config import loading, stages
 from prloom.config.models import Config
-from prloom.engine import assembly
+from prloom.engine.assembly.bridges import load_bridges
+from prloom.engine.assembly.plugins import select_plugins
 from prloom.engine.bus import plans
 from prloom.engine.views import plan_names
 from prloom.engine.views.doctor import Finding, Severity
@@ -133,7 +134,7 @@ def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str]
     Raises PrloomError where the bridges do not fit together, with which no dispatcher starts.
     """
     forges = set(_forges(where))
-    for each in assembly.load_bridges(where.root, config).loaded:
+    for each in load_bridges(where.root, config).loaded:
         needs = None
         if isinstance(each.bridge, UsesHttp):
             needs = each.bridge.http
@@ -151,7 +152,7 @@ def of_plugins(config: Config, root: Path, environ: Mapping[str, str] = os.envir
 
     No plugin's code is run for that.
     """
-    selection = assembly.select(root, config, environ)
+    selection = select_plugins(root, config, environ)
     for failure in selection.failures:
         disable = "remove the name from prloom.toml"
         if failure.source:

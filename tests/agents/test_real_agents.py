@@ -661,9 +661,9 @@ async def test_an_agent_calls_tools_of_each_kind_is_refused_and_waits_for_a_pers
     async with bench.open() as parts:
 
         async def allow() -> None:
-            await until(lambda: bool(parts.services.confirmations.requests), seconds=200)
-            (waiting,) = parts.services.confirmations.requests
-            parts.services.confirmations.answer(waiting.id, PermissionAnswer(choice="allow", by="operator"))
+            await until(lambda: bool(parts.people.confirmations.requests), seconds=200)
+            (waiting,) = parts.people.confirmations.requests
+            parts.people.confirmations.answer(waiting.id, PermissionAnswer(choice="allow", by="operator"))
 
         started = started_runs.start(
             folder,

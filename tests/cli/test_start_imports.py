@@ -6,7 +6,8 @@ import sys
 
 def test_a_start_waits_for_no_library_that_only_a_request_or_a_prompt_needs() -> None:
     program = (
-        "import sys; from prloom.cli import start; from prloom.engine import assembly, dryrun;"
+        "import sys; from prloom.cli import start; from prloom.engine import dryrun;"
+        "from prloom.engine.assembly import dispatcher;"
         "print(sorted({'httpx', 'jinja2', 'rich', 'git', 'psycopg'} & set(sys.modules)))"
     )
 

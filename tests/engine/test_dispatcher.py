@@ -271,9 +271,9 @@ async def test_a_run_that_cannot_be_settled_is_not_tried_without_a_pause(stage: 
 
 
 async def test_a_wait_that_is_over_before_the_next_tick_wakes_it(stage: Stage):
-    from prloom.engine import assembly  # noqa: PLC0415
+    from prloom.engine.assembly.dispatcher import now  # noqa: PLC0415
 
-    stage.clock = assembly.now
+    stage.clock = now
     stage.adopt()
     stage.plugin("p", deferring(1000, once=True))
     stage.append(said("a"))

@@ -17,11 +17,12 @@ from stage import Stage
 from prloom.agents import mcp_server, run_folder
 from prloom.agents.agent import RunResult
 from prloom.agents.run_spec import RunLimits, RunSpec
-from prloom.engine import companion
+from prloom.engine import component
+from prloom.engine.assembly import tools
+from prloom.engine.assembly.tools import CallTargets, ProcessChecks, ToolParts
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
-from prloom.engine.tools import services
 from prloom.engine.tools.executable import PluginFolder
 from prloom.model.record import Json
 from prloom.model.tool import ToolCall, ToolSpec
@@ -63,7 +64,7 @@ class ToolBench:
         self.manifest_tools: dict[str, tuple[ToolSpec, ...]] = {}
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[services.ToolParts]:
+    async def open(self) -> AsyncIterator[ToolParts]:
         """Have a dispatcher's socket at work."""
         stage = self.stage
         general = rules(stage.config)
@@ -77,25 +78,23 @@ class ToolBench:
         board.plugins = plugins.keys
         board.update(general)
         self.board, self.plugins = board, plugins
-        parts = services.assemble(
+        parts = tools.assemble(
             board,
             plugins,
             stage.triager.services,
             self.notes,
-            plugin_folders=self.folders,
-            environ=os.environ,
-            call_daemon=self.call_daemon,
-            belongs=self.belongs,
-            run_of=self.run_of,
+            targets=CallTargets(self.folders, os.environ, self.call_daemon),
+            operator_methods={},
+            checks=ProcessChecks(self.belongs, self.run_of),
         )
-        await companion.start(plugins, (parts.socket,))
+        await component.start(plugins, (parts.socket,))
         try:
             yield parts
         finally:
-            await companion.close(plugins, (parts.socket,))
+            await component.close(plugins, (parts.socket,))
             board.close()
 
-    def prepare(self, parts: services.ToolParts, run: str = "run-1", plan: str = "pr-7", stage: str = "worker") -> Path:
+    def prepare(self, parts: ToolParts, run: str = "run-1", plan: str = "pr-7", stage: str = "worker") -> Path:
         """Make the folder of a run, as the dispatcher does."""
         folder = self.stage.local(plan) / "runs" / run
         folder.parent.mkdir(exist_ok=True)
@@ -109,7 +108,7 @@ class ToolBench:
         return folder
 
     @asynccontextmanager
-    async def running(self, parts: services.ToolParts, folder: Path, plan: str = "pr-7") -> AsyncIterator[None]:
+    async def running(self, parts: ToolParts, folder: Path, plan: str = "pr-7") -> AsyncIterator[None]:
         """Have a run go on."""
         async with parts.services.session(folder, "claude", plan, found=False) as ending:
             yield
@@ -126,10 +125,10 @@ async def client(folder: Path) -> AsyncIterator[Client]:
             yield opened
 
 
-async def call(parts: services.ToolParts, folder: Path, name: str, **arguments: Any) -> dict[str, Json]:
+async def call(parts: ToolParts, folder: Path, name: str, **arguments: Any) -> dict[str, Json]:
     """Call a tool as the server of a run does, without a process."""
     session = parts.services.sessions.running(folder.name)
     assert session is not None
-    run = parts.services.sessions._open_client(session)
+    run = parts.services.open_client(session)
     result: dict[str, Json] = await run.answer("callTool", {"key": "k", "name": name, "arguments": arguments})
     return result

@@ -474,7 +474,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P14: only what a run's program has started may use its token",
-        "prloom.engine.tools.run_sessions:is_of_run",
+        "prloom.engine.tools.run_authority:is_of_run",
         true,
         "engine/tools/test_run_sessions.py",
         "belongs_to_the_run",

@@ -10,9 +10,9 @@ from weakref import WeakValueDictionary
 
 from prloom.core import secret_scan
 from prloom.core.secret_mask import SecretMask
-from prloom.engine.activity.numbered import NumberedStream, StreamPosition, StreamTools
 from prloom.engine.activity.publisher import Publisher
 from prloom.engine.activity.started_runs import StartedRuns
+from prloom.engine.activity.stream import ActivityStream, StreamPosition, StreamTools
 from prloom.engine.bus.event_store import Clock
 from prloom.model.activity import ActivityDraft, ActivityEvent
 from prloom.model.record import Json
@@ -21,7 +21,7 @@ from prloom.storage.paths import RepositoryPaths
 
 
 class _OpenRun(NamedTuple):
-    stream: NumberedStream
+    stream: ActivityStream
     lock: asyncio.Lock
 
 
@@ -38,7 +38,7 @@ class ActivityLog:
         self._secrets = secret_scan.environment_secrets(environ)
         self._mask = SecretMask(self._secrets)
         self._tools = StreamTools(clock, lambda: self._mask, self.publisher)
-        self._plans: dict[str | None, NumberedStream] = {}
+        self._plans: dict[str | None, ActivityStream] = {}
         self._runs: dict[str, _OpenRun] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._started = StartedRuns(where.root)
@@ -79,16 +79,16 @@ class ActivityLog:
         found = self._runs.get(run_id)
         if found is not None:
             return found.stream.add(draft, parent_id=parent_id)
-        stream = NumberedStream(self.place(plan_id, run_id, stage), self._tools)  # the number comes from the file
+        stream = ActivityStream(self.place(plan_id, run_id, stage), self._tools)  # the number comes from the file
         return stream.add(draft, parent_id=parent_id)
 
-    async def open_run(self, place: StreamPosition) -> NumberedStream:
+    async def open_run(self, place: StreamPosition) -> ActivityStream:
         """Return the stream of a run, which `record` adds to until `close_run`; only one at a time has it."""
         assert place.run_id is not None  # noqa: S101 - what is opened is a run's
         lock = self._locks.setdefault(place.run_id, asyncio.Lock())
         await lock.acquire()
         try:
-            stream = await asyncio.to_thread(NumberedStream, place, self._tools)
+            stream = await asyncio.to_thread(ActivityStream, place, self._tools)
         except BaseException:
             lock.release()
             raise
@@ -126,8 +126,8 @@ class ActivityLog:
             return self._where.worktree(plan_id)
         return self._where.root
 
-    def _of_plan(self, plan_id: str | None) -> NumberedStream:
+    def _of_plan(self, plan_id: str | None) -> ActivityStream:
         key = plan_id or None
         if key not in self._plans:
-            self._plans[key] = NumberedStream(self.place(key, None), self._tools)
+            self._plans[key] = ActivityStream(self.place(key, None), self._tools)
         return self._plans[key]

@@ -15,8 +15,8 @@ from prloom.agents.run_spec import RunLimits, RunSpec
 from prloom.core import activity_ends
 from prloom.core.activity_ends import RunEnding
 from prloom.engine.activity.activity_log import ActivityLog
-from prloom.engine.activity.numbered import NumberedStream, Placed, StreamPosition
 from prloom.engine.activity.output_reader import OutputReader, RunFile
+from prloom.engine.activity.stream import ActivityStream, Placed, StreamPosition
 from prloom.engine.runs import records
 from prloom.model.run import RunUsage
 from prloom.storage import paths
@@ -36,7 +36,7 @@ class FollowedRun:
     For the thread of the event loop; the output is read in others, one bounded piece at a time.
     """
 
-    def __init__(self, log: ActivityLog, folder: Path, agent: str, stream: NumberedStream) -> None:
+    def __init__(self, log: ActivityLog, folder: Path, agent: str, stream: ActivityStream) -> None:
         self._log = log
         self._folder = folder
         self._agent = agent

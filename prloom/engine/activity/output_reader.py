@@ -14,7 +14,7 @@ from prloom.agents import run_folder
 from prloom.agents.activity import adapter, adapters
 from prloom.core.activity import cleaned
 from prloom.core.secret_mask import SecretMask
-from prloom.engine.activity.numbered import Placed
+from prloom.engine.activity.stream import Placed
 from prloom.model.activity import ActivityDraft
 from prloom.storage.activity_file import OutputPosition
 

@@ -26,7 +26,7 @@ _INTERRUPTED: Final = RunResult(status="interrupted", trouble="lost")
 
 
 class UnendedRuns:
-    """Ends the activity of each such run as soon as the run is over: a companion of the dispatcher.
+    """Ends the activity of each such run as soon as the run is over: a component of the dispatcher.
 
     A run that somebody waits for again, for it belongs to an event or a TODO, is left to them.
     """

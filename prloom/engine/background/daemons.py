@@ -27,7 +27,7 @@ _ENDED_WITHIN = timedelta(seconds=20)
 
 
 class Daemons:
-    """The daemons, by the keys of their plugins, as a companion of the dispatcher.
+    """The daemons, by the keys of their plugins, as a component of the dispatcher.
 
     Nothing here waits for a daemon but `call`, `order`, `attempted` and `close`. `reports` writes the states down;
     `publisher` is where the daemons' events come from.

@@ -11,6 +11,7 @@ import msgspec
 
 from prloom.api import Event
 from prloom.config.models import Config
+from prloom.core import prompt_text
 from prloom.engine.bus import plans
 from prloom.engine.operator import designer, plan_texts
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
@@ -40,10 +41,9 @@ class DesignServices:
 
     async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
         """Run the stage's agent, which reads the operator's checkout; `files` are named to it."""
-        named = "".join(f"\n- {name}" for name in files)
-        if named:
-            prompt = f"{prompt}\n\nFiles to look at:{named}"
-        return await designer.run_stage(self._root, self._config, stage, prompt, model=model, environ=self._environ)
+        return await designer.run_stage(
+            self._root, self._config, stage, prompt_text.with_files(prompt, files), model=model, environ=self._environ
+        )
 
     def read_events(
         self, *, types: Sequence[str] | None, since_id: str | None, limit: int

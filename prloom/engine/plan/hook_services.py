@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from prloom.core import trust
+from prloom.core import prompt_text, trust
 from prloom.core.trust import Trusted
 from prloom.engine.bus import entries
 from prloom.engine.plan.runtime import PlanRuntime
@@ -30,10 +30,7 @@ class HookServices:
 
     async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
         """Run the stage's agent in the plan's worktree; `files` are named to it, relative to the worktree."""
-        named = "".join(f"\n- {name}" for name in files)
-        if named:
-            prompt = f"{prompt}\n\nFiles to look at:{named}"
-        return await self._run(self._runtime, stage, prompt, model)
+        return await self._run(self._runtime, stage, prompt_text.with_files(prompt, files), model)
 
     def read_events(
         self, *, types: Sequence[str] | None, since_id: str | None, limit: int

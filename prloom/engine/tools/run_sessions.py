@@ -1,4 +1,4 @@
-"""Know the runs that go on, by the tokens of their MCP servers, and who may use a token."""
+"""Know the runs that go on and have an MCP server, with the tokens of their servers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from prloom import processes
-from prloom.agents import environment, mcp_server, run_ancestry, run_folder
+from prloom.agents import mcp_server, run_folder
 from prloom.agents.mcp_server import Access
-from prloom.agents.run_folder import ProcessWatch
-from prloom.engine.host_socket import server
-from prloom.engine.host_socket.peer_process import PeerProcess
-from prloom.engine.host_socket.server import ClientSession
-from prloom.extensions.jsonrpc import RpcError
-from prloom.model.record import Json
 
 
 @dataclass(eq=False)
@@ -38,29 +31,25 @@ class RunSession:
     over: bool = False
     calls: set[asyncio.Task[object]] = field(default_factory=set)
 
+    def has_token(self, token: str) -> bool:
+        """Whether a token is that of this run."""
+        return hmac.compare_digest(self.digest, _digest(token))
 
-OpenClient = Callable[[RunSession], ClientSession]
-"""Returns what a connection of a run may ask."""
 
 Hide = Callable[[str, str], Callable[[], None]]
 """Takes a secret, which the first text names, out of the activity until the function that it returns is called."""
 
-Belongs = Callable[[RunSession, PeerProcess], bool]
-"""Whether a process belongs to a run."""
-
 
 class RunSessions:
-    """The runs that go on and have a server; the authority of the dispatcher's socket for their tokens.
+    """The runs that go on and have a server.
 
     Tokens are made when a run is prepared, and are kept in its folder only: a dispatcher that finds a run of an earlier
-    one reads its token there. `belongs` decides whether a process may use a run's token.
+    one reads its token there.
     """
 
-    def __init__(self, socket: Path, open_client: OpenClient, hide: Hide, belongs: Belongs | None = None) -> None:
+    def __init__(self, socket: Path, hide: Hide) -> None:
         self._socket = socket
-        self._open_client = open_client
         self._hide = hide
-        self._belongs = belongs or is_of_run
         self._by_run: dict[str, RunSession] = {}
 
     @property
@@ -93,40 +82,6 @@ class RunSessions:
     def running(self, run_id: str) -> RunSession | None:
         """Return a run that goes on."""
         return self._by_run.get(run_id)
-
-    async def admit(self, params: Json, peer: PeerProcess) -> ClientSession | None:
-        """Return the session of a client that names a run and has its token; see `server.Authority`."""
-        run_id, token = params.get("run"), params.get("token")
-        if not isinstance(run_id, str) or not isinstance(token, str):
-            return None
-        session = self._by_run.get(run_id)
-        if session is None:
-            raise RpcError(f"run {run_id[:100]} is over, or is no run of this dispatcher", server.DENIED)
-        if not hmac.compare_digest(session.digest, _digest(token)):
-            raise RpcError(f"the token is not that of run {run_id}", server.DENIED)
-        if not await asyncio.to_thread(self._belongs, session, peer):
-            raise RpcError(f"process {peer.pid} does not belong to run {run_id}", server.DENIED)
-        return self._open_client(session)
-
-
-def is_of_run(session: RunSession, peer: PeerProcess) -> bool:
-    """Whether a process was started by the program of a run, and of no other.
-
-    It must descend from the process that supervises the run, and the outermost process below that must be the run's
-    program: a run that has come upon another's token, and names that run in its environment, is found out. Where the
-    system does not tell who has connected, the token alone counts.
-    """
-    if peer.pid is None:
-        return True
-    watch = run_folder.load(session.folder, run_folder.SUPERVISOR, ProcessWatch)
-    if watch is None or processes.identity(watch.supervisor.pid) != watch.supervisor:
-        return False
-    line = run_ancestry.line(peer.pid)
-    pids = [each.pid for each in line]
-    if watch.supervisor.pid not in pids[1:]:
-        return False
-    below = line[: pids.index(watch.supervisor.pid)]
-    return run_ancestry.variable(below[-1], environment.RUN_VARIABLE) == session.run_id
 
 
 def _digest(token: str) -> bytes:

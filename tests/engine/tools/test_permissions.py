@@ -15,11 +15,11 @@ from tool_bench import ToolBench, call, client
 from prloom.api import PluginContext
 from prloom.core import commands
 from prloom.core.dispatch import Subscribers
+from prloom.engine.assembly.tools import ToolParts
 from prloom.engine.bus import emitted
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan import reconcile
 from prloom.engine.plan.runtime import rules
-from prloom.engine.tools.services import ToolParts
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridges
 from prloom.extensions.jsonrpc import RpcError
@@ -39,8 +39,8 @@ def careful(bench: ToolBench) -> ToolBench:
 
 
 async def waiting(parts: ToolParts) -> str:
-    await until(lambda: bool(parts.services.confirmations.requests))
-    return parts.services.confirmations.requests[0].id
+    await until(lambda: bool(parts.people.confirmations.requests))
+    return parts.people.confirmations.requests[0].id
 
 
 def command(body: str, **fields: Any) -> Event:
@@ -60,7 +60,7 @@ async def test_a_call_waits_until_it_is_allowed(careful: ToolBench):
         async with careful.running(parts, folder):
             calling = asyncio.create_task(call(parts, folder, "deploy"))
             request = await waiting(parts)
-            parts.services.confirmations.answer(request, PermissionAnswer(choice="allow", by="operator"))
+            parts.people.confirmations.answer(request, PermissionAnswer(choice="allow", by="operator"))
             allowed = await calling
 
     assert allowed["data"] == "deployed"
@@ -100,7 +100,7 @@ async def test_a_call_whose_run_ends_is_denied_and_no_request_is_left(careful: T
         with pytest.raises(Exception, match="run run-1 is over"):
             await calling
 
-        assert parts.services.confirmations.requests == ()
+        assert parts.people.confirmations.requests == ()
     assert careful.notes.of("PERMISSION_RESPONSE")[0]["choice"] == "deny"
     assert careful.notes.types[-1] == "TOOL_CALL_END"
 
@@ -112,7 +112,7 @@ async def test_a_tool_that_is_always_allowed_stays_so_after_a_restart_for_this_p
         async with careful.running(parts, folder):
             calling = asyncio.create_task(call(parts, folder, "deploy"))
             request = await waiting(parts)
-            parts.services.confirmations.answer(request, PermissionAnswer(choice="allow_always", by="operator"))
+            parts.people.confirmations.answer(request, PermissionAnswer(choice="allow_always", by="operator"))
             await calling
     careful.stage.configure('[tools]\nconfirmation_timeout = "20ms"')
     async with careful.open() as parts:
@@ -162,7 +162,7 @@ async def test_what_an_agent_could_have_written_itself_allows_nothing(
             if emitted_by_hand:
                 emitted.remember(careful.stage.root, [event])
             reply = decide(careful, parts, event)
-            assert [each.id for each in parts.services.confirmations.requests] == [request]
+            assert [each.id for each in parts.people.confirmations.requests] == [request]
             calling.cancel()
 
     assert why in reply
@@ -268,7 +268,7 @@ async def test_a_question_asked_again_after_a_crash_is_posted_once_and_one_asked
                 for _ in range(times):
                     calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
                     requests.append(await waiting(parts))
-                    parts.services.confirmations.answer(requests[-1], PermissionAnswer(choice="deny", by="operator"))
+                    parts.people.confirmations.answer(requests[-1], PermissionAnswer(choice="deny", by="operator"))
                     await calling
                 posts.append(len(bench.board.runtimes["pr-7"].event_store.state.queue))
 
@@ -283,8 +283,8 @@ async def test_a_question_cannot_be_allowed_only_answered_or_denied(bench: ToolB
             calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
             request = await waiting(parts)
             with pytest.raises(PrloomError, match="is a question: answer it where it was posted, or deny it"):
-                parts.services.confirmations.answer(request, PermissionAnswer(choice="allow", by="operator"))
-            parts.services.confirmations.answer(request, PermissionAnswer(choice="deny", by="operator"))
+                parts.people.confirmations.answer(request, PermissionAnswer(choice="allow", by="operator"))
+            parts.people.confirmations.answer(request, PermissionAnswer(choice="deny", by="operator"))
             result = await calling
 
     assert (result["error_type"], result["error"]) == ("denied", "operator does not answer the question")
@@ -359,7 +359,7 @@ async def test_two_calls_at_once_cannot_have_one_name(careful: ToolBench):
         async with careful.running(parts, folder):
             session = parts.services.sessions.running("run-1")
             assert session is not None
-            run = parts.services.sessions._open_client(session)
+            run = parts.services.open_client(session)
             asked = {"key": "k", "name": "deploy", "arguments": {}}
             calling = asyncio.create_task(run.answer("callTool", asked))
             await waiting(parts)
@@ -368,7 +368,7 @@ async def test_two_calls_at_once_cannot_have_one_name(careful: ToolBench):
             run.hear("cancelCall", {"key": "k"})
             with pytest.raises(asyncio.CancelledError):
                 await calling
-            assert parts.services.confirmations.requests == ()
+            assert parts.people.confirmations.requests == ()
 
 
 async def test_a_run_sees_its_own_plan_only(bench: ToolBench):

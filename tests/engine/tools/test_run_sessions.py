@@ -17,7 +17,7 @@ from prloom.agents import run_ancestry, run_folder
 from prloom.agents.run_folder import ProcessWatch
 from prloom.api import PluginContext
 from prloom.engine.host_socket.peer_process import PeerProcess
-from prloom.engine.tools import run_sessions
+from prloom.engine.tools import run_authority
 from prloom.engine.tools.run_sessions import RunSession
 from prloom.model.tool import Session, SessionResult
 
@@ -69,14 +69,14 @@ def test_only_what_a_runs_program_has_started_belongs_to_the_run(
     belongs: bool,  # noqa: FBT001 - parametrised
 ):
     with programs(run, inner) as pid:
-        found = run_sessions.is_of_run(session(tmp_path, os.getpid()), PeerProcess(os.getuid(), pid))
+        found = run_authority.is_of_run(session(tmp_path, os.getpid()), PeerProcess(os.getuid(), pid))
 
     assert found is belongs
 
 
 def test_what_another_supervisor_has_started_does_not_belong_to_the_run(tmp_path: Path):
     with programs("run-1", {}) as other, programs("run-1", {}) as pid:
-        assert not run_sessions.is_of_run(session(tmp_path, other), PeerProcess(os.getuid(), pid))
+        assert not run_authority.is_of_run(session(tmp_path, other), PeerProcess(os.getuid(), pid))
 
 
 def test_a_process_below_a_run_is_known_as_its_also_with_an_empty_environment():

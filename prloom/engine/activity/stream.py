@@ -54,7 +54,7 @@ class StreamPosition:
     stage: str | None = None
 
 
-class NumberedStream:
+class ActivityStream:
     """The one writer of an activity file: continues after the last complete line of what is there.
 
     A disk that cannot be written is warned of once. Subscribers get the events all the same, and what was not written

@@ -12,7 +12,7 @@ from prloom.engine.plan.plugin_set import PluginSet
 log = logging.getLogger(__name__)
 
 
-class Companion(Protocol):
+class Component(Protocol):
     """Something that a dispatcher starts and stops."""
 
     async def start(self) -> None:
@@ -25,13 +25,13 @@ class Companion(Protocol):
         """End, whatever is under way."""
 
 
-async def start(plugins: PluginSet, companions: Sequence[Companion], *, ready: bool = False) -> None:
-    """Start the plugins, and then all companions; one that cannot be started keeps no other from it.
+async def start(plugins: PluginSet, components: Sequence[Component], *, ready: bool = False) -> None:
+    """Start the plugins, and then all components; one that cannot be started keeps no other from it.
 
     With `ready`, wait until all is there that a single tick needs.
     """
     await plugins.start()
-    for each in companions:
+    for each in components:
         try:
             await each.start()
             if ready:
@@ -40,9 +40,9 @@ async def start(plugins: PluginSet, companions: Sequence[Companion], *, ready: b
             errors.log_failure(log, error, "the dispatcher continues without it")
 
 
-async def close(plugins: PluginSet, companions: Sequence[Companion]) -> None:
+async def close(plugins: PluginSet, components: Sequence[Component]) -> None:
     """Stop all, the last one first, and the plugins after that; one that cannot be stopped keeps no other from it."""
-    for each in reversed(companions):
+    for each in reversed(components):
         try:
             await each.close()
         except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it

@@ -1,0 +1,1 @@
+"""Put a dispatcher and its parts together from the operator's configuration."""

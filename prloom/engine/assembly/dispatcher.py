@@ -1,0 +1,98 @@
+"""Put a dispatcher together from the operator's configuration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from prloom.config.models import Config
+from prloom.engine.activity.activity_log import ActivityLog
+from prloom.engine.activity.unended_runs import UnendedRuns
+from prloom.engine.assembly import tools
+from prloom.engine.assembly.bridges import load_bridges
+from prloom.engine.assembly.plugins import folders, load_plugins, select_plugins, settings_now
+from prloom.engine.assembly.tools import CallTargets
+from prloom.engine.background import selected_daemons
+from prloom.engine.background.selected_daemons import ORDER_DAEMON, DaemonParts
+from prloom.engine.bus import plans
+from prloom.engine.bus.event_store import Clock
+from prloom.engine.dispatcher import Dispatcher
+from prloom.engine.plan.agent_pool import AgentPool
+from prloom.engine.plan.agents import AgentTriager
+from prloom.engine.plan.runtime import rules
+from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.tools.run_activity import RunActivity
+from prloom.engine.work.todo_worker import TodoWorker
+from prloom.storage import disk
+from prloom.storage.disk import SHARED
+
+
+def now() -> datetime:
+    """Return the time; the one clock of a dispatcher that really runs."""
+    return datetime.now(UTC)
+
+
+def assemble(
+    root: Path,
+    config: Config,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    clock: Clock = now,
+    load_again: Callable[[], Config] | None = None,
+) -> Dispatcher:
+    """Return the dispatcher of a repository, which holds its lock from now on.
+
+    `load_again` reads the configuration anew, for the settings of a daemon that is started later.
+    Raises AlreadyRunningError where another one has it, and ExtensionError where two bridges claim one target.
+    """
+    general = rules(config)
+    loaded = load_bridges(root, config)
+    disk.allow_many_files()
+    where = plans.locate(root, config.worktrees_dir)
+    registry = PlanRegistry(where, general, clock, disk=SHARED)
+    activity = ActivityLog(where, clock, environ)
+    pool = _pool(root, config, environ, activity)
+    selection = select_plugins(root, config, environ)
+    settings = partial(settings_now, load_again or (lambda: config), selection)
+    daemons = selected_daemons.make(
+        selection.chosen, DaemonParts(root, registry.local, environ, clock, activity, settings)
+    )
+    plugin_set = load_plugins(root, config, environ, daemons)
+    triager = AgentTriager(pool, registry.read_plan)
+    run_tools = tools.assemble(
+        registry,
+        plugin_set,
+        triager.services,
+        RunActivity(activity),
+        targets=CallTargets(folders(selection), environ, daemons.call),
+        operator_methods={ORDER_DAEMON: partial(selected_daemons.ordered, daemons)},
+    )
+    pool.tools = run_tools.services
+    return Dispatcher(
+        registry,
+        plugin_set=plugin_set,
+        bridges=loaded,
+        triager=triager,
+        todo_worker=TodoWorker(pool),
+        components=(UnendedRuns(activity), run_tools.socket, daemons),
+        people=run_tools.people,
+        rules=general,
+        clock=clock,
+        environ=environ,
+    )
+
+
+def _pool(root: Path, config: Config, environ: Mapping[str, str], activity: ActivityLog) -> AgentPool:
+    """Return the pool in which the runs of agents go on."""
+    return AgentPool(
+        root=root,
+        environ=environ,
+        parallel=config.dispatcher.max_parallel_plans,
+        workers=config.agents.workers,
+        exchange=config.exchange.url,
+        local=config.exchange.local,
+        activity=activity,
+    )

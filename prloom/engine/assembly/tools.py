@@ -1,0 +1,105 @@
+"""Put the tools of a dispatcher's runs together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from prloom.agents import run_ancestry
+from prloom.engine.host_socket import server
+from prloom.engine.host_socket.server import HostSocket
+from prloom.engine.plan.plugin_set import PluginSet
+from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.tools import own_tools, people
+from prloom.engine.tools.allowed_tools import AllowedTools
+from prloom.engine.tools.call_sequence import CallActivity, Handler, PythonHandler, ToolCaller
+from prloom.engine.tools.catalog import ToolCatalog
+from prloom.engine.tools.confirmations import Confirmations
+from prloom.engine.tools.executable import ExecutableHandler, PluginFolder
+from prloom.engine.tools.operator_client import OperatorAuthority, OperatorMethod, RunOf
+from prloom.engine.tools.own_tools import Budget, OwnHandler
+from prloom.engine.tools.people import People
+from prloom.engine.tools.rpc_handler import CallDaemon, RpcHandler
+from prloom.engine.tools.run_authority import Belongs, RunAuthority
+from prloom.engine.tools.run_sessions import RunSessions
+from prloom.engine.tools.services import ToolServices
+from prloom.engine.tools.session_hooks import ServicesOf
+from prloom.storage import paths
+from prloom.storage.document import Document
+
+OWN_TOOLS: Final = (own_tools.PLAN, own_tools.EVENTS, people.ASK, own_tools.NOTE, own_tools.BUDGET)
+
+
+@dataclass(frozen=True)
+class ToolParts:
+    """What a dispatcher has of the tools: `services` for its pool, the `socket` beside it, and the `people`."""
+
+    services: ToolServices
+    socket: HostSocket
+    people: People
+
+
+@dataclass(frozen=True)
+class CallTargets:
+    """What the calls of plugins' tools reach: executables in folders, with an environment, and methods of daemons."""
+
+    plugin_folders: Mapping[str, PluginFolder]
+    environ: Mapping[str, str]
+    call_daemon: CallDaemon
+
+
+@dataclass(frozen=True)
+class ProcessChecks:
+    """Whether a process may use a run's token, and which run has started a process."""
+
+    belongs: Belongs | None = None
+    run_of: RunOf = run_ancestry.run_of
+
+
+def assemble(
+    board: PlanRegistry,
+    plugins: PluginSet,
+    services_of: ServicesOf,
+    activity: CallActivity,
+    *,
+    targets: CallTargets,
+    operator_methods: Mapping[str, OperatorMethod],
+    checks: ProcessChecks = ProcessChecks(),
+) -> ToolParts:
+    """Return the tools of a dispatcher; raises ExtensionError where its socket has no folder.
+
+    `operator_methods` answer other methods of the operator's commands.
+    """
+    state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
+    waiting = Confirmations(AllowedTools(board.local), activity, board.clock, Document(state, paths.REQUESTS))
+    asked = People(waiting)
+    folder = server.folder(board.paths.root)
+    sessions = RunSessions(folder / server.NAME, activity.hide)
+    budget = Budget(board.paths.root, lambda: sessions.plans)
+    caller = ToolCaller(
+        ToolCatalog(plugins, OWN_TOOLS), plugins, _handlers(plugins, asked, budget, targets), waiting, activity
+    )
+    services = ToolServices(plugins, board.runtimes, services_of, sessions=sessions, caller=caller)
+    authorities = (
+        RunAuthority(sessions, services.open_client, checks.belongs),
+        OperatorAuthority(waiting, checks.run_of, operator_methods),
+    )
+    return ToolParts(services, HostSocket(folder, authorities), asked)
+
+
+def _handlers(plugins: PluginSet, asked: People, budget: Budget, targets: CallTargets) -> Mapping[str, Handler]:
+    """Return what answers the calls of each kind of tool."""
+    answers = {
+        own_tools.PLAN.name: own_tools.plan,
+        own_tools.EVENTS.name: own_tools.events,
+        own_tools.NOTE.name: own_tools.note,
+        own_tools.BUDGET.name: budget.answer,
+        people.ASK.name: asked.question,
+    }
+    return {
+        "own": OwnHandler(answers),
+        "python": PythonHandler(plugins),
+        "executable": ExecutableHandler(targets.plugin_folders, targets.environ),
+        "background_rpc": RpcHandler(targets.call_daemon),
+    }
