@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ def command(given: Options, *, as_json: bool) -> None:
     Nothing is changed. The exit code is 1 if there is an error; with warnings only, it is 0.
     """
     with terminal.progress("checking"), redirect_stdout(sys.stderr):  # a bridge's module may print
-        found = list(_findings(given))
+        found = _each_once(_findings(given))
     if as_json:
         terminal.echo_json({"findings": found})
     else:
@@ -35,10 +36,15 @@ def command(given: Options, *, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
+def _each_once(findings: Iterator[Finding]) -> list[Finding]:
+    """Return the findings; what the dispatcher has published and the configuration shows as well is named once."""
+    return list({(each.where, each.what): each for each in findings}.values())
+
+
 def _findings(given: Options) -> Iterator[Finding]:
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom doctor --help` needs none
 
-    from prloom.engine import environment_checks  # noqa: PLC0415 - `prloom doctor --help` needs none
+    from prloom.engine import environment_checks, plugin_checks  # noqa: PLC0415 - `prloom doctor --help` needs none
     from prloom.engine.views import doctor  # noqa: PLC0415
     from prloom.errors import ConfigError, PrloomError  # noqa: PLC0415
 
@@ -59,6 +65,8 @@ def _findings(given: Options) -> Iterator[Finding]:
     if config is not None:
         yield from doctor.guarded(lambda: environment_checks.of_agents(config, where.root), "the agents")
         yield from doctor.guarded(lambda: environment_checks.of_plugins(config, where.root), "the plugins")
+        yield from doctor.guarded(lambda: plugin_checks.of_daemons(config, where.root, os.environ), "the plugins")
+        yield from doctor.guarded(lambda: plugin_checks.of_gemini(config, where, os.environ), "the agents")
         yield from doctor.guarded(lambda: environment_checks.of_presets(config, where), "the presets")
         yield from doctor.guarded(lambda: environment_checks.of_tokens(config, where), "the bridges")
 

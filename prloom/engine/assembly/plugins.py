@@ -13,6 +13,7 @@ from prloom.engine.background.daemons import Daemons
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.tools.executable import PluginFolder
 from prloom.extensions import discovery, filters
+from prloom.extensions.background import daemon_warnings
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.filters import PluginOptions, PluginSelection
 from prloom.extensions.host.inline import InlineHost
@@ -66,7 +67,12 @@ def load_plugins(root: Path, config: Config, environ: Mapping[str, str], daemons
         RunningPlugin(
             found.key,
             found.source,
-            _with_daemon(found, partial(_host, found, table(found.key), root, config, environ), daemons),
+            _with_daemon(
+                found,
+                partial(_host, found, table(found.key), root, config, environ),
+                daemons,
+                daemon_warnings.of(found, table(found.key), root, environ),
+            ),
             config.plugins.settings_of(found.key).on_error,
             _tools(found),
         )
@@ -97,7 +103,9 @@ def _tools(found: DiscoveredPlugin) -> tuple[ToolSpec, ...]:
     )
 
 
-def _with_daemon(found: DiscoveredPlugin, host: Callable[[], PluginHost], daemons: Daemons | None) -> PluginHost:
+def _with_daemon(
+    found: DiscoveredPlugin, host: Callable[[], PluginHost], daemons: Daemons | None, warnings: tuple[str, ...]
+) -> PluginHost:
     """Return the host of a plugin's code, or of its daemon and its code, if it has any."""
     if not filters.runs_daemon(found) or found.manifest is None:
         return host()
@@ -106,7 +114,7 @@ def _with_daemon(found: DiscoveredPlugin, host: Callable[[], PluginHost], daemon
         code = host()
     if daemons is not None:
         daemon = daemons[found.key]
-    return DaemonHost(found.key, found.manifest, daemon, code)
+    return DaemonHost(found.key, found.manifest, daemon, code, warnings)
 
 
 def _host(

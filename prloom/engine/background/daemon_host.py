@@ -25,14 +25,24 @@ RUN_HOOK = "run_hook"
 class DaemonHost:
     """A plugin with a daemon; `code` is where its Python code runs, if it has any. Without a `daemon`, none is started.
 
+    `warnings` are about the manifest and the settings.
+
     The methods do what `interface.PluginHost` says. They neither start nor stop the daemon, which has its own life.
     """
 
-    def __init__(self, key: str, manifest: Manifest, daemon: Daemon | None, code: PluginHost | None) -> None:
+    def __init__(
+        self,
+        key: str,
+        manifest: Manifest,
+        daemon: Daemon | None,
+        code: PluginHost | None,
+        warnings: tuple[str, ...] = (),
+    ) -> None:
         self.key = key
         self._manifest = manifest
         self._daemon = daemon
         self._code = code
+        self._warnings = warnings
         self._answered: frozenset[str] = frozenset()
 
     async def start(self) -> Registered:
@@ -43,8 +53,10 @@ class DaemonHost:
         promised = {name: hooks.canonical(name) for name in self._manifest.provides_hooks}
         answered = [name for name in promised.values() if name is not None and name not in offered.hooks]
         self._answered = frozenset(answered)
-        warnings = [self._unknown(name) for name, known in promised.items() if known is None]
-        return replace(offered, hooks=(*offered.hooks, *answered), warnings=(*offered.warnings, *warnings))
+        unknown = [self._unknown(name) for name, known in promised.items() if known is None]
+        return replace(
+            offered, hooks=(*offered.hooks, *answered), warnings=(*offered.warnings, *self._warnings, *unknown)
+        )
 
     async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:
         """Run one hook and return its outcome; raises HookFailed. A daemon that starts is waited for."""

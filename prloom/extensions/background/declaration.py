@@ -12,6 +12,7 @@ from typing import NamedTuple
 from prloom.api.manifest import Background, DeclaredTool, HealthCheck, Setting
 from prloom.errors import ExtensionError
 from prloom.extensions import keys, manifest_fields
+from prloom.model import kinds
 from prloom.model.record import Json
 
 FIELDS = ("background", "tools", "config_schema")
@@ -19,6 +20,7 @@ FIELDS = ("background", "tools", "config_schema")
 
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,51}")
 _SETTING_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_EVENTS = frozenset[str](kinds.ACTIVITY_TYPES)
 _LONGEST = 24 * 3600 * 1000
 _TRANSPORT = "socket"
 
@@ -70,12 +72,24 @@ def _background(value: Json, path: Path, warnings: list[str]) -> Background:
     if socket is not None:
         values["path"] = _socket_path(socket, f"{where}: communication", warnings)
     background = Background(**values)
+    warnings += [f"{where}: events: {_unknown_type(each)}" for each in background.events if each not in _EVENTS]
     problem = program_problem(background.command, path.parent)
     if problem is not None or not background.command.strip():
         raise ExtensionError(f"{where}: command: {problem or 'it is empty; name a program'}")
     for name in ("startup_timeout", "shutdown_grace_period"):
         _check_milliseconds(getattr(background, name), f"{where}: {name}")
     return background
+
+
+def _unknown_type(name: str) -> str:
+    """Return what is to be said of a subscription that never brings anything."""
+    if name == kinds.UNKNOWN_ACTIVITY:
+        return f"nobody can subscribe to {name}; remove it"
+    close = keys.nearest(name.upper(), _EVENTS)
+    hint = "docs/activity.md lists them"
+    if close:
+        hint = f"did you mean {close!r}?"
+    return f"there is no type of event {name!r}; {hint}"
 
 
 def _healthcheck(value: Json, where: str, warnings: list[str]) -> HealthCheck:

@@ -8,7 +8,7 @@ import stat
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from prloom.errors import ExtensionError
@@ -28,20 +28,21 @@ def make(repo_root: Path, name: str, environ: Mapping[str, str] = os.environ) ->
     It is below the platform's runtime folder, or, where that is missing, not private or has too long a path, below
     the folder for temporary files. Raises ExtensionError where another user has something in its place.
     """
-    digest = hashlib.sha256(f"{os.path.realpath(repo_root)}\0{name}".encode()).hexdigest()[:_DIGITS]
     problem = "no folder is private and has a path that is short enough"
-    for base in _bases(environ):
-        folder = base / digest
-        if len(os.fsencode(folder / SOCKET)) > LONGEST:
-            continue
+    for folder in _candidates(repo_root, name, environ):
         try:
-            _make_private(base)
+            _make_private(folder.parent)
             _make_private(folder)
         except OSError as error:
             problem = f"{error.filename or folder}: {error.strerror or error}"
             continue
         return folder
     raise ExtensionError(f"a folder for sockets cannot be made: {problem}; set XDG_RUNTIME_DIR to a private folder")
+
+
+def expected(repo_root: Path, name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the folder that `make` makes unless something is in its place; None where no path is short enough."""
+    return next(_candidates(repo_root, name, environ), None)
 
 
 def socket_path(folder: Path, wanted: str | None) -> Path | None:
@@ -64,6 +65,13 @@ def clear_socket(path: Path) -> None:
     if not stat.S_ISSOCK(mode):
         raise ExtensionError(f"{path} is in the place of its socket and is none; move it away")
     path.unlink(missing_ok=True)
+
+
+def _candidates(repo_root: Path, name: str, environ: Mapping[str, str]) -> Iterator[Path]:
+    digest = hashlib.sha256(f"{os.path.realpath(repo_root)}\0{name}".encode()).hexdigest()[:_DIGITS]
+    for base in _bases(environ):
+        if len(os.fsencode(base / digest / SOCKET)) <= LONGEST:
+            yield base / digest
 
 
 def _bases(environ: Mapping[str, str]) -> tuple[Path, ...]:

@@ -76,6 +76,15 @@ async def test_the_hooks_of_the_manifest_are_registered_by_either_spelling_and_a
     )
 
 
+async def test_what_has_no_effect_is_a_warning_of_the_plugin_when_it_starts(scene: Opener):
+    manifest = scene.found().manifest
+    assert manifest is not None
+
+    registered = await DaemonHost("odd", manifest, None, None, ("windwo has no effect",)).start()
+
+    assert registered.warnings == ("windwo has no effect",)
+
+
 async def test_the_call_travels_with_camel_case_keys_and_so_does_the_outcome(scene: Opener):
     host, daemon = await a_host(scene, {"marks": [{"eventId": "e1", "verdict": "deferred", "retryAfterMs": 5000}]})
 

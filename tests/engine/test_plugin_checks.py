@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prloom.config import loading
+from prloom.engine import plugin_checks
+from prloom.engine.views.doctor import Finding
+from prloom.storage.paths import RepositoryPaths
+
+AGENT = '[stages]\ndefault = "{}"\n'
+ENABLED = '[plugins]\nenabled = ["odd"]\n'
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    run = tmp_path / "run"
+    run.mkdir(mode=0o700)
+    return {"PATH": "/nowhere", "XDG_RUNTIME_DIR": str(run), "PRLOOM_HOME": str(tmp_path / "home")}
+
+
+def findings(root: Path, environ: dict[str, str], more: str = "", **manifest: Any) -> list[Finding]:
+    """Return what is wrong with a plugin whose manifest has this, where `more` is added to the configuration."""
+    folder = root / "prloom/plugins/odd"
+    folder.mkdir(parents=True)
+    background = {"command": "python3", **manifest.pop("background", {})}
+    (folder / "plugin.json").write_text(json.dumps({"name": "odd", "background": background, **manifest}))
+    (root / "prloom.toml").write_text(ENABLED + more)
+    return list(plugin_checks.of_daemons(loading.load(root, {}), root, environ))
+
+
+def test_a_plugin_that_is_as_it_should_be_has_no_finding(root: Path, environ: dict[str, str]) -> None:
+    background = {"events": ["AGENT_START", "TODO_UPDATE", "THOUGHT_COMPLETE"], "communication": {"path": "own.sock"}}
+
+    assert findings(root, environ, AGENT.format("claude"), background=background) == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "type_", "possible"),
+    [
+        ("gemini", "THOUGHT_COMPLETE", False),
+        ("codex", "COMPACTION_START", False),
+        ("amp", "PERMISSION_REQUEST", False),
+        ("codex", "PERMISSION_REQUEST", True),
+        ("amp", "TODO_UPDATE", True),
+        ("amp", "PLUGIN_EVENT_EMITTED", True),
+    ],
+)
+def test_a_subscription_to_what_no_configured_program_can_fire_is_a_warning(
+    root: Path, environ: dict[str, str], agent: str, type_: str, *, possible: bool
+) -> None:
+    found = findings(root, environ, AGENT.format(agent), background={"events": [type_]})
+
+    text = f"it subscribes to {type_}, which no configured agent program can fire ({agent})"
+    assert [(each.severity, each.where, each.what) for each in found] == (
+        [] if possible else [("warning", "plugin odd", text)]
+    )
+
+
+def test_a_program_that_only_a_preset_uses_can_fire_its_types_too(root: Path, environ: dict[str, str]) -> None:
+    preset = '[presets.careful.stages]\nworker = "claude"\n'
+
+    assert findings(root, environ, AGENT.format("codex") + preset, background={"events": ["COMPACTION_START"]}) == []
+
+
+def test_where_no_agent_program_is_installed_nothing_is_said_of_subscriptions(
+    root: Path, environ: dict[str, str]
+) -> None:
+    assert findings(root, environ, background={"events": ["COMPACTION_START"]}) == []
+
+
+def test_types_that_do_not_exist_are_warnings_with_the_one_that_was_meant(root: Path, environ: dict[str, str]) -> None:
+    found = findings(root, environ, background={"events": ["TOOL_CALL_STRAT", "UNKNOWN", "X"]})
+
+    manifest = root / "prloom/plugins/odd/plugin.json"
+    assert [each.what.removeprefix(f"{manifest}: background: events: ") for each in found] == [
+        "there is no type of event 'TOOL_CALL_STRAT'",
+        "nobody can subscribe to UNKNOWN",
+        "there is no type of event 'X'",
+    ]
+    assert [each.fix for each in found] == [
+        "did you mean 'TOOL_CALL_START'?",
+        "remove it",
+        "docs/activity.md lists them",
+    ]
+
+
+@pytest.mark.parametrize("path", ["/tmp/other.sock", "../other.sock", "sub/own.sock"])
+def test_a_socket_outside_of_the_runtime_folder_is_a_warning_that_says_where_the_daemon_listens(
+    root: Path, environ: dict[str, str], path: str
+) -> None:
+    (found,) = findings(root, environ, background={"communication": {"path": path}})
+
+    assert found.what.startswith(
+        f"background: communication: path {path!r} is not in the plugin's runtime folder, so the daemon listens at "
+    )
+    assert found.what.endswith("/daemon.sock")
+    assert not list((root.parent / "run").iterdir())  # looking makes nothing
+
+
+def test_an_unknown_setting_is_a_warning_and_a_missing_one_an_error_with_the_command_that_gives_it(
+    root: Path, environ: dict[str, str]
+) -> None:
+    schema = {"window": {"type": "integer"}, "url": {"type": "string", "required": True}}
+    unknown, missing = findings(root, environ, "[plugins.settings.odd]\nwindwo = 5\n", config_schema=schema)
+
+    assert (unknown.severity, unknown.fix) == ("warning", "did you mean 'window'?")
+    assert unknown.what == "[plugins.settings.odd] windwo is not known to the plugin and has no effect"
+    assert (missing.severity, missing.where) == ("error", "plugin odd")
+    assert missing.what == "it is not started: its required settings are missing: url"
+    assert missing.fix == "run `prloom plugins config odd`"
+
+
+def test_folders_because_of_which_gemini_ignores_its_settings_are_named(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    open_folder = tmp_path / "open"
+    root = open_folder / "repo"
+    root.mkdir(parents=True)
+    (root / "prloom.toml").write_text(AGENT.format("gemini"))
+    open_folder.chmod(0o775)
+    where = RepositoryPaths(root, root / "prloom/.local/worktrees")
+
+    found = list(plugin_checks.of_gemini(loading.load(root, {}), where, environ))
+    (root / "prloom.toml").write_text(AGENT.format("codex"))
+    without = list(plugin_checks.of_gemini(loading.load(root, {}), where, environ))
+
+    assert [each.fix for each in found if each.where == str(open_folder)] == [
+        f"run `chmod go-w {open_folder}`, or move the repository elsewhere"
+    ]
+    assert without == []
