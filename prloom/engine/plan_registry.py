@@ -39,8 +39,8 @@ class PlanRegistry:
 
     `ready` are the plans in which there may be something to do, as of the last `update`. `unreadable` says why a plan
     is not open. `closed` are the runtimes of plans that are gone, whose tasks are to be ended. `plugins` are the keys
-    of the plugins. `refused_drafts` says why drafts could not become plans, and `read_files` has bridges
-    read the files of plans.
+    of the plugins. `refused_drafts` says why drafts could not become plans, `read_files` has bridges read the files of
+    plans, and `show_todos` writes down the TODOs of a plan if they have changed.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class PlanRegistry:
         self.closed: list[PlanRuntime] = []
         self.plugins: Sequence[str] = ()
         self.read_files: Callable[[], Awaitable[None]] | None = None
+        self.show_todos: Callable[[PlanRuntime], None] | None = None
         self.refused_drafts: Mapping[str, str] = {}
         self.ready: tuple[PlanRuntime, ...] = ()
         self.idle_plans = IdlePlans()
@@ -260,6 +261,8 @@ class PlanRegistry:
         )
         if self.read_files is not None:
             runtime.read_files = self.read_files
+        if self.show_todos is not None:
+            runtime.show_todos = self.show_todos
         return runtime
 
     def _own_error(self) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ read again: with each event stands where in the program's output the line is tha
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -115,28 +116,30 @@ def read_from(folder: SafeDir, offset: int, *, limit_bytes: int) -> tuple[tuple[
 
 def last(folder: SafeDir) -> StoredActivity | None:
     """Return the last event of the file, or of the one that was closed before it."""
+    return next(latest(folder, 1), None)
+
+
+def latest(folder: SafeDir, most: int) -> Iterator[StoredActivity]:
+    """Yield the latest events of the file and of the one that was closed before it, the last one first."""
     for name in (NAME, OLDER):
         fd = folder.open_to_read(name)
         if fd is None:
             continue
         try:
-            found = _last(fd)
+            for found in itertools.islice(_backwards(fd), most):
+                most -= 1
+                yield found
         finally:
             os.close(fd)
-        if found is not None:
-            return found
-    return None
 
 
-def _last(fd: int) -> StoredActivity | None:
-    """Return the last event of an open file, looked for from its end."""
+def _backwards(fd: int) -> Iterator[StoredActivity]:
+    """Yield the events of an open file from its end on."""
     end = lines.complete(fd, os.fstat(fd).st_size)
     while end > 0:
         start = lines.last_newline(fd, end - 1) + 1
-        for found in _decoded(lines.one(fd, start).lines):
-            return found
+        yield from _decoded(lines.one(fd, start).lines)
         end = start
-    return None
 
 
 def _decoded(found: Sequence[tuple[int, bytes]]) -> Iterator[StoredActivity]:

@@ -319,7 +319,12 @@ class Stage:
     @asynccontextmanager
     async def rounds(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
         """Have one dispatcher at work that does a round, all that can be done by now, whenever the test asks for it."""
-        dispatcher = self.dispatcher()
+        async with self.rounds_of(self.dispatcher()) as again:
+            yield again
+
+    @asynccontextmanager
+    async def rounds_of(self, dispatcher: Dispatcher) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+        """Have this dispatcher do a round whenever the test asks for it."""
         await dispatcher.plugin_set.start()
 
         async def again() -> None:

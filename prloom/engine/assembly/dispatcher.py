@@ -23,6 +23,7 @@ from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.todo_lists import TodoLists
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.tools.run_activity import RunActivity
 from prloom.engine.work.todo_worker import TodoWorker
@@ -54,6 +55,7 @@ def assemble(
     where = plans.locate(root, config.worktrees_dir)
     registry = PlanRegistry(where, general, clock, disk=SHARED)
     activity = ActivityLog(where, clock, environ)
+    registry.show_todos = TodoLists(activity).update
     pool = _pool(root, config, environ, activity)
     selection = select_plugins(root, config, environ)
     settings = partial(settings_now, load_again or (lambda: config), selection)

@@ -65,6 +65,7 @@ def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
     if dependencies.todo_worker is not None and dependencies.agents:
         moved |= dependencies.todo_worker.begin(runtime, dependencies)
         moved |= dependencies.todo_worker.keep_pull_request(runtime, dependencies)
+    runtime.show_todos(runtime)
     hooks = ActionHooks(dependencies.plugin_set, dependencies.triager.services)
     moved |= delivery.begin(runtime, dependencies.bridges, dependencies.tasks, hooks, now)
     if not (moved or crowded) or store.unsaved >= SAVED_AFTER:  # else there is more to come at once

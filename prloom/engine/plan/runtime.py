@@ -106,6 +106,7 @@ class PlanRuntime:
     that are ticked and of which events came, and `forge_ahead` how far the forge's clock is ahead of ours, as of the
     last poll. `torn_line` is where a last line without its newline ends, and when it was found. `appended` are the
     events that prloom appended while a worker may append others, and `read_files` has bridges read the plan's files.
+    `show_todos` writes the list of TODOs into the activity if it has changed.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class PlanRuntime:
         self.todos_checked: FileStamp | None = None
         self.appended: set[bytes] = set()
         self.read_files: Callable[[], Awaitable[None]] = _read_nothing
+        self.show_todos: Callable[[PlanRuntime], None] = _show_to_nobody
         self.torn_line: tuple[Cursor, datetime] | None = None
         self.unreported_error: str | None = None
         self._rotate_at = rotate_at
@@ -260,6 +262,10 @@ class PlanRuntime:
 
 async def _read_nothing() -> None:
     """Do nothing: without a dispatcher, no bridge reads the plan's files."""
+
+
+def _show_to_nobody(_: PlanRuntime) -> None:
+    """Do nothing: without a dispatcher, no activity is written."""
 
 
 def reply_target(plan: Plan) -> Target:
