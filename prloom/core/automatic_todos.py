@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from prloom.core import outbox, triage
+from prloom.core import todo_ids
 from prloom.core.naming import printable
 from prloom.core.work import WorkContext
-from prloom.model.decision import Change, DecisionParts, Todo
+from prloom.model.decision import Change, DecisionParts, Thread, Todo
 from prloom.model.event import Event
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
@@ -22,6 +22,7 @@ BRAKE: Final = "the brake max_ci_fixes"
 """What the reason of an event begins with that waits because of it."""
 
 _OWNER = "prloom/automatic"
+_REBASE_OWNER = "triage/rebase"
 
 
 def settle(ctx: WorkContext, state: DispatchState, events: Sequence[Event]) -> DecisionParts:
@@ -48,6 +49,18 @@ def lifted(opened: Mapping[str, OpenEvent]) -> tuple[Change, ...]:
     )
 
 
+def rebase_todo(cause: str, event_ids: tuple[str, ...] = (), threads: tuple[Thread, ...] = ()) -> Todo:
+    """Return the TODO for a rebase of the branch; `cause` is what its id is derived from."""
+    return Todo(
+        id=todo_ids.of_cause(cause, _REBASE_OWNER),
+        title="Rebase the branch onto its base",
+        context="A comment asks to bring the branch up to date with its base, or the branch conflicts with its base.",
+        event_ids=event_ids,
+        threads=threads,
+        rebase=True,
+    )
+
+
 def _checks(ctx: WorkContext, state: DispatchState, failed: Sequence[Event], head: str | None) -> DecisionParts:
     limit, before = ctx.rules.max_ci_fixes, _present(state, head)
     if limit and before.count >= limit:
@@ -55,7 +68,7 @@ def _checks(ctx: WorkContext, state: DispatchState, failed: Sequence[Event], hea
     ids = tuple(event.id for event in failed)
     names = ", ".join(dict.fromkeys(_name(event) for event in failed))
     todo = Todo(
-        id=f"t-{outbox.action_id('/'.join(ids), _OWNER, 0).removeprefix('a-')[:12]}",
+        id=todo_ids.of_cause("/".join(ids), _OWNER),
         title=f"Make the failed check pass: {names}",
         context=f"It failed on commit {printable(head or 'unknown')[:12]}. The event has the end of its log.",
         event_ids=ids,
@@ -97,7 +110,7 @@ def _conflicts(ctx: WorkContext, state: DispatchState, ids: tuple[str, ...]) -> 
     reason = '[work] rebase = "auto": the plan has a TODO to rebase the branch'
     return {
         "changes": tuple(Change(event_id=i, verdict="todo", state="triaged", reason=reason) for i in ids),
-        "todos": (triage.rebase_todo(f"{ctx.plan_id}/{ids[0]}", ids),),
+        "todos": (rebase_todo(f"{ctx.plan_id}/{ids[0]}", ids),),
         "rebase_requested": True,
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from prloom.core.breaker import UsageLimit
+from prloom.core.usage_limit import UsageLimit
 from prloom.model.kinds import CHECK
 from prloom.model.run import RunRecord
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from prloom.core import acknowledgements, outbox, triage
+from prloom.core import acknowledgements, outbox
+from prloom.core.deferral import TRIAGE
 from prloom.core.plan_file import TodoItem
 from prloom.model.action import Action, ResolveThread
 from prloom.model.decision import Decision, Thread, Todo
@@ -13,7 +14,7 @@ from prloom.model.event import Event
 from prloom.model.kinds import DONE
 from prloom.model.state import IssuedPost, IssuedTodo
 
-_OWNERS = (triage.OWNER, acknowledgements.OWNER)
+_OWNERS = (TRIAGE, acknowledgements.OWNER)
 _ORDINALS = 16
 """How many actions of one event and one owner are tried to find the event that a post answers."""
 

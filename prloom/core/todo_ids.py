@@ -1,4 +1,4 @@
-"""Make the ids of the TODOs that people write into a plan."""
+"""Make the ids of TODOs: of those that people write into a plan, and of those that prloom makes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from hashlib import sha256
 
+from prloom.core import outbox
 from prloom.core.plan_file import TodoItem
 
 _DIGITS = 12
+
+
+def of_cause(cause: str, owner: str, ordinal: int = 0) -> str:
+    """Return the id of the ordinal-th TODO that an owner makes of a cause, such as an event; the same each time."""
+    return "t-" + outbox.action_id(cause, owner, ordinal).removeprefix("a-")[:_DIGITS]
 
 
 def by_title() -> Callable[[int, str], str]:

@@ -1,4 +1,4 @@
-"""Parse a triage agent's answer, and decide what becomes of the batch."""
+"""Decide what becomes of a batch of events that a triage agent has answered."""
 
 from __future__ import annotations
 
@@ -7,53 +7,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec.structs import replace
 
 from prloom import backoff
 from prloom.backoff import Backoff
-from prloom.core import bounds, deferral, outbox, reply_sanitizer
-from prloom.model import record
+from prloom.core import automatic_todos, deferral, outbox, reply_sanitizer, todo_ids
+from prloom.core.deferral import TRIAGE
+from prloom.core.triage_answer import TriageAnswer
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Thread, Todo
 from prloom.model.event import Event, Target
-from prloom.model.kinds import AgentVerdict
-from prloom.model.record import JsonValue, Record
 from prloom.model.state import OpenEvent
 
-OWNER = "triage"
-"""Who defers the events of a run that failed."""
-
 _REBASE = "the agent requests a rebase of the branch; the plan has a TODO for it"
-
-ANSWER_KEY = "items"
-"""The key by which a triage agent's answer is found in what it says."""
-
-
-class AnswerItem(Record, frozen=True):
-    """What the agent says of one event; `reply` is Markdown for its author."""
-
-    event_id: str
-    verdict: AgentVerdict
-    reply: str | None = None
-
-
-class NewTodo(Record, frozen=True):
-    """A change that events request, as the agent reports it."""
-
-    title: str
-    context: str = ""
-    event_ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class TriageAnswer:
-    """An answer's valid parts, and in `problems` what was wrong with the rest, by event or for all ("")."""
-
-    items: Mapping[str, AnswerItem]
-    todos: tuple[NewTodo, ...]
-    rebase_requested: bool
-    problems: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -64,66 +30,6 @@ class TriageResult:
     actions: tuple[Action, ...] = ()
     todos: tuple[Todo, ...] = ()
     rebase_requested: bool = False
-
-
-def read_answer(value: JsonValue, batch: tuple[str, ...]) -> TriageAnswer:
-    """Return what of an answer holds for a batch of event ids; one bad item does not spoil the others."""
-    if not isinstance(value, dict) or not isinstance(value.get("items"), list):
-        return TriageAnswer({}, (), rebase_requested=False, problems={"": "the answer has no list of items"})
-    problems: dict[str, str] = {}
-    items: dict[str, AnswerItem] = {}
-    for raw in value["items"]:
-        _read_item(raw, batch, items, problems)
-    todo_values = value.get("todos") or []
-    if not isinstance(todo_values, list):
-        problems.setdefault("", "todos is not a list")
-        todo_values = []
-    todos = tuple(todo for raw in todo_values if (todo := _todo(raw, batch, problems)) is not None)
-    requesting = {event_id for todo in todos for event_id in todo.event_ids}
-    for event_id, item in list(items.items()):
-        if item.verdict == "todo" and event_id not in requesting:
-            problems[event_id] = "the verdict is todo, but no TODO names the event"
-            del items[event_id]
-    return TriageAnswer(items, todos, rebase_requested=value.get("rebaseRequested") is True, problems=problems)
-
-
-def _read_item(raw: JsonValue, batch: tuple[str, ...], items: dict[str, AnswerItem], problems: dict[str, str]) -> None:
-    """Take in one item. Two that say different things of one event say nothing."""
-    named = None
-    if isinstance(raw, dict):
-        named = raw.get("eventId")
-    event_id = ""
-    if isinstance(named, str) and named in batch:
-        event_id = named
-    problem, item = "an item names an event that is not in the batch", None
-    try:
-        item = record.from_wire(AnswerItem, raw)
-    except msgspec.ValidationError as error:
-        problem = str(error)
-    if event_id and (event_id in problems or items.get(event_id, item) != item):
-        items.pop(event_id, None)
-        problems[event_id] = "the answer has two items for the event"
-    elif event_id and item is not None:
-        items[event_id] = item
-    else:
-        problems.setdefault(event_id, problem)
-
-
-def _todo(raw: JsonValue, batch: tuple[str, ...], problems: dict[str, str]) -> NewTodo | None:
-    try:
-        todo = record.from_wire(NewTodo, raw)
-    except msgspec.ValidationError as error:
-        problems.setdefault("", f"a TODO cannot be read: {error}")
-        return None
-    title = " ".join(todo.title.split())
-    named_events = tuple(dict.fromkeys(event_id for event_id in todo.event_ids if event_id in batch))
-    if not named_events or not title:
-        problems.setdefault("", "a TODO has no title or names no event of the batch")
-        return None
-    context = todo.context.strip()
-    if len(title) > bounds.TITLE:  # the whole of it is still what a worker reads
-        context = f"{title}\n\n{context}".strip()
-    return NewTodo(bounds.title(title), context, named_events)
 
 
 def settle(
@@ -160,7 +66,7 @@ def settle(
         causes = ()
     if causes:
         changes = [replace(each, reason=_REBASE) if each.event_id in causes else each for each in changes]
-        if not (rebase_open):
+        if not rebase_open:
             todos = _with_rebase(todos, causes, threads)
     todos = tuple(replace(todo, approved_by=_approved_by(todo.event_ids, opened)) for todo in todos)
     return TriageResult(tuple(changes), tuple(actions), todos, bool(causes))
@@ -189,23 +95,7 @@ def _with_rebase(
     written = next((todo for todo in todos if "rebas" in todo.title.casefold()), None)
     if written is not None:
         return tuple(replace(todo, rebase=True) if todo is written else todo for todo in todos)
-    return (*todos, rebase_todo(causes[0], causes, _waiting(causes, threads)))
-
-
-def rebase_todo(cause: str, event_ids: tuple[str, ...] = (), threads: tuple[Thread, ...] = ()) -> Todo:
-    """Return the TODO for a rebase of the branch; `cause` is what its id is derived from."""
-    return Todo(
-        id=_todo_id(cause, f"{OWNER}/rebase", 0),
-        title="Rebase the branch onto its base",
-        context="A comment asks to bring the branch up to date with its base, or the branch conflicts with its base.",
-        event_ids=event_ids,
-        threads=threads,
-        rebase=True,
-    )
-
-
-def _todo_id(cause: str, owner: str, ordinal: int) -> str:
-    return "t-" + outbox.action_id(cause, owner, ordinal).removeprefix("a-")[:12]
+    return (*todos, automatic_todos.rebase_todo(causes[0], causes, _waiting(causes, threads)))
 
 
 def _waiting(causes: tuple[str, ...], threads: Mapping[str, Target | None]) -> tuple[Thread, ...]:
@@ -218,7 +108,7 @@ def _todos(answer: TriageAnswer, kept: set[str], threads: Mapping[str, Target | 
     for ordinal, todo in enumerate(answer.todos):
         causes = tuple(event_id for event_id in todo.event_ids if event_id in kept)
         if causes:
-            todo_id, waiting = _todo_id(causes[0], OWNER, ordinal), _waiting(causes, threads)
+            todo_id, waiting = todo_ids.of_cause(causes[0], TRIAGE, ordinal), _waiting(causes, threads)
             todos.append(Todo(id=todo_id, title=todo.title, context=todo.context, event_ids=causes, threads=waiting))
     return tuple(todos)
 
@@ -232,7 +122,7 @@ def reply(event: Event, opened: OpenEvent, text: str | None, plan_target: Target
     """Return the action that answers an event in the thread it belongs to; none where there is nothing to say."""
     if text is None or not text.strip():
         return []
-    ident = outbox.action_id(event.id, OWNER, opened.actions)
+    ident = outbox.action_id(event.id, TRIAGE, opened.actions)
     target = event.reply_to or plan_target
     said = reply_sanitizer.sanitize(
         text.strip(), to=event.author.login if event.author else None, host=_host(event.url)
@@ -252,7 +142,7 @@ def run_failed(event: OpenEvent, reason: str, *, now: datetime, policy: Backoff,
     """Return the next try of an event that a run did not settle, or its parking after the last."""
     attempts = event.failures + 1
     wait = deferral.defer(
-        event, OWNER, reason, now=now, policy=policy, retry_after=backoff.delay(policy, attempts, event.id)
+        event, TRIAGE, reason, now=now, policy=policy, retry_after=backoff.delay(policy, attempts, event.id)
     )
     wait = replace(wait, attempts=attempts)
     if backoff.exhausted(policy, attempts):

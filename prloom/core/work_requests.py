@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from prloom.core import automatic_todos, triage, work_failures, work_results
+from prloom.core import automatic_todos, work_failures, work_results
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
@@ -53,7 +53,7 @@ def rebase_requested(state: DispatchState, plan_id: str, cause: str) -> Decision
     """
     if state.rebase_todo is not None:
         return {}
-    return {"todos": (triage.rebase_todo(f"{plan_id}/{cause}"),), "rebase_requested": True}
+    return {"todos": (automatic_todos.rebase_todo(f"{plan_id}/{cause}"),), "rebase_requested": True}
 
 
 def granted(state: DispatchState, todo_id: str) -> DecisionParts:

@@ -7,7 +7,7 @@ from typing import Literal, assert_never
 
 from msgspec.structs import replace
 
-from prloom.core import outbox
+from prloom.core import todo_ids
 from prloom.core.naming import printable
 from prloom.core.work import BlockPlan, Correct, Propose, Take, Unblock, Withdraw, WorkContext
 from prloom.model.decision import DecisionParts
@@ -191,9 +191,7 @@ def blocked(ctx: WorkContext, reason: str, *, way_on: str, cause: BlockCause) ->
 
 def further_id(work: TodoWork, number: int) -> str:
     """Return the id of the number-th further TODO that a worker proposes."""
-    return (
-        "t-" + outbox.action_id(f"{work.id}/{work.round}/{work.attempt}", "prloom/work", number).removeprefix("a-")[:12]
-    )
+    return todo_ids.of_cause(f"{work.id}/{work.round}/{work.attempt}", "prloom/work", number)
 
 
 def named(paths: Sequence[str], most: int = 5) -> str:

@@ -9,7 +9,7 @@ from typing import Literal, cast, get_args
 
 from prloom.core import answer, bounds, markdown
 from prloom.core.answer import AnswerError, InvalidAnswer
-from prloom.core.triage import NewTodo
+from prloom.core.triage_answer import NewTodo
 from prloom.model.record import JsonValue
 
 Outcome = Literal["done", "blocked", "nothing_to_do"]

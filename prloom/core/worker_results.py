@@ -9,7 +9,7 @@ from typing import Literal, assert_never
 
 from msgspec.structs import replace
 
-from prloom.core import breaker, work_failures, work_results
+from prloom.core import usage_limit, work_failures, work_results
 from prloom.core.answer import InvalidAnswer
 from prloom.core.work import WorkContext
 from prloom.core.work_failures import AttemptFailed
@@ -46,7 +46,7 @@ def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionPar
     answer = report.answer
     has_good_answer = isinstance(answer, WorkAnswer)
     if report.end == "limited" and not has_good_answer:
-        until = report.retry_at or ctx.now + breaker.UNKNOWN_LIMIT
+        until = report.retry_at or ctx.now + usage_limit.UNKNOWN
         return work_failures.limited(ctx, work, report.error or "the usage limit is reached", until)
     if report.violations:
         return work_failures.failed(ctx, work, _violation(report))

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from prloom.agents import demo
-from prloom.core import answer, prompt, review_answer, review_prompt, triage, worker_answer, worker_prompt
+from prloom.core import (
+    answer,
+    prompt,
+    review_answer,
+    review_prompt,
+    triage_answer,
+    worker_answer,
+    worker_prompt,
+)
 from prloom.core.plan_file import TodoItem
 from prloom.core.review_answer import ReviewAnswer
 from prloom.core.worker_answer import WorkAnswer
@@ -133,7 +141,7 @@ def test_feedback_is_answered_or_becomes_a_todo_that_can_be_carried_out(folder: 
         repository_context=None,
     )
 
-    read = triage.read_answer(demo.respond(text, folder), ("0", "1"))  # type: ignore[arg-type]
+    read = triage_answer.read(demo.respond(text, folder), ("0", "1"))  # type: ignore[arg-type]
 
     assert {event: item.verdict for event, item in read.items.items()} == {"0": "answered", "1": "todo"}
     (todo,) = read.todos

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from prloom.core import answer, plan_file, prompt, triage
+from prloom.core import answer, plan_file, prompt, triage_answer
 from prloom.core.plan_file import PlanTodo
 from prloom.core.prompt_text import LONGEST_PROMPT, LONGEST_TEXT, SHORTEST_TEXT
 from prloom.model.event import Author, Event
@@ -346,7 +346,7 @@ def test_the_agent_is_told_the_form_of_the_answer_every_verdict_and_where_to_put
 
 
 def test_an_agent_that_repeats_the_prompt_has_answered_nothing(an_event: MakeEvent) -> None:
-    read = triage.read_answer(answer.find(written(an_event()), "items"), ("e1",))
+    read = triage_answer.read(answer.find(written(an_event()), "items"), ("e1",))
 
     assert (read.items, read.todos) == ({}, ())
 

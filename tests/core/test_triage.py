@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prloom.backoff import Backoff
-from prloom.core import outbox, triage
-from prloom.core.triage import AnswerItem, NewTodo, TriageAnswer, TriageResult
+from prloom.core import outbox, triage, triage_answer
+from prloom.core.triage import TriageResult
+from prloom.core.triage_answer import AnswerItem, NewTodo, TriageAnswer
 from prloom.model import record
 from prloom.model.action import Comment
 from prloom.model.decision import Thread
@@ -33,7 +34,7 @@ MakeEvent = Callable[..., Event]
 
 
 def read(*items: object, todos: object = (), **more: object) -> TriageAnswer:
-    return triage.read_answer({"items": list(items), "todos": todos, **more}, BATCH)
+    return triage_answer.read({"items": list(items), "todos": todos, **more}, BATCH)
 
 
 def an_item(event_id: object = "e1", verdict: object = "acknowledged", **values: object) -> dict[str, object]:
@@ -70,7 +71,7 @@ def test_fields_that_are_not_known_are_ignored() -> None:
 
 @pytest.mark.parametrize("value", [None, 7, "x", [], {}, {"items": None}, {"items": {}}, {"items": "e1"}])
 def test_an_answer_without_a_list_of_items_says_nothing(value: object) -> None:
-    answer = triage.read_answer(value, BATCH)
+    answer = triage_answer.read(value, BATCH)
 
     assert (answer.items, answer.todos, answer.rebase_requested) == ({}, (), False)
     assert answer.problems == {"": "the answer has no list of items"}
@@ -126,8 +127,8 @@ def test_todos_that_are_no_list_are_none_and_said_so(todos: object) -> None:
 
 
 def test_no_todos_may_be_null_or_left_out() -> None:
-    assert triage.read_answer({"items": [an_item()], "todos": None}, BATCH).problems == {}
-    assert triage.read_answer({"items": [an_item()]}, BATCH).problems == {}
+    assert triage_answer.read({"items": [an_item()], "todos": None}, BATCH).problems == {}
+    assert triage_answer.read({"items": [an_item()]}, BATCH).problems == {}
 
 
 @pytest.mark.parametrize(
@@ -406,7 +407,7 @@ TODOS = JSON | st.fixed_dictionaries({"title": JSON, "eventIds": st.lists(st.sam
 def test_whatever_an_agent_answers_each_event_of_the_batch_goes_on_or_is_tried_again(
     items: object, todos: object, rebase: object, an_open_event: Make, an_event: MakeEvent
 ) -> None:
-    answer = triage.read_answer({"items": items, "todos": todos, "rebaseRequested": rebase}, BATCH)
+    answer = triage_answer.read({"items": items, "todos": todos, "rebaseRequested": rebase}, BATCH)
 
     result = settled(answer, make=an_open_event, make_event=an_event, batch=BATCH)
 

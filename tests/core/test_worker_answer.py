@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from prloom.core import answer, worker_answer
 from prloom.core.answer import InvalidAnswer
-from prloom.core.triage import NewTodo
+from prloom.core.triage_answer import NewTodo
 from prloom.core.worker_answer import LONGEST_TEXT, MOST_TODOS, OUTCOMES, WorkAnswer
 
 

@@ -33,7 +33,7 @@ from prloom.api import (
 from prloom.api.context import Services
 from prloom.config import loading
 from prloom.config.models import Config
-from prloom.core import triage
+from prloom.core import triage, triage_answer
 from prloom.core.dispatch import RunTriage
 from prloom.core.requests import OperatorRequest, Verb
 from prloom.engine.bus import plans
@@ -202,7 +202,7 @@ class ScriptedTriager:
             event for i in ids if i in opened and (event := runtime.event_store.texts.get(opened[i])) is not None
         )
         settled = triage.settle(
-            triage.read_answer(self.answer(batch), ids),
+            triage_answer.read(self.answer(batch), ids),
             batch,
             opened,
             now=runtime.clock(),

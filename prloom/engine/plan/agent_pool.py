@@ -18,9 +18,9 @@ from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import brakes, breaker
+from prloom.core import brakes, usage_limit
 from prloom.core.brakes import DailyLimits
-from prloom.core.breaker import UsageLimit
+from prloom.core.usage_limit import UsageLimit
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.bus.event_store import Clock
@@ -98,7 +98,7 @@ class AgentPool:
     def limit(self, agent: Agent, config: Config, plan_id: str, now: datetime) -> UsageLimit | None:
         """Return the usage limit that the latest run of a program has met, or the operator's daily limit, if any."""
         met = self._limits.get(agent.name)
-        if met is not None and breaker.limit_applies(met, (), now):
+        if met is not None and usage_limit.applies(met, (), now):
             return met
         limits = config.limits
         daily = DailyLimits(
@@ -169,7 +169,7 @@ class AgentPool:
         """
         now = runtime.clock()
         limit = self.limit(agent, runtime.rules.config, runtime.id, now)
-        if limit is None or not breaker.limit_applies(limit, (), now) or (limit.brake and work.lifted):
+        if limit is None or not usage_limit.applies(limit, (), now) or (limit.brake and work.lifted):
             return None
         return limit
 
@@ -288,7 +288,7 @@ class AgentPool:
         """Note the usage limit that a run has met; a run that went well shows that there is none any more."""
         if result.status == "limited":
             reason = f"{agent.name}: {result.error} (run {run_id})"
-            self._limits[agent.name] = breaker.limit_met(reason, result.retry_at, now)
+            self._limits[agent.name] = usage_limit.met(reason, result.retry_at, now)
         elif result.status == "ok":
             self._limits.pop(agent.name, None)
 

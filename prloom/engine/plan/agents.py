@@ -12,7 +12,7 @@ from pathlib import Path
 from prloom.agents import registry, run_folder, run_spec
 from prloom.agents.agent import Agent, Rights, RunRequest, RunResult
 from prloom.api.context import Services
-from prloom.core import breaker, prompt
+from prloom.core import prompt, usage_limit
 from prloom.core.dispatch import RunTriage
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
@@ -86,7 +86,7 @@ class AgentTriager:
         agent, chosen = self._pool.choose(runtime.rules.config, stage, model)
         async with self._pool.slots, self._pool.room(agent, runtime.rules.config, runtime.in_flight):
             limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
-            if limit is not None and breaker.limit_applies(limit, (), runtime.clock()):
+            if limit is not None and usage_limit.applies(limit, (), runtime.clock()):
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
             run_id = run_spec.new_id(runtime.clock(), stage)
             request = self._request(runtime, stage, text, chosen, run_id=run_id)
@@ -123,7 +123,7 @@ class AgentTriager:
         store, folders = runtime.event_store, runtime.folders
         results = _triage_run(runtime, run_id, agent.name)
         limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
-        if limit is not None and breaker.limit_applies(limit, _still_open(runtime, batch), runtime.clock()):
+        if limit is not None and usage_limit.applies(limit, _still_open(runtime, batch), runtime.clock()):
             results.wait_for_limit(batch, limit)
             return
         # The folder is made first: that it is missing means from then on that something removed it.

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from prloom import errors
-from prloom.core import deferral, issued, pull_request, questions, triage, wake
+from prloom.core import automatic_todos, deferral, issued, pull_request, questions, wake
 from prloom.core.dispatch import Subscribers
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import admission, delivery, scheduler
@@ -205,7 +205,7 @@ def _resolve_todos(runtime: PlanRuntime) -> bool:
     """
     state = runtime.event_store.state
     if state.rebase_requested and state.rebase_todo is None:  # by a prloom that only noted it
-        runtime.event_store.commit("todo", "prloom", todos=(triage.rebase_todo(runtime.id),))
+        runtime.event_store.commit("todo", "prloom", todos=(automatic_todos.rebase_todo(runtime.id),))
         return True
     stamp = runtime.text.stamp()
     if stamp is None or stamp == runtime.todos_checked:

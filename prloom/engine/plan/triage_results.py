@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from prloom.agents.agent import RunResult, Trouble
 from prloom.backoff import Backoff
-from prloom.core import answer, breaker, hook_results, triage
-from prloom.core.breaker import UsageLimit
-from prloom.core.triage import TriageAnswer
+from prloom.core import answer, hook_results, triage, triage_answer, usage_limit
+from prloom.core.deferral import TRIAGE
+from prloom.core.triage_answer import TriageAnswer
+from prloom.core.usage_limit import UsageLimit
 from prloom.engine.bus.event_store import EventStore
 from prloom.model.decision import Change
 from prloom.model.event import Event, Target
@@ -56,17 +57,17 @@ class TriageRun:
     def wait_for_limit(self, batch: Batch, limit: UsageLimit) -> None:
         """Commit the wait of events for a usage limit that a run of the same program has met before."""
         now, policy = self.store.clock(), self.policy
-        waits = [breaker.wait_for_limit(event, limit, now=now, policy=policy) for event in self._pending(batch)]
+        waits = [usage_limit.wait_for(event, limit, now=now, policy=policy) for event in self._pending(batch)]
         self._commit(waits)
 
     def settle(self, result: RunResult, answer_file: str | None) -> None:
         """Commit what the run came to for the events that are still in it."""
         found = None
         if answer_file:
-            found = answer.find(answer_file, triage.ANSWER_KEY)
+            found = answer.find(answer_file, triage_answer.KEY)
         if result.status == "ok" or (result.trouble in _SILENT and found is not None):
             if found is None:
-                found = answer.find(result.message, triage.ANSWER_KEY)
+                found = answer.find(result.message, triage_answer.KEY)
             self._settle_answer(result, found)
             return
         live = [event for event in self.store.state.open.values() if event.run == self.id]
@@ -75,8 +76,8 @@ class TriageRun:
         if result.status == "interrupted":
             changes = [Change(event_id=e.id, verdict="cut_short", state="pending", reason=reason) for e in live]
         elif result.status == "limited":
-            limit = breaker.limit_met(reason, result.retry_at, now)
-            changes = [breaker.wait_for_limit(event, limit, now=now, policy=policy) for event in live]
+            limit = usage_limit.met(reason, result.retry_at, now)
+            changes = [usage_limit.wait_for(event, limit, now=now, policy=policy) for event in live]
         else:
             # One of the texts may be what the run failed on: it must not go on spoiling the runs of the others.
             alone = len(live) > 1 and result.trouble in _BY_TEXT
@@ -88,7 +89,7 @@ class TriageRun:
         texts = {event.id: self.store.texts.get(event) for event in opened.values() if event.run == self.id}
         batch = tuple(text for text in texts.values() if text is not None)
         settled = triage.settle(
-            self._allowed(triage.read_answer(found, tuple(event.id for event in batch))),
+            self._allowed(triage_answer.read(found, tuple(event.id for event in batch))),
             batch,
             opened,
             now=self.store.clock(),
@@ -98,7 +99,7 @@ class TriageRun:
         )
         changed = tuple(hook_results.park(event_id, _CHANGED) for event_id, text in texts.items() if text is None)
         self.store.commit(
-            triage.OWNER,
+            TRIAGE,
             self.by,
             changes=(*settled.changes, *changed),
             actions=settled.actions,
@@ -119,7 +120,7 @@ class TriageRun:
         return [event for event in opened if event is not None and event.state == "pending"]
 
     def _commit(self, changes: Sequence[Change], note: str | None = None) -> None:
-        self.store.commit(triage.OWNER, self.by, changes=tuple(changes), run=self.id, note=note)
+        self.store.commit(TRIAGE, self.by, changes=tuple(changes), run=self.id, note=note)
 
 
 def _usage(result: RunResult) -> str | None:

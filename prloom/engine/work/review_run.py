@@ -9,7 +9,16 @@ from pathlib import Path
 
 from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunRequest, RunResult
-from prloom.core import answer, breaker, plan_file, plan_text, review_answer, review_prompt, work_failures, work_results
+from prloom.core import (
+    answer,
+    plan_file,
+    plan_text,
+    review_answer,
+    review_prompt,
+    usage_limit,
+    work_failures,
+    work_results,
+)
 from prloom.core.plan_file import TodoItem
 from prloom.core.review_answer import ReviewAnswer
 from prloom.core.work_failures import AttemptFailed
@@ -88,7 +97,7 @@ def _judged(runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str |
         if isinstance(review, ReviewAnswer):
             return _decided(runtime, work, review)
     if result.status == "limited":
-        until = result.retry_at or now + breaker.UNKNOWN_LIMIT
+        until = result.retry_at or now + usage_limit.UNKNOWN
         return work_failures.limited(context(runtime), work, result.error or "the usage limit is reached", until)
     raise AgentError(f"the review came to nothing: {result.error or 'its answer cannot be used'}")
 
