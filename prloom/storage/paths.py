@@ -83,6 +83,8 @@ ALLOWED_TOOLS = "allowed-tools.json"
 """Which tools a person has allowed for a plan once and for all; beside it."""
 REQUESTS = "requests.json"
 """The calls of tools and the questions of agents that wait for a person; beside it."""
+QUESTIONS = "questions.json"
+"""The questions of agents that were asked, with their answers, for a run that asks again after a crash; beside it."""
 BRIDGES = "bridges.json"
 """What the dispatcher last knew of the bridges: the latest polls and their errors; beside it."""
 

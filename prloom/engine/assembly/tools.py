@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from prloom.agents import run_ancestry
@@ -13,6 +14,7 @@ from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.tools import own_tools, people
 from prloom.engine.tools.allowed_tools import AllowedTools
+from prloom.engine.tools.asked_questions import AskedQuestions
 from prloom.engine.tools.call_sequence import CallActivity, Handler, PythonHandler, ToolCaller
 from prloom.engine.tools.catalog import ToolCatalog
 from prloom.engine.tools.confirmations import Confirmations
@@ -73,9 +75,10 @@ def assemble(
     """
     state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
     waiting = Confirmations(AllowedTools(board.local), activity, board.clock, Document(state, paths.REQUESTS))
-    asked = People(waiting)
     folder = server.folder(board.paths.root)
     sessions = RunSessions(folder / server.NAME, activity.hide)
+    goes_on = partial(sessions.goes_on, board.paths)
+    asked = People(waiting, AskedQuestions(Document(state, paths.QUESTIONS), goes_on))
     budget = Budget(board.paths.root, lambda: sessions.plans)
     caller = ToolCaller(
         ToolCatalog(plugins, OWN_TOOLS), plugins, _handlers(plugins, asked, budget, targets), waiting, activity

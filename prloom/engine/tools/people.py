@@ -12,6 +12,7 @@ from prloom.core.requests import OPERATOR
 from prloom.engine.bus import emitted
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.tools import confirmations
+from prloom.engine.tools.asked_questions import AskedQuestion, AskedQuestions
 from prloom.engine.tools.call_sequence import CallScene, ToolFailed
 from prloom.engine.tools.confirmations import Confirmations
 from prloom.errors import PrloomError
@@ -21,7 +22,6 @@ from prloom.model.permission import PermissionAnswer
 from prloom.model.record import Json
 from prloom.model.state import OpenEvent
 from prloom.model.tool import ToolCall, ToolResult, ToolSpec
-from prloom.model.work import Question
 
 LONGEST: Final = 4000
 """Characters of a question, and of each of its options."""
@@ -53,19 +53,35 @@ class People:
     """Implements `dependencies.AgentRequests`, and answers `prloom_ask`."""
 
     confirmations: Confirmations
-    _questions: dict[str, Question] = field(default_factory=dict)
+    questions: AskedQuestions
     _asked: Counter[str] = field(default_factory=Counter)
 
     async def question(self, scene: CallScene, call: ToolCall) -> Json | ToolResult:
         """Post a question in the plan's conversation, and return what the first trusted person answers.
 
-        A run whose dispatcher ended meanwhile asks again: its question has the same ids, and is not posted twice.
+        A run whose dispatcher ended meanwhile asks again: its question has the same ids, and is not posted twice; what
+        was answered in between is the result.
         """
-        runtime = scene.runtime
         options = call.arguments.get("options", ())
         key = permission.question_key(call.run_id, call.arguments["question"], options)
+        asked = self.questions.left(key)
+        if asked is None:
+            asked = self._ask(scene.runtime, call, key, options)
+        self._asked[key] = asked.number + 1
+        self.questions.asked(asked)
+        if asked.answer is not None:
+            return _result(asked.answer)
+        try:
+            given = await self.confirmations.wait(
+                scene, ASK, call, question=call.arguments["question"], id_=asked.request
+            )
+        finally:
+            self.questions.over(asked.request)
+        return _result(given)
+
+    def _ask(self, runtime: PlanRuntime, call: ToolCall, key: str, options: Sequence[str]) -> AskedQuestion:
+        """Post a question, and return it."""
         number = self._asked[key]
-        self._asked[key] += 1
         request = permission.question_id(key, number)
         posted = Action(
             id=outbox.action_id(f"{runtime.id}/{key}", "prloom", number),
@@ -75,25 +91,25 @@ class People:
         after = runtime.event_store.events.end()
         if not runtime.event_store.issued(posted.id):
             runtime.event_store.commit("tool", "prloom", actions=(posted,))
-        self._questions[request] = questions.question(call.arguments["question"], (), (posted,), after)
-        try:
-            given = await self.confirmations.wait(scene, ASK, call, question=call.arguments["question"], id_=request)
-        finally:
-            self._questions.pop(request, None)
-        if given.text is not None:
-            return {"message": given.text, "data": {"answer": given.text, "by": given.by}}
-        if given.choice == "timeout":
-            raise ToolFailed("nobody answered the question in time", "timeout_error")
-        raise ToolFailed(f"{given.by} does not answer the question", "denied")
+        return AskedQuestion(
+            request=request,
+            plan=runtime.id,
+            run=call.run_id,
+            key=key,
+            number=number,
+            question=questions.question(call.arguments["question"], (), (posted,), after),
+        )
 
     def has_question(self, runtime: PlanRuntime) -> bool:
-        """Whether an agent of the plan waits for the answer to a question."""
-        return any(request.id in self._questions for request in self.confirmations.of_plan(runtime.id))
+        """Whether an agent of the plan waits for the answer to a question, or will ask for it again."""
+        return self.questions.has(runtime.id)
 
     def answered(self, runtime: PlanRuntime, opened: OpenEvent, event: Event) -> str | None:
         """Return which request an event answers, and settle it; None for an event that answers none."""
-        waiting = [each.id for each in self.confirmations.of_plan(runtime.id) if each.id in self._questions]
-        asked = {request: self._questions[request] for request in waiting}
+        taken = self.questions.answered_by(runtime.id, event.id)
+        if taken is not None:
+            return taken
+        asked = self.questions.open(runtime.id)
         found = questions.find(asked, permission.readable(opened, event, OPERATOR), event)
         if found is None or _was_emitted(runtime, event):
             return None
@@ -101,8 +117,9 @@ class People:
         if event.author is not None:
             by = event.author.login
         given = PermissionAnswer(choice="allow", by=by, text=permission.answer_text(event))
-        self.confirmations.answer(found.todo_id, given)
-        del self._questions[found.todo_id]  # what is said next is no answer, also before the call goes on
+        self.questions.answer(found.todo_id, given, event.id)  # from now on, what is said next is no answer
+        if any(each.id == found.todo_id for each in self.confirmations.of_plan(runtime.id)):
+            self.confirmations.answer(found.todo_id, given)
         return found.todo_id
 
     def decide(self, runtime: PlanRuntime, event: Event, words: Sequence[str], *, allow: bool) -> str:
@@ -123,6 +140,15 @@ class People:
         except PrloomError as error:
             return markdown.one_line(str(error))
         return permission.decided_text(known[names[0]], choice)
+
+
+def _result(given: PermissionAnswer) -> Json:
+    """Return what the agent gets; raises ToolFailed where there is no answer."""
+    if given.text is not None:
+        return {"message": given.text, "data": {"answer": given.text, "by": given.by}}
+    if given.choice == "timeout":
+        raise ToolFailed("nobody answered the question in time", "timeout_error")
+    raise ToolFailed(f"{given.by} does not answer the question", "denied")
 
 
 def _was_emitted(runtime: PlanRuntime, event: Event) -> bool:

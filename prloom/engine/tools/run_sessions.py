@@ -12,6 +12,9 @@ from pathlib import Path
 
 from prloom.agents import mcp_server, run_folder
 from prloom.agents.mcp_server import Access
+from prloom.agents.run_folder import RunInProgress
+from prloom.storage import paths
+from prloom.storage.paths import RepositoryPaths
 
 
 @dataclass(eq=False)
@@ -78,6 +81,13 @@ class RunSessions:
         for task in tuple(session.calls):
             task.cancel()
         session.unhide()
+
+    def goes_on(self, where: RepositoryPaths, plan_id: str, run_id: str) -> bool:
+        """Whether a run of a plan goes on, also one of an earlier dispatcher that was not found yet."""
+        if run_id in self._by_run:
+            return True
+        folder = where.worktree(plan_id).joinpath(*paths.LOCAL, paths.RUNS, run_id)
+        return isinstance(run_folder.inspect(folder), RunInProgress)
 
     def running(self, run_id: str) -> RunSession | None:
         """Return a run that goes on."""

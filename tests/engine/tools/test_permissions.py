@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from stage import said, until
 from stage_parts import by
 from tool_bench import ToolBench, call, client
 
+from prloom.agents import run_folder
 from prloom.api import PluginContext
 from prloom.core import commands
 from prloom.core.dispatch import Subscribers
@@ -274,6 +278,68 @@ async def test_a_question_asked_again_after_a_crash_is_posted_once_and_one_asked
 
     assert posts == [1, 2]
     assert requests[0] == requests[1] != requests[2]
+
+
+@asynccontextmanager
+async def killed_while_asking(bench: ToolBench) -> AsyncIterator[ToolParts]:
+    """Have a run ask whether to use tabs, kill the dispatcher, and let the next one find the run that goes on."""
+    kept = bench.stage.root / "prloom/.local/bus/state/questions.json"
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
+            await waiting(parts)
+            left = kept.read_bytes()
+        with pytest.raises(RpcError, match="is over"):
+            await calling
+    kept.write_bytes(left)
+    with (bench.stage.local() / "runs/run-1" / run_folder.LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        async with bench.open() as parts:
+            yield parts
+
+
+async def test_an_answer_that_comes_before_the_run_asks_again_after_a_crash_is_the_result(bench: ToolBench):
+    async with killed_while_asking(bench) as parts:
+        folder = bench.prepare(parts)
+        bench.stage.append(said("c-2", "Tabs.", author=by("ann", "write")))
+        reconciled(bench, parts)
+        async with bench.running(parts, folder):
+            result = await call(parts, folder, "prloom_ask", question="Tabs?")
+            calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
+            again = await waiting(parts)
+            calling.cancel()
+    journal = (bench.stage.local() / "bus/actions.jsonl").read_text()
+
+    assert result["data"] == {"answer": "Tabs.", "by": "ann"}
+    assert bench.stage.fate("c-2")[-1] == "handled"
+    assert f"(`{again}`)" in journal  # what it asks after the answer is another question
+    assert journal.count("An agent asks") == 2
+
+
+async def test_an_answer_that_was_kept_and_not_yet_marked_is_marked_after_a_crash_and_taken_once(bench: ToolBench):
+    async with killed_while_asking(bench) as parts:
+        runtime = bench.board.runtimes["pr-7"]
+        answer = said("c-2", "Tabs.", author=by("ann", "write"))
+        request = parts.people.answered(runtime, admit(bench, answer), answer)
+    with (bench.stage.local() / "runs/run-1" / run_folder.LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        async with bench.open() as parts:
+            again = parts.people.answered(bench.board.runtimes["pr-7"], admit(bench, answer), answer)
+
+    assert request is not None
+    assert again == request
+
+
+async def test_what_is_said_after_a_run_with_a_question_is_over_goes_to_triage(bench: ToolBench):
+    async with killed_while_asking(bench):
+        pass
+    async with bench.open() as parts:
+        runtime = bench.board.runtimes["pr-7"]
+        later = said("c-2", "Tabs.", author=by("ann", "write"))
+
+        assert parts.people.answered(runtime, admit(bench, later), later) is None
+        assert not parts.people.has_question(runtime)
 
 
 async def test_a_question_cannot_be_allowed_only_answered_or_denied(bench: ToolBench):
