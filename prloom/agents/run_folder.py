@@ -22,11 +22,11 @@ import msgspec
 from prloom import flock
 from prloom.agents.agent import EndedBy, LimitReport, RunResult, RunValue
 from prloom.errors import AgentError
-from prloom.model import record
+from prloom.model import record, run
 from prloom.processes import Process
 
 PROMPT: Final = "prompt.md"
-INVOCATION: Final = "invocation.json"
+INVOCATION: Final = run.INVOCATION
 MESSAGE: Final = "message.json"
 OUTPUT: Final = "output.jsonl"
 STDERR: Final = "stderr.log"
@@ -34,7 +34,7 @@ ANSWER: Final = "answer.json"
 RESULT: Final = "result.json"
 EXIT: Final = "exit.json"
 SUPERVISOR: Final = "supervisor.json"
-LOCK: Final = "running.lock"
+LOCK: Final = run.LOCK
 TEMPORARY: Final = ".tmp"
 
 LARGE: Final = 1 << 26

@@ -11,14 +11,12 @@ from prloom.cli import layout, terminal
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import (
         BlockStatus,
-        FailedAction,
-        HeldEvent,
         LostPlan,
-        ParkedEvent,
         PlanStatus,
         ProposedTodo,
         StatusDocument,
     )
+    from prloom.engine.views.waiting_schema import FailedAction, HeldEvent, ParkedEvent
     from prloom.model.permission import PermissionRequest
 
 

@@ -16,6 +16,7 @@ from prloom.cli.context import Options, json_option, pass_options
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from prloom.engine.views.dashboard_schema import FullStatus
     from prloom.engine.views.status_schema import StatusDocument
     from prloom.storage.paths import RepositoryPaths
 
@@ -41,7 +42,7 @@ def command(given: Options, plan: str | None, *, as_json: bool, watch: bool) -> 
         _watch(where, named, check)
     status, now = _read(where, named, check)
     if as_json:
-        terminal.echo_json(_with_costs(where, status, now))
+        terminal.echo_json(_document(where, status, now))
     else:
         click.echo("\n".join(status_text.lines(status, now)))
 
@@ -59,14 +60,16 @@ def _read(where: RepositoryPaths, plan: str | None, check: ConfigCheck) -> tuple
     return (found if error is None else replace(found, config_error=error)), now
 
 
-def _with_costs(where: RepositoryPaths, status: StatusDocument, now: datetime) -> StatusDocument:
-    """Return the document with the costs of each plan; people see these in `prloom costs`."""
+def _document(where: RepositoryPaths, status: StatusDocument, now: datetime) -> FullStatus:
+    """Return the document with the costs of each plan, which people see in `prloom costs`, and the dashboard."""
     from prloom.core import costs  # noqa: PLC0415 - see _read
     from prloom.engine.runs import listing  # noqa: PLC0415
+    from prloom.engine.views import dashboard  # noqa: PLC0415
     from prloom.engine.views import status as views  # noqa: PLC0415
 
     grouped = costs.groups(listing.spent(where, now), lambda run: run.plan)
-    return views.with_costs(status, {plan: costs.total(runs, plan) for plan, runs in grouped.items()})
+    priced = views.with_costs(status, {plan: costs.total(runs, plan) for plan, runs in grouped.items()})
+    return dashboard.full(priced, dashboard.of(where, status, now))
 
 
 def _watch(where: RepositoryPaths, plan: str | None, check: ConfigCheck) -> None:

@@ -12,12 +12,12 @@ from prloom.core import wake
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import (
         BridgeStatus,
-        DeferredEvent,
         DispatcherStatus,
         PlanStatus,
         PluginStatus,
         StatusDocument,
     )
+    from prloom.engine.views.waiting_schema import DeferredEvent
 
 _GAP = "  "
 

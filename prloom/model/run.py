@@ -6,6 +6,11 @@ from typing import Literal
 
 from prloom.model.record import Record, Timestamp
 
+INVOCATION = "invocation.json"
+"""The file, in the folder of a run, that says what the run is for and how it is started."""
+LOCK = "running.lock"
+"""The file there whose lock the run's supervisor has as long as the run goes on."""
+
 RunState = Literal["queued", "running", "ok", "failed", "limited", "interrupted"]
 """What has become of a run: no worker has begun it yet, it goes on, or what it came to."""
 

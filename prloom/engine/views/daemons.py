@@ -57,12 +57,15 @@ class DaemonList(Record, frozen=True, kw_only=True):
 
 def read(local: SafeDir | None, names: Iterable[str]) -> tuple[DaemonStatus, ...]:
     """Return the daemons of these plugins; without a dispatcher none of them runs, whatever was last reported."""
-    reported: Mapping[str, DaemonStatus] = {}
-    running = False
+    known: Mapping[str, DaemonStatus] = {}
     if local is not None:
-        reported = {each.name: each for each in runtime_status.of(local, paths.DAEMON_STATUS, "daemons", DaemonStatus)}
-        running = runtime_status.dispatcher(local).running
-    found = [reported.get(name, DaemonStatus(name=name)) for name in names]
+        known = {each.name: each for each in reported(local, running=runtime_status.dispatcher(local).running)}
+    return tuple(known.get(name, DaemonStatus(name=name)) for name in names)
+
+
+def reported(local: SafeDir, *, running: bool) -> tuple[DaemonStatus, ...]:
+    """Return all daemons that a dispatcher last reported; `running` says whether it still runs."""
+    found = runtime_status.of(local, paths.DAEMON_STATUS, "daemons", DaemonStatus)
     if running:
-        return tuple(found)
+        return found
     return tuple(replace(each, state="stopped", pid=None, next_attempt_at=None) for each in found)

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from prloom.core import plan_status as statuses
-from prloom.core import reply_limit
-from prloom.core.costs import CostGroup
-from prloom.engine.views import drafts, plan_names, runtime_status, snapshot, work_status
+from prloom.engine.views import drafts, plan_counts, plan_names, runtime_status, snapshot, work_status
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import (
-    ActionCounts,
     BlockStatus,
     BridgeStatus,
-    DeferredEvent,
     DispatcherStatus,
-    EventCounts,
-    FailedAction,
-    HeldEvent,
     LostPlan,
-    ParkedEvent,
     PlanStatus,
     PluginStatus,
     Spent,
     StatusDocument,
     Totals,
-    WaitingAction,
 )
+from prloom.engine.views.waiting_schema import ActionCounts, EventCounts
 from prloom.model.permission import PermissionRequest
-from prloom.model.state import OpenEvent, QueuedAction
 from prloom.storage import paths, plan_session
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.plan_session import PlanSession
 from prloom.storage.safe_dir import SafeDir
 
-_MILLISECOND = timedelta(milliseconds=1)
+if TYPE_CHECKING:
+    from prloom.core.costs import CostGroup
+
+NOTHING_SPENT = Spent(runs=0, seconds=0, input_tokens=0, output_tokens=0, cost_usd=None, unmeasured_runs=0)
 
 
 def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None) -> StatusDocument:
@@ -140,29 +135,20 @@ def plan_status(
     `session` the one that a person has in its worktree.
     """
     state, plan = of.bus.state, of.plan
-    queue = [action for action in state.queue.values() if not action.courtesy]
-    failed = [action for action in queue if action.failed]
-    drafts = sum(action.draft for action in queue)
     return PlanStatus(
         id=plan.id,
         title=plan.title,
         status=statuses.derive(plan, state, of.todos),
         blocked=plan.blocked or refused is not None or state.block is not None,
-        block=_draft_block(of, refused) or work_status.block(state),
+        block=_draft_block(of, refused, now) or work_status.block(state, of.todos, now),
         branch=plan.branch,
         pr=plan.pr,
         worktree=None if of.is_draft else str(of.worktree),
         last_error=of.error or refused or plan.last_error,
-        todos=work_status.todo_counts(of, limit),
+        todos=work_status.todo_counts(of, limit, now),
         commits=state.commits,
-        events=_events(of, now),
-        actions=ActionCounts(
-            queued=len(queue) - len(failed) - drafts,
-            drafts=drafts or UNSET,
-            waiting=_waiting_actions(queue) or UNSET,
-            delivered=state.delivered,
-            failed=tuple(FailedAction(id=action.id, error=action.error, withheld=action.withheld) for action in failed),
-        ),
+        events=plan_counts.events(of, now),
+        actions=plan_counts.actions(state, now),
         rebase_requested=state.rebase_requested or UNSET,
         rule=plan.rule or UNSET,
         work=UNSET if plan.work else False,
@@ -172,105 +158,52 @@ def plan_status(
     )
 
 
-def _draft_block(of: Snapshot, refused: str | None) -> BlockStatus | None:
+def _draft_block(of: Snapshot, refused: str | None, now: datetime) -> BlockStatus | None:
     """Return why a draft cannot become a plan; None for a plan, and for a draft that nothing is wrong with."""
     reason = of.error or refused
     if not of.is_draft or reason is None or of.plan.created_at is None:
         return None
-    return BlockStatus(reason=reason, since=of.plan.created_at, todo=None, way_on=f"prloom edit {of.plan.id}")
-
-
-def _events(of: Snapshot, now: datetime) -> EventCounts:
-    opened, done = of.bus.state.open.values(), of.bus.state.done
-    return EventCounts(
-        pending=len(of.bus.untaken) + sum(event.state == "pending" for event in opened),
-        handled=done.get("handled", 0),
-        triaged=done.get("triaged", 0),
-        dropped=done.get("dropped", 0),
-        superseded=done.get("superseded", 0),
-        deferred=_deferred(opened, now),
-        held=tuple(
-            HeldEvent(
-                id=event.id,
-                author=event.author,
-                reason=event.reason,
-                held_at=event.since,
-                age_ms=_age(event.since, now),
-            )
-            for event in opened
-            if event.state == "held"
-        ),
-        parked=tuple(
-            ParkedEvent(id=event.id, reason=event.reason, parked_at=event.since, age_ms=_age(event.since, now))
-            for event in opened
-            if event.state == "parked"
-        ),
+    since = of.plan.created_at
+    return BlockStatus(
+        reason=reason, since=since, todo=None, way_on=f"prloom edit {of.plan.id}", age_ms=plan_counts.age(since, now)
     )
-
-
-def _waiting_actions(queue: Iterable[QueuedAction]) -> tuple[WaitingAction, ...]:
-    return tuple(
-        WaitingAction(id=action.id, reason=action.error or "", until=action.next_try)
-        for action in queue
-        if reply_limit.is_on(action) and action.next_try is not None
-    )
-
-
-def _deferred(opened: Iterable[OpenEvent], now: datetime) -> tuple[DeferredEvent, ...]:
-    """Return the deferred events, the longest waiting first."""
-    found = []
-    for event in opened:
-        wait = event.deferral
-        if event.state != "deferred" or wait is None:
-            continue
-        first = event.first_deferred_at or wait.first_deferred_at
-        found.append(
-            DeferredEvent(
-                id=event.id,
-                type=event.type,
-                plugin=wait.owner,
-                reason=wait.reason,
-                attempts=wait.attempts,
-                first_deferred_at=first,
-                deferred_until=wait.deferred_until,
-                deadline=wait.deadline,
-                age_ms=_age(first, now),
-                wake_on=wait.wake_on or UNSET,
-            )
-        )
-    return tuple(sorted(found, key=lambda event: event.first_deferred_at))
-
-
-def _age(since: datetime, now: datetime) -> int:
-    """Return the milliseconds since a time; none since one that is yet to come."""
-    return max(0, (now - since) // _MILLISECOND)
 
 
 def with_costs(status: StatusDocument, costs: Mapping[str, CostGroup]) -> StatusDocument:
     """Return the document with what the agents' runs took, by plan; the repository as a whole has none."""
-    none = Spent(runs=0, seconds=0, input_tokens=0, output_tokens=0, cost_usd=None, unmeasured_runs=0)
-    plans = []
-    for plan in status.plans:
-        found, spent = costs.get(plan.id), none
-        if found is not None:
-            spent = Spent(
-                runs=found.runs,
-                seconds=found.seconds,
-                input_tokens=found.input_tokens,
-                output_tokens=found.output_tokens,
-                cost_usd=found.cost_usd,
-                unmeasured_runs=found.unmeasured_runs,
-            )
-        plans.append(replace(plan, spent=spent))
-    return replace(status, plans=tuple(plans))
+    plans = tuple(replace(plan, spent=spent(costs.get(plan.id))) for plan in status.plans)
+    return replace(status, plans=plans)
+
+
+def spent(sum_of_runs: CostGroup | None) -> Spent:
+    """Return what runs took: nothing where there are none."""
+    if sum_of_runs is None:
+        return NOTHING_SPENT
+    return Spent(
+        runs=sum_of_runs.runs,
+        seconds=sum_of_runs.seconds,
+        input_tokens=sum_of_runs.input_tokens,
+        output_tokens=sum_of_runs.output_tokens,
+        cost_usd=sum_of_runs.cost_usd,
+        unmeasured_runs=sum_of_runs.unmeasured_runs,
+    )
 
 
 def timeless(status: StatusDocument) -> StatusDocument:
     """Return the document without the times that change by themselves; two of these differ if there is news to show."""
-    plans = tuple(replace(plan, events=_ageless(plan.events)) for plan in status.plans)
+    plans = tuple(map(_ageless_plan, status.plans))
     bridges = tuple(replace(bridge, last_poll_at=None, last_ok_at=None) for bridge in status.bridges)
     at_work = replace(status.dispatcher, last_tick_at=None)
     return replace(status, dispatcher=at_work, oldest_deferred_age_ms=None, plans=plans, bridges=bridges)
+
+
+def _ageless_plan(plan: PlanStatus) -> PlanStatus:
+    block, todos = plan.block, plan.todos
+    if block is not None:
+        block = replace(block, age_ms=UNSET)
+    if todos.current is not None:
+        todos = replace(todos, current=replace(todos.current, age_ms=UNSET))
+    return replace(plan, block=block, todos=todos, events=_ageless(plan.events), actions=_ageless_actions(plan.actions))
 
 
 def _ageless(events: EventCounts) -> EventCounts:
@@ -279,4 +212,14 @@ def _ageless(events: EventCounts) -> EventCounts:
         deferred=tuple(replace(event, age_ms=0) for event in events.deferred),
         held=tuple(replace(event, age_ms=0) for event in events.held),
         parked=tuple(replace(event, age_ms=0) for event in events.parked),
+    )
+
+
+def _ageless_actions(actions: ActionCounts) -> ActionCounts:
+    return replace(
+        actions,
+        failed=tuple(replace(action, age_ms=0) for action in actions.failed),
+        waiting=tuple(replace(action, age_ms=0) for action in actions.waiting or ()) or UNSET,
+        retrying=tuple(replace(action, age_ms=0) for action in actions.retrying or ()) or UNSET,
+        replies=tuple(replace(action, age_ms=0) for action in actions.replies or ()) or UNSET,
     )

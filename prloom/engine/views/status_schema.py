@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from prloom.model.decision import WakeOn
+from prloom.engine.views.waiting_schema import ActionCounts, EventCounts
 from prloom.model.permission import PermissionRequest
 from prloom.model.plan import Counts
 from prloom.model.record import Record, Timestamp
-from prloom.model.work import Kept
+from prloom.model.work import Kept, Phase
 from prloom.storage.plan_session import SessionKind
 
 SCHEMA_VERSION = 1
@@ -35,59 +35,6 @@ class Totals(Record, frozen=True, kw_only=True):
     actions_failed: int
 
 
-class DeferredEvent(Record, frozen=True, kw_only=True):
-    """A deferred event: since when, by what it was deferred last, why, until when; `age_ms` is its wait so far.
-
-    `wake_on` is what ends the wait early, if anything does.
-    """
-
-    id: str
-    type: str
-    plugin: str
-    reason: str
-    attempts: int
-    first_deferred_at: Timestamp
-    deferred_until: Timestamp
-    deadline: Timestamp
-    age_ms: int
-    wake_on: WakeOn | UnsetType = UNSET
-
-
-class HeldEvent(Record, frozen=True, kw_only=True):
-    """An event whose author is not trusted, and since when it waits for an approval."""
-
-    id: str
-    author: str | None
-    reason: str | None
-    held_at: Timestamp
-    age_ms: int
-
-
-class ParkedEvent(Record, frozen=True, kw_only=True):
-    """An event that needs a person, and since when."""
-
-    id: str
-    reason: str | None
-    parked_at: Timestamp
-    age_ms: int
-
-
-class FailedAction(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """An action that is not tried any more; a `withheld` one contains a secret, and waits for a person's decision."""
-
-    id: str
-    error: str | None
-    withheld: bool = False
-
-
-class WaitingAction(Record, frozen=True, kw_only=True):
-    """An action that a brake holds back until then."""
-
-    id: str
-    reason: str
-    until: Timestamp
-
-
 class WorkWait(Record, frozen=True, kw_only=True):
     """A wait of the work: why, since when, and when prloom tries again; None for as soon as it can."""
 
@@ -97,13 +44,19 @@ class WorkWait(Record, frozen=True, kw_only=True):
 
 
 class CurrentTodo(Record, frozen=True, kw_only=True):
-    """The TODO that is worked on: its present attempt, when that began, and the worker's run; `wait` where it waits."""
+    """The TODO that is worked on: its present attempt, when that began, and the worker's run; `wait` where it waits.
+
+    `phase` is how far the work is, and `agent` the program of the worker, once one was started.
+    """
 
     id: str
     title: str
     attempt: int
     run: str | None
     started_at: Timestamp | None
+    age_ms: int | UnsetType = UNSET
+    phase: Phase | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
     wait: WorkWait | UnsetType = UNSET
 
 
@@ -115,49 +68,42 @@ class ProposedTodo(Record, frozen=True, kw_only=True):
     way_on: str
 
 
+class ParkedTodo(Record, frozen=True, kw_only=True):
+    """A TODO that waits for a person while others are worked on: why, and the command that lets it be done again."""
+
+    id: str
+    title: str
+    reason: str | None
+    way_on: str
+
+
 class TodoCounts(Record, frozen=True, kw_only=True):
-    """How many TODOs the plan has, the one that is worked on, and the one that waits to be allowed."""
+    """How many TODOs the plan has, the one that is worked on, the one that waits to be allowed, and those parked.
+
+    `parked` lists the TODOs that wait for a person and do not block the plan; it is left out where there is none.
+    """
 
     total: int
     done: int
     blocked: int = 0
     current: CurrentTodo | None = None
     proposed: ProposedTodo | UnsetType = UNSET
+    parked: tuple[ParkedTodo, ...] | UnsetType = UNSET
 
 
 class BlockStatus(Record, frozen=True, kw_only=True):
-    """Why no TODO of the plan is worked on, since when, at which TODO, and the command that lets the plan continue."""
+    """Why no TODO of the plan is worked on, since when, at which TODO, and the command that lets the plan continue.
+
+    `title` is that of the TODO, and `question` what its worker asked, if it waits for an answer.
+    """
 
     reason: str
     since: Timestamp
     todo: str | None
     way_on: str
-
-
-class EventCounts(Record, frozen=True, kw_only=True):
-    """What became of the plan's events."""
-
-    pending: int
-    handled: int
-    triaged: int
-    dropped: int
-    superseded: int
-    deferred: tuple[DeferredEvent, ...]
-    held: tuple[HeldEvent, ...]
-    parked: tuple[ParkedEvent, ...]
-
-
-class ActionCounts(Record, frozen=True, kw_only=True):
-    """What became of the plan's actions.
-
-    `drafts` are those that wait until a person sends them, and `waiting` those that a brake holds back; if any.
-    """
-
-    queued: int
-    delivered: int
-    failed: tuple[FailedAction, ...]
-    drafts: int | UnsetType = UNSET
-    waiting: tuple[WaitingAction, ...] | UnsetType = UNSET
+    age_ms: int | UnsetType = UNSET
+    title: str | UnsetType = UNSET
+    question: str | UnsetType = UNSET
 
 
 class Spent(Record, frozen=True, kw_only=True):

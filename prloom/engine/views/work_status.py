@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
 from msgspec import UNSET, UnsetType
 
+from prloom.engine.views import plan_counts
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import (
     BlockStatus,
     CurrentTodo,
+    ParkedTodo,
     ProposedTodo,
     SessionStatus,
     TodoCounts,
@@ -16,8 +22,11 @@ from prloom.engine.views.status_schema import (
 from prloom.model.state import DispatchState
 from prloom.storage.plan_session import PlanSession
 
+if TYPE_CHECKING:
+    from prloom.core.plan_file import TodoItem
 
-def todo_counts(of: Snapshot, limit: str | None = None) -> TodoCounts:
+
+def todo_counts(of: Snapshot, limit: str | None, now: datetime) -> TodoCounts:
     """Return how many TODOs a plan has, and the one that is worked on; a TODO that was dropped counts no more.
 
     `limit` is the setting because of which the next run waits.
@@ -27,17 +36,31 @@ def todo_counts(of: Snapshot, limit: str | None = None) -> TodoCounts:
         total=len(states) - states.count("dropped"),
         done=states.count("done"),
         blocked=states.count("blocked"),
-        current=current(of.bus.state, limit),
+        current=current(of.bus.state, limit, now),
         proposed=_proposed(of),
+        parked=_parked(of) or UNSET,
     )
 
 
-def block(state: DispatchState) -> BlockStatus | None:
-    """Return why no TODO of a plan is worked on, and the command that goes on; None where nothing blocks it."""
+def block(state: DispatchState, todos: Sequence[TodoItem] = (), now: datetime | None = None) -> BlockStatus | None:
+    """Return why no TODO of a plan is worked on, and the command that goes on; None where nothing blocks it.
+
+    Its TODO is named where it is among `todos`, and its age given where it is known what time it is.
+    """
     found = state.block
     if found is None:
         return None
-    return BlockStatus(reason=found.reason, since=found.since, todo=found.todo, way_on=found.way_on)
+    titles = [todo.title for todo in todos if todo.id is not None and todo.id == found.todo]
+    question = state.questions.get(found.todo or "")
+    return BlockStatus(
+        reason=found.reason,
+        since=found.since,
+        todo=found.todo,
+        way_on=found.way_on,
+        age_ms=plan_counts.age_or_unset(found.since, now),
+        title=titles[0] if titles else UNSET,
+        question=question.text if question else UNSET,
+    )
 
 
 def pull_request_wait(state: DispatchState) -> WorkWait | UnsetType:
@@ -55,7 +78,7 @@ def session(found: PlanSession | None) -> SessionStatus | UnsetType:
     return SessionStatus(kind=found.kind, pid=found.pid, since=found.since)
 
 
-def current(state: DispatchState, limit: str | None = None) -> CurrentTodo | None:
+def current(state: DispatchState, limit: str | None = None, now: datetime | None = None) -> CurrentTodo | None:
     """Return the TODO that is worked on, or None; `limit` is the setting because of which its next run waits."""
     work = state.work
     if work is None:
@@ -66,7 +89,25 @@ def current(state: DispatchState, limit: str | None = None) -> CurrentTodo | Non
     elif limit is not None:
         wait = WorkWait(reason=f"as many runs go on as {limit} allows", since=None, until=None)
     return CurrentTodo(
-        id=work.id, title=work.title, attempt=work.attempt, run=work.run, started_at=work.started_at, wait=wait
+        id=work.id,
+        title=work.title,
+        attempt=work.attempt,
+        run=work.run,
+        started_at=work.started_at,
+        age_ms=plan_counts.age_or_unset(work.started_at, now),
+        phase=work.phase,
+        agent=work.agent or UNSET,
+        wait=wait,
+    )
+
+
+def _parked(of: Snapshot) -> tuple[ParkedTodo, ...]:
+    """Return the blocked TODOs, without the one that blocks the plan."""
+    block = of.bus.state.block
+    return tuple(
+        ParkedTodo(id=todo.id, title=todo.title, reason=todo.reason, way_on=f"prloom todo {of.plan.id} open {todo.id}")
+        for todo in of.todos
+        if todo.state == "blocked" and todo.id is not None and (block is None or block.todo != todo.id)
     )
 
 

@@ -80,9 +80,9 @@ async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -
     assert list(plan["events"]["deferred"][0]) == [
         *("id", "type", "plugin", "reason", "attempts", "firstDeferredAt", "deferredUntil", "deadline", "ageMs"),
     ]
-    assert list(plan["events"]["held"][0]) == ["id", "author", "reason", "heldAt", "ageMs"]
+    assert list(plan["events"]["held"][0]) == ["id", "type", "author", "reason", "heldAt", "ageMs"]
     assert list(plan["actions"]) == ["queued", "delivered", "failed"]
-    assert list(plan["actions"]["failed"][0]) == ["id", "error"]
+    assert list(plan["actions"]["failed"][0]) == ["id", "error", "failedAt", "ageMs"]
     assert list(document["bridges"][0]) == ["name", "lastPollAt", "lastOkAt", "error", "requests"]
     assert list(document["bridges"][0]["requests"]) == ["total", "charged", "remaining"]
     assert list(document["plugins"][0]) == ["name", "source", "loaded", "error", "hooks"]
@@ -119,6 +119,7 @@ async def test_it_says_what_became_of_every_event_and_action(stage: Stage) -> No
         "held": [
             {
                 "id": "h",
+                "type": "pr_comment",
                 "author": "mallory",
                 "reason": "mallory has no permission here; at least write is required",
                 "heldAt": "2026-01-01T12:00:00.000Z",

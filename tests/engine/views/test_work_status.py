@@ -70,6 +70,9 @@ def test_the_todo_that_is_worked_on_is_shown_with_its_attempt_and_run_and_when_t
         "attempt": 2,
         "run": "run-2",
         "startedAt": "2026-01-01T12:05:00.000Z",
+        "ageMs": 300_000,
+        "phase": "running",
+        "agent": "claude",
     }
 
 
@@ -98,6 +101,8 @@ def test_a_parked_todo_blocks_the_plan_with_its_reason_and_the_command_that_goes
         "since": "2026-01-01T12:00:00.000Z",
         "todo": "t-1",
         "wayOn": "prloom todo pr-7 open t-1",
+        "ageMs": 0,
+        "title": "Make it fast",
     }
     assert shown["todos"] == {"total": 2, "done": 0, "blocked": 1, "current": None}
 

@@ -1,0 +1,38 @@
+"""List what waits for a person in a repository, the oldest first, each with its age and what resolves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from prloom.engine.views import plan_counts, plan_needs, repository_needs
+from prloom.engine.views.daemons import DaemonStatus
+from prloom.engine.views.dashboard_schema import Need
+from prloom.engine.views.status_schema import StatusDocument
+
+_FIRST = frozenset({"dispatcher", "config"})
+"""What stops everything comes before all that is only old."""
+
+
+def of(status: StatusDocument, daemons: Iterable[DaemonStatus], now: datetime) -> tuple[Need, ...]:
+    """Return what waits for a person; what has no known age comes last."""
+    found = [*repository_needs.of_repository(status, daemons)]
+    for plan in status.plans:
+        found += plan_needs.of_plan(plan)
+    return tuple(sorted((_complete(each, now) for each in found), key=_order))
+
+
+def _complete(need: Need, now: datetime) -> Need:
+    """Return a need with its age, its text on one line, and words around its command."""
+    age, remedy = None, need.remedy
+    if need.since is not None:
+        age = plan_counts.age(need.since, now)
+    if not remedy:
+        remedy = " or ".join(f"`{each}`" for each in need.commands)
+    return replace(need, age_ms=age, remedy=remedy, text=" ".join(need.text.split()))
+
+
+def _order(need: Need) -> tuple[bool, bool, int]:
+    return need.kind not in _FIRST, need.age_ms is None, -(need.age_ms or 0)

@@ -1,0 +1,161 @@
+"""List what waits for a person in the repository as a whole: lost plans, requests of runs, bridges and plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from prloom.engine.views.daemons import DaemonStatus
+from prloom.engine.views.dashboard_schema import Need
+from prloom.engine.views.plan_needs import command
+from prloom.engine.views.status_schema import BridgeStatus, LostPlan, PluginStatus, StatusDocument
+from prloom.model import record
+from prloom.model.permission import PermissionRequest
+from prloom.model.record import Timestamp
+
+FAILING = timedelta(minutes=5)
+"""How long a bridge that has worked before may fail until a person is needed: most failures of a source pass."""
+
+SETTINGS_MISSING = "its required settings are missing"
+"""How the reason begins for which a background plugin is not started before an operator gives settings."""
+
+
+def of_repository(status: StatusDocument, daemons: Iterable[DaemonStatus]) -> Iterator[Need]:
+    """Yield what waits for a person and belongs to no plan, or to one that is lost."""
+    yield from _failures(status)
+    yield from map(_lost, status.lost_plans or ())
+    yield from map(_request, status.requests or ())
+    for bridge in status.bridges:
+        yield from _bridge(bridge)
+    reported = set()
+    for daemon in daemons:
+        if daemon.state == "error" and daemon.next_attempt_at is None:
+            reported.add(daemon.name)
+            yield _daemon(daemon)
+    yield from (_plugin(each) for each in status.plugins if each.error is not None and each.name not in reported)
+
+
+def _failures(status: StatusDocument) -> Iterator[Need]:
+    if status.dispatcher.trouble:
+        yield Need(
+            key="dispatcher//",
+            kind="dispatcher",
+            plan=None,
+            text=status.dispatcher.trouble,
+            commands=(command("doctor"),),
+        )
+    if status.config_error:
+        first, *more = status.config_error.splitlines()
+        text = f"configuration error: {first}"
+        if more:
+            text = f"{text} ({len(more)} more)"
+        yield Need(key="config//", kind="config", plan=None, text=text, commands=(command("doctor"),))
+
+
+def _lost(plan: LostPlan) -> Need:
+    text, forget = plan.reason, command("forget", plan.id)
+    waited = plan.counts.words() if plan.counts is not None else ""
+    if waited:
+        text = f"{text}; last known there: {waited}"
+    commands = [forget]
+    remedy = f"give it up: `{forget}`"
+    if plan.recover is not None:
+        commands = [plan.recover, forget]
+        remedy = f"adopt it again: `{plan.recover}`, or {remedy}"
+    return Need(key=f"lost/{plan.id}/", kind="lost", plan=plan.id, text=text, commands=tuple(commands), remedy=remedy)
+
+
+def _request(request: PermissionRequest) -> Need:
+    deny = command("deny", request.id)
+    if request.question is not None:
+        return Need(
+            key=f"question/{request.plan}/{request.id}",
+            kind="question",
+            plan=request.plan,
+            text=f'the {request.stage} asks "{request.question}"',
+            commands=(deny,),
+            ids=(request.id,),
+            remedy=f"answer where it was posted, or leave it: `{deny}`",
+            since=request.since,
+        )
+    from prloom.core import permission  # noqa: PLC0415 - a status without such a request need not pay for it
+
+    allow = command("allow", request.id)
+    return Need(
+        key=f"confirm/{request.plan}/{request.id}",
+        kind="confirm",
+        plan=request.plan,
+        text=f"the {request.stage} wants to call {request.tool}({permission.arguments_line(request)})",
+        commands=(allow, deny),
+        ids=(request.id,),
+        remedy=f"`{allow}` or `{deny}`",
+        since=request.since,
+    )
+
+
+def _bridge(bridge: BridgeStatus) -> Iterator[Need]:
+    """Yield that a bridge fails for long, or has never worked, and what is wrong with its source."""
+    polled, worked = bridge.last_poll_at, bridge.last_ok_at
+    fails_long = worked is None or polled is None or polled - worked >= FAILING
+    if bridge.error is not None and fails_long:
+        yield Need(
+            key=f"bridge//{bridge.name}",
+            kind="bridge",
+            plan=None,
+            text=f"{bridge.name}: {bridge.error}",
+            commands=(command("doctor"),),
+            ids=(bridge.name,),
+            since=worked,
+        )
+    warnings = bridge.warnings or ()
+    if warnings:
+        text = f"{bridge.name}: {warnings[0]}"
+        if len(warnings) > 1:
+            text = f"{text} ({len(warnings) - 1} more)"
+        yield Need(
+            key=f"source//{bridge.name}",
+            kind="source",
+            plan=None,
+            text=text,
+            commands=(command("status", "--all"),),
+            ids=(bridge.name,),
+            remedy="correct it at the source; `prloom status --all` shows all of it",
+        )
+
+
+def _plugin(plugin: PluginStatus) -> Need:
+    return Need(
+        key=f"plugin//{plugin.name}",
+        kind="plugin",
+        plan=None,
+        text=f"{plugin.name}: {plugin.error}",
+        commands=(command("doctor"),),
+        ids=(plugin.name,),
+    )
+
+
+def _daemon(daemon: DaemonStatus) -> Need:
+    reason, since = daemon.reason or "its daemon does not run", None
+    read = record.read_time(daemon.since) if daemon.since is not None else None
+    if read is not None:
+        since = Timestamp.of(read)
+    if reason.startswith(SETTINGS_MISSING):
+        return Need(
+            key=f"settings//{daemon.name}",
+            kind="settings",
+            plan=None,
+            text=f"{daemon.name}: {reason.partition(';')[0]}",
+            commands=(command("plugins", "config", daemon.name),),
+            ids=(daemon.name,),
+            since=since,
+        )
+    restart = command("plugins", "restart", daemon.name)
+    return Need(
+        key=f"plugin//{daemon.name}",
+        kind="plugin",
+        plan=None,
+        text=f"{daemon.name}: {reason}",
+        commands=(restart, command("plugins", "logs", daemon.name)),
+        ids=(daemon.name,),
+        since=since,
+    )

@@ -1,0 +1,121 @@
+"""List what waits in a repository and goes on by itself: for what, since when, and when it is tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from prloom.engine.views import plan_counts, plan_needs
+from prloom.engine.views.daemons import DaemonStatus
+from prloom.engine.views.dashboard_schema import Wait
+from prloom.engine.views.status_schema import PlanStatus, StatusDocument
+from prloom.engine.views.waiting_schema import DeferredEvent
+from prloom.model import record
+from prloom.model.record import Timestamp
+
+
+def of(
+    status: StatusDocument, queued: Mapping[str, str | None], daemons: Iterable[DaemonStatus], now: datetime
+) -> tuple[Wait, ...]:
+    """Return what waits, what ends first before the others; what has no known end comes last.
+
+    `queued` are the plans whose events wait until one more agent may run, with the setting because of which, if any.
+    """
+    found = [_restart(each) for each in daemons if each.next_attempt_at is not None]
+    for plan in status.plans:
+        found += _of_plan(plan)
+        if plan.id in queued:
+            found.append(_queued(plan, queued[plan.id]))
+    return tuple(sorted((_complete(each, now) for each in found), key=_order))
+
+
+def _of_plan(plan: PlanStatus) -> Iterator[Wait]:
+    yield from (_deferred(plan, event) for event in plan.events.deferred)
+    current, pull_request, session = plan.todos.current, plan.pull_request_wait, plan.session
+    blocked = plan.block is not None
+    if current is not None and current.wait and not blocked and not plan_needs.is_brake(current.wait.reason):
+        wait = current.wait
+        yield Wait(
+            kind="todo",
+            plan=plan.id,
+            id=current.id,
+            text=f'TODO "{current.title}", attempt {current.attempt}',
+            reason=wait.reason,
+            since=wait.since,
+            until=wait.until,
+        )
+    if pull_request:
+        yield Wait(
+            kind="pull request",
+            plan=plan.id,
+            id="pull request",
+            text="the pull request is not up to date",
+            reason=pull_request.reason,
+            since=pull_request.since,
+            until=pull_request.until,
+        )
+    for action in plan.actions.retrying or ():
+        yield Wait(
+            kind="action",
+            plan=plan.id or None,
+            id=action.id,
+            text="an action is tried again",
+            reason=action.reason,
+            since=action.since,
+            until=action.until,
+        )
+    if session:
+        reason = f"{session.kind} by process {session.pid}; prloom goes on when it is left"
+        text = "a person works in the worktree"
+        yield Wait(kind="session", plan=plan.id, id="session", text=text, reason=reason, since=session.since)
+
+
+def _deferred(plan: PlanStatus, event: DeferredEvent) -> Wait:
+    until = event.deferred_until
+    return Wait(
+        kind="deferred",
+        plan=plan.id or None,
+        id=event.id,
+        text=f"{event.type} {event.id}, by {event.plugin}",
+        reason=event.reason,
+        since=event.first_deferred_at,
+        until=until,
+        deadline=event.deadline,
+    )
+
+
+def _queued(plan: PlanStatus, limit: str | None) -> Wait:
+    setting = limit or "dispatcher.max_parallel_plans"
+    text = "events wait for an agent"
+    return Wait(
+        kind="agent", plan=plan.id or None, id="agent", text=text, reason=f"as many runs go on as {setting} allows"
+    )
+
+
+def _restart(daemon: DaemonStatus) -> Wait:
+    until = record.read_time(daemon.next_attempt_at or "")
+    since = record.read_time(daemon.since or "")
+    return Wait(
+        kind="plugin",
+        plan=None,
+        id=daemon.name,
+        text=f"{daemon.name} is started again",
+        reason=daemon.reason or "its daemon has ended",
+        since=Timestamp.of(since) if since else None,
+        until=Timestamp.of(until) if until else None,
+    )
+
+
+def _complete(wait: Wait, now: datetime) -> Wait:
+    age, ends = None, None
+    if wait.since is not None:
+        age = plan_counts.age(wait.since, now)
+    if wait.until is not None:
+        ends = plan_counts.age(now, wait.until)
+    return replace(wait, age_ms=age, ends_in_ms=ends)
+
+
+def _order(wait: Wait) -> tuple[bool, int]:
+    return wait.ends_in_ms is None, wait.ends_in_ms or 0

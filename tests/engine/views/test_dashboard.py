@@ -1,0 +1,182 @@
+"""The one value behind `prloom status`, `prloom top` and the page in a browser."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from operator_scene import NOW, OperatorScene, every_state
+
+from prloom.engine.views import dashboard
+from prloom.engine.views.dashboard_schema import Dashboard, Need
+from prloom.model.kinds import OPEN
+from prloom.model.state import DispatchState
+from prloom.storage import json_codec, paths
+from prloom.storage.dispatcher_files import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Dashboard:
+    """Return what is shown of a repository with something in every state, while a dispatcher runs."""
+    scene = every_state(OperatorScene(tmp_path_factory.mktemp("repository")))
+    with SafeDir.make(scene.root, *paths.LOCAL) as local, DispatcherLock(local):
+        return dashboard.read(scene.where, NOW)
+
+
+def needs(shown: Dashboard, kind: str) -> list[Need]:
+    return [need for need in shown.needs if need.kind == kind]
+
+
+def test_comments_of_one_author_are_one_entry_with_one_command_and_the_age_of_the_oldest(shown: Dashboard) -> None:
+    (need,) = [need for need in needs(shown, "held") if need.plan == "pr-7"]
+
+    assert need.text == "3 comments by mallory (has no permission here)"
+    assert (need.ids, need.author) == (("h0", "h1", "h2"), "mallory")
+    assert need.commands == ("prloom approve @mallory --plan pr-7",)
+    assert need.remedy == "`prloom approve @mallory --plan pr-7`"
+    assert need.age_ms == timedelta(hours=1) // timedelta(milliseconds=1)
+
+
+def test_a_name_from_outside_is_one_quoted_word_of_a_command(shown: Dashboard) -> None:
+    (need,) = [need for need in needs(shown, "held") if need.plan == "pr-8"]
+
+    assert need.commands[0].startswith("prloom approve 'odd \x1b]0;owned")
+    assert need.commands[0].endswith("</script>'")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "remedy"),
+    [
+        ("parked", "2 reviews (triage failed 5 times)", "`prloom retry p0 p1`"),
+        ("brake", "1 failed check (the brake max_ci_fixes = 3 is on: checks still fail)", "`prloom resume pr-10`"),
+        ("brake", "the brake max_replies_per_thread_per_day = 10 is on", "`prloom retry a-4`"),
+        ("brake", 'TODO "Pay": the brake max_runs_per_day = 200 is on: 200 runs today', "`prloom resume pr-16`"),
+        ("failed", "1 action failed: the thread is locked", "`prloom retry a-1`"),
+        ("withheld", "1 action failed: it holds a secret", "`prloom approve --release a-2`"),
+        ("draft", "1 reply waits for you to send, edit or drop", "`prloom outbox` or `prloom outbox send a-3`"),
+        ("blocked", "the remote refuses the commit", "`prloom resume pr-13`"),
+        ("proposed", 'TODO "three" waits to be allowed', "`prloom todo pr-14 go t-14`"),
+        ("paused", "the plan is paused: only commands in comments are carried out", "`prloom resume pr-15`"),
+        ("settings", "notify: its required settings are missing: url", "`prloom plugins config notify`"),
+        ("plugin", "monitor: exit code 1", "`prloom plugins restart monitor` or `prloom plugins logs monitor`"),
+        ("source", "local: line 3 is ignored", "correct it at the source; `prloom status --all` shows all of it"),
+    ],
+)
+def test_everything_that_needs_a_person_is_shown_with_what_resolves_it(
+    shown: Dashboard, kind: str, text: str, remedy: str
+) -> None:
+    assert (text, remedy) in [(need.text, need.remedy) for need in needs(shown, kind)]
+
+
+def test_a_question_of_a_worker_names_its_todo_and_is_answered_on_the_pull_request(shown: Dashboard) -> None:
+    (need,) = [need for need in needs(shown, "blocked") if need.plan == "pr-12"]
+
+    assert need.text.startswith('TODO "Choose a cache": asks "Redis or memory?')
+    assert need.remedy == "answer on the pull request, or `prloom todo pr-12 open t-12`"
+
+
+def test_calls_and_questions_of_runs_are_decided_with_their_commands(shown: Dashboard) -> None:
+    (call,), (question,) = needs(shown, "confirm"), needs(shown, "question")
+
+    assert (call.plan, call.commands) == ("pr-1", ("prloom allow ask-1", "prloom deny ask-1"))
+    assert call.text.startswith("the worker wants to call deploy(")
+    assert question.remedy == "answer where it was posted, or leave it: `prloom deny ask-2`"
+
+
+def test_a_plan_that_cannot_be_read_and_a_bridge_that_fails_for_long_need_a_person(shown: Dashboard) -> None:
+    assert [need.plan for need in needs(shown, "blocked")][-1] == "pr-17"
+    assert [(need.ids, need.age_ms) for need in needs(shown, "bridge")] == [(("gitea",), 3_600_000)]
+
+
+def test_a_bridge_that_failed_once_needs_no_person(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    polls = {"lastPollAt": scene.ago(seconds=1), "lastOkAt": scene.ago(minutes=2), "error": "502"}
+    scene.report(paths.BRIDGES, {"bridges": [{"name": "github", **polls}]})
+
+    shown = dashboard.read(scene.where, NOW)
+
+    assert (shown.needs, shown.sources[0].error, shown.sources[0].last_ok_age_ms) == ((), "502", 120_000)
+
+
+def test_the_oldest_need_is_the_first_and_what_has_no_age_the_last(shown: Dashboard) -> None:
+    ages = [need.age_ms for need in shown.needs]
+    with_age = [age for age in ages if age is not None]
+
+    assert ages == sorted(with_age, reverse=True) + [None] * (len(ages) - len(with_age))
+    assert len({need.key for need in shown.needs}) == len(shown.needs)
+
+
+def test_what_goes_on_is_shown_with_its_run_its_todo_and_its_calls_of_tools(shown: Dashboard) -> None:
+    check, work, triage, hook = shown.working
+
+    assert (check.kind, check.plan, check.phase, check.title, check.run) == (
+        "step",
+        "pr-3",
+        "changed",
+        "Check it",
+        None,
+    )
+    assert (work.kind, work.plan, work.stage, work.agent) == ("run", "pr-1", "worker", "claude")
+    assert (work.title, work.attempt, work.tool_calls, work.age_ms) == ("Rename foo to bar", 1, 3, 240_000)
+    assert (triage.plan, triage.stage, triage.todo) == ("pr-2", "triage", None)
+    assert (hook.kind, hook.agent, hook.stage) == ("hook", "quiet-period", "beforeTriage")
+    assert shown.runs_now == 2
+
+
+def test_what_waits_has_a_reason_and_an_end_and_what_ends_first_is_the_first(shown: Dashboard) -> None:
+    assert [(wait.kind, wait.plan, wait.reason, wait.ends_in_ms) for wait in shown.waiting] == [
+        ("plugin", None, "exit code 1", 5_000),
+        ("deferred", "pr-5", "people are still talking", 40_000),
+        ("action", "pr-11", "the server answered 502", 120_000),
+        ("todo", "pr-4", "the usage limit is reached", 3_600_000),
+        ("agent", "pr-9", "as many runs go on as dispatcher.max_parallel_plans allows", None),
+    ]
+    assert (shown.waiting_oldest_ms, shown.waiting_next_ms) == (10_800_000, 5_000)
+
+
+def test_today_counts_the_runs_that_are_over_and_those_that_measured_nothing(shown: Dashboard) -> None:
+    assert (shown.today.runs, shown.today.input_tokens, shown.today.cost_usd, shown.today.unmeasured_runs) == (
+        4,
+        3000,
+        1.5,
+        1,
+    )
+
+
+def test_plans_in_which_something_goes_on_come_first_and_those_that_ended_last(shown: Dashboard) -> None:
+    assert [plan.id for plan in shown.plans][:5] == ["pr-1", "pr-2", "pr-3", "cleanup", "pr-7"]
+    assert (shown.plans[-1].id, shown.plans[-1].status) == ("pr-6", "merged")
+    (held,) = [plan for plan in shown.plans if plan.id == "pr-7"]
+    assert (held.held, held.needs, held.todos, held.age_ms) == (3, 1, 1, 3_600_000)
+
+
+def test_without_a_dispatcher_no_step_no_hook_and_no_run_that_ended_is_shown(tmp_path: Path) -> None:
+    scene = every_state(OperatorScene(tmp_path))
+
+    shown = dashboard.read(scene.where, NOW)
+
+    assert (shown.working, shown.runs_now, shown.dispatcher.running) == ((), 0, False)
+    assert {need.kind for need in shown.needs}.isdisjoint({"confirm", "question", "settings"})
+
+
+def test_the_document_can_be_read_again_and_its_version_is_in_it(shown: Dashboard) -> None:
+    document = json.loads(json_codec.encode(shown))
+
+    assert document["schemaVersion"] == 1
+    assert set(document) >= {"needs", "working", "waiting", "plans", "today", "dispatcher", "sources"}
+
+
+@pytest.mark.parametrize("state", OPEN)
+def test_an_event_in_each_open_state_is_counted_in_its_plan(tmp_path: Path, state: str) -> None:
+    scene = OperatorScene(tmp_path)
+    event = scene.event("e", state)
+    if state == "deferred":
+        event = scene.deferred("e")
+    scene.plan("pr-1", "", DispatchState(open={"e": event}))
+
+    (plan,) = dashboard.read(scene.where, NOW).plans
+
+    assert getattr(plan, state) == 1
