@@ -70,7 +70,8 @@ def reply(ctx: CommandContext, event: Event, command: SlashCommand) -> CommandRe
             return CommandReply(commands.help_text(ctx.plugin_commands))
         case _:
             word = "".join(command.words[:1])
-            return CommandReply(f"There is no command `{_plain(word)}`.\n\n{commands.help_text(ctx.plugin_commands)}")
+            known = commands.help_text(ctx.plugin_commands)
+            return CommandReply(f"There is no command `{_plain(word)}`.\n\n{known}")
 
 
 def _retry(state: DispatchState) -> CommandReply:

@@ -109,11 +109,11 @@ class TriageRun:
             note=_usage(result),
         )
 
-    def _allowed(self, answer: TriageAnswer) -> TriageAnswer:
+    def _allowed(self, given: TriageAnswer) -> TriageAnswer:
         """Return the answer, without the request of a rebase where the operator does not want any."""
         if self.rebases:
-            return answer
-        return replace(answer, rebase_requested=False)
+            return given
+        return replace(given, rebase_requested=False)
 
     def _pending(self, batch: Batch) -> list[OpenEvent]:
         opened = [self.store.state.open.get(event.id) for event in batch]
