@@ -31,6 +31,7 @@ _PRESETS = """
 _NAMES: Mapping[tuple[str, ...], str] = {
     ("bridges",): "my-ci",
     ("plugins", "settings"): "memory",
+    ("plugins", "permissions"): "memory",
     ("models",): "strong",
 }
 

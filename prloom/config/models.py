@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, PrivateAttr
 
@@ -13,6 +13,7 @@ from prloom.config.adopt import AdoptSection
 from prloom.config.agents import AgentChoice, AgentsSection, StagesSection
 from prloom.config.exchange import ExchangeSection
 from prloom.config.layers import Layer
+from prloom.config.permissions import PermissionsSection
 from prloom.config.problems import nearest
 from prloom.config.section import Section
 from prloom.config.tools import ToolsSection
@@ -34,6 +35,8 @@ from prloom.config.work import LimitsSection, WorkSection
 from prloom.core.audience import Posting
 from prloom.errors import ConfigError
 from prloom.model.kinds import Permission
+
+T = TypeVar("T")
 
 
 class DispatcherSection(Section):
@@ -188,14 +191,23 @@ class PluginsSection(Section):
         description='"process" runs each plugin in its own process; "inline" is for debugging a plugin.',
     )
     settings: Mapping[str, PluginSettings] = Field(default_factory=dict, description="Settings by plugin.")
+    permissions: Mapping[str, PermissionsSection] = Field(default_factory=dict, description="Permissions by plugin.")
 
     def settings_of(self, name: str) -> PluginSettings:
         """Return the settings of a plugin, the defaults where it has none; `-` and `_` in its name are the same."""
-        slug = name.replace("-", "_")
-        for key, settings in self.settings.items():
-            if key.replace("-", "_") == slug:
-                return settings
-        return PluginSettings()
+        return _of(self.settings, name) or PluginSettings()
+
+    def permissions_of(self, name: str) -> PermissionsSection:
+        """Return the permissions of a plugin, none where none are configured; `-` and `_` in its name are the same."""
+        return _of(self.permissions, name) or PermissionsSection()
+
+
+def _of(tables: Mapping[str, T], name: str) -> T | None:
+    """Return the table of a plugin; the one of exactly this name comes first."""
+    if name in tables:
+        return tables[name]
+    slug = name.replace("-", "_")
+    return next((table for key, table in tables.items() if key.replace("-", "_") == slug), None)
 
 
 class Config(Section):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import bounds, outbox
+from prloom.core import bounds, outbox, plugin_message
 from prloom.model import record
 from prloom.model.decision import Change, Intake
 from prloom.model.event import LONGEST_ID, Event, digest
@@ -42,8 +42,10 @@ def is_own_post(event: Event, own_posts: OwnPosts) -> bool:
     """Whether the event is something that prloom posted itself.
 
     The ids of the receipts include its `context.remoteId`; other posts are known by their marker. The author's
-    login alone proves nothing: the operator may use their own account.
+    login alone proves nothing: the operator may use their own account. A plugin's message never is, whatever it quotes.
     """
+    if plugin_message.is_message(event):
+        return False
     return is_delivered_post(event, own_posts) or posted_action(event, own_posts) is not None
 
 

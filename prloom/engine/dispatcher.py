@@ -49,9 +49,8 @@ log = logging.getLogger(__name__)
 class Dispatcher:
     """Everything at work on one repository. `run` goes on for ever, `once` does exactly one full tick.
 
-    A tick is over at once: what takes time is spawned, and when it is done, or when something is appended to a plan's
-    bus, that plan is reconciled without a tick. Without a `todo_worker`, TODOs are only collected. `components` run
-    beside it; `people` are asked by the tools of agents.
+    A tick is over at once: what takes time is spawned, and at its end, or when a plan's bus grows, that plan is
+    reconciled without a tick. Without a `todo_worker`, TODOs are only collected. `components` run beside it.
     """
 
     def __init__(
@@ -162,6 +161,7 @@ class Dispatcher:
     async def _stop(self) -> None:
         """End what is at work; nothing is lost by that, it is found out by the next start."""
         try:
+            self.board.accepting = False
             await self._tasks.end()
             await self._triager.close()
             if self._todo_worker is not None:

@@ -40,7 +40,8 @@ class PlanRegistry:
     `ready` are the plans in which there may be something to do, as of the last `update`. `unreadable` says why a plan
     is not open. `closed` are the runtimes of plans that are gone, whose tasks are to be ended. `plugins` are the keys
     of the plugins. `refused_drafts` says why drafts could not become plans, `read_files` has bridges read the files of
-    plans, and `show_todos` writes down the TODOs of a plan if they have changed.
+    plans, and `show_todos` writes down the TODOs of a plan if they have changed. Plugins may request something while
+    it is `accepting` that: from the first `update` until the dispatcher ends.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class PlanRegistry:
         self.show_todos: Callable[[PlanRuntime], None] | None = None
         self.refused_drafts: Mapping[str, str] = {}
         self.ready: tuple[PlanRuntime, ...] = ()
+        self.accepting = False
         self.idle_plans = IdlePlans()
         self._listing = plans.PlanListing(repository)
         self._present: tuple[str, ...] = ()
@@ -108,6 +110,7 @@ class PlanRegistry:
             ready += map(self.runtimes.get, missing)
         self.ready = tuple(runtime for runtime in ready if runtime is not None)
         self._shared.settle()
+        self.accepting = True
 
     def release(self, plan_id: str) -> None:
         """Close a plan that is given up."""

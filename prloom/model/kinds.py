@@ -52,6 +52,8 @@ class Kind(NamedTuple):
 
 DELETED = "comment_deleted"
 CHECKS_CHANGED = "checks_changed"
+PLUGIN_MESSAGE = "plugin_message"
+"""What a plugin's daemon added to a plan: the words of a program that the operator permits that, and no command."""
 
 _COMMENT = Kind(speech=True, commands=True)
 _THREAD = Kind(speech=True, commands=True, threaded=True)
@@ -72,8 +74,9 @@ KINDS: Mapping[str, Kind] = {
     "pr_reopened": Kind(notice=True, plan_status="active"),
     DELETED: _NOTICE,
     CHECKS_CHANGED: _NOTICE,
+    PLUGIN_MESSAGE: _REPORT,
 }
-"""The types of events that prloom's own bridges report."""
+"""The types of events that prloom's own bridges report, and that of plugins' messages."""
 
 SPEECH = tuple(name for name, kind in KINDS.items() if kind.speech)
 """Types of events whose body is a person's own words: feedback."""

@@ -50,7 +50,13 @@ def test_every_key_of_the_code_is_in_the_file(key: reference.Key) -> None:
 def test_uncommented_whole_the_file_gives_the_defaults() -> None:
     config = loading.parse(tomllib.loads(UNCOMMENTED))
 
-    names = {"models": True, "presets": True, "plugins": {"settings"}, "bridges": {"my-ci"}, "adopt": True}
+    names = {
+        "models": True,
+        "presets": True,
+        "plugins": {"settings", "permissions"},
+        "bridges": {"my-ci"},
+        "adopt": True,
+    }
     names |= {"work": {"checks"}}  # an example says more than the default, which is none
     assert config.model_dump(exclude=names) == Config().model_dump(exclude=names)
 

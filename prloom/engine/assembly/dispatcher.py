@@ -11,11 +11,12 @@ from pathlib import Path
 from prloom.config.models import Config
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.unended_runs import UnendedRuns
-from prloom.engine.assembly import tools
+from prloom.engine.assembly import plugin_requests, tools
 from prloom.engine.assembly.bridges import load_bridges
 from prloom.engine.assembly.plugins import folders, load_plugins, select_plugins, settings_now
 from prloom.engine.assembly.tools import CallTargets
 from prloom.engine.background import selected_daemons
+from prloom.engine.background.daemon_report import DaemonReports
 from prloom.engine.background.selected_daemons import ORDER_DAEMON, DaemonParts
 from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import Clock
@@ -59,8 +60,13 @@ def assemble(
     pool = _pool(root, config, environ, activity)
     selection = select_plugins(root, config, environ)
     settings = partial(settings_now, load_again or (lambda: config), selection)
+    reports = DaemonReports(registry.local)
+    requests = plugin_requests.parts(registry, activity, reports.changed)
     daemons = selected_daemons.make(
-        selection.chosen, DaemonParts(root, registry.local, environ, clock, activity, settings)
+        selection.chosen,
+        DaemonParts(
+            root, registry.local, environ, clock, activity, settings, reports, requests.grants, requests.log.of
+        ),
     )
     plugin_set = load_plugins(root, config, environ, daemons)
     triager = AgentTriager(pool, registry.read_plan)
@@ -71,6 +77,7 @@ def assemble(
         RunActivity(activity),
         targets=CallTargets(folders(selection), environ, daemons.call),
         operator_methods={ORDER_DAEMON: partial(selected_daemons.ordered, daemons)},
+        authorities=(plugin_requests.authority(requests, config, daemons),),
     )
     pool.tools = run_tools.services
     return Dispatcher(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from prloom.agents import run_ancestry
 from prloom.engine.host_socket import server
-from prloom.engine.host_socket.server import HostSocket
+from prloom.engine.host_socket.server import Authority, HostSocket
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.tools import own_tools, people
@@ -67,11 +67,12 @@ def assemble(
     *,
     targets: CallTargets,
     operator_methods: Mapping[str, OperatorMethod],
+    authorities: Sequence[Authority] = (),
     checks: ProcessChecks = ProcessChecks(),
 ) -> ToolParts:
     """Return the tools of a dispatcher; raises ExtensionError where its socket has no folder.
 
-    `operator_methods` answer other methods of the operator's commands.
+    `operator_methods` answer other methods of the operator's commands, `authorities` admit further clients.
     """
     state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
     waiting = Confirmations(AllowedTools(board.local), activity, board.clock, Document(state, paths.REQUESTS))
@@ -84,11 +85,12 @@ def assemble(
         ToolCatalog(plugins, OWN_TOOLS), plugins, _handlers(plugins, asked, budget, targets), waiting, activity
     )
     services = ToolServices(plugins, board.runtimes, services_of, sessions=sessions, caller=caller)
-    authorities = (
+    known: tuple[Authority, ...] = (
         RunAuthority(sessions, services.open_client, checks.belongs),
         OperatorAuthority(waiting, checks.run_of, operator_methods),
+        *authorities,
     )
-    return ToolParts(services, HostSocket(folder, authorities), asked)
+    return ToolParts(services, HostSocket(folder, known), asked)
 
 
 def _handlers(plugins: PluginSet, asked: People, budget: Budget, targets: CallTargets) -> Mapping[str, Handler]:

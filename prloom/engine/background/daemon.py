@@ -142,6 +142,10 @@ class Daemon:
         finally:
             self.files.close()
 
+    def owns(self, pid: int) -> bool:
+        """Whether a process is the running daemon, or was started by it."""
+        return self._process is not None and self._process.owns(pid)
+
     def report(self, moment: Callable[[float], datetime]) -> dict[str, Json]:
         """Return what `prloom plugins status` shows of the daemon; `moment` makes a time of monotonic seconds."""
         life, pid, next_attempt = self.life, None, None
@@ -160,7 +164,6 @@ class Daemon:
             "nextAttemptAt": next_attempt,
             "healthFailures": life.health_failures,
             "runtimeDir": self.runtime_dir,
-            "requests": {},
             "events": {"delivered": self.sender.delivered, "dropped": self.sender.dropped},
         }
 
@@ -196,12 +199,16 @@ class Daemon:
         try:
             prepared = self._preparation.prepare()
         except PrloomError as error:
+            self._preparation.ended()
             log.warning("plugin %s: its daemon cannot be started: %s", self.key, error)
             self._set(daemon_life.refused(self.life, self._clock(), bounds.cut(str(error))))
             return
         self.socket_path = str(prepared.socket)
         self._set(daemon_life.starting(self.life, self._clock()))
-        reason = await self._until_over(prepared)
+        try:
+            reason = await self._until_over(prepared)
+        finally:
+            self._preparation.ended()
         if reason is None:
             self._set(daemon_life.stopped(self.life, self._clock()))
         else:

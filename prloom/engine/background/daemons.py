@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from prloom import errors
@@ -26,11 +26,16 @@ _ENDED_WITHIN = timedelta(seconds=20)
 """What an order may take beyond the daemon's own time to start and to end."""
 
 
+def _no_requests(_: str) -> Mapping[str, Json]:
+    """Return the counts of a plugin that can request nothing."""
+    return {}
+
+
 class Daemons:
     """The daemons, by the keys of their plugins, as a component of the dispatcher.
 
     Nothing here waits for a daemon but `call`, `order`, `attempted` and `close`. `reports` writes the states down;
-    `publisher` is where the daemons' events come from.
+    `publisher` is where the daemons' events come from, and `requests` counts the requests of each.
     """
 
     def __init__(
@@ -40,12 +45,14 @@ class Daemons:
         clock: Callable[[], datetime],
         publisher: Publisher | None = None,
         reports: DaemonReports | None = None,
+        requests: Callable[[str], Mapping[str, Json]] = _no_requests,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._daemons = {daemon.key: daemon for daemon in daemons}
         self._clock = clock
         self._publisher = publisher
         self._reports = reports
+        self._requests = requests
         self._monotonic = monotonic
         self._tasks: list[asyncio.Task[None]] = []
         self._unsubscribe: list[Callable[[], None]] = []
@@ -85,6 +92,11 @@ class Daemons:
         if daemon is None:
             raise call_error.not_started(plugin)
         return await daemon.call(method, params, timeout)
+
+    def owns(self, plugin: str, pid: int) -> bool:
+        """Whether a process is the running daemon of a plugin, or was started by it."""
+        daemon = self._daemons.get(plugin)
+        return daemon is not None and daemon.owns(pid)
 
     async def order(self, order: Order, name: str) -> Json:
         """Carry out an operator's order, and return the daemon's report when its state is reached.
@@ -126,7 +138,8 @@ class Daemons:
 
     def _report(self, daemon: Daemon) -> dict[str, Json]:
         now, ticks = self._clock(), self._monotonic()
-        return daemon.report(lambda at: now + timedelta(seconds=at - ticks))
+        found = daemon.report(lambda at: now + timedelta(seconds=at - ticks))
+        return {**found, "requests": self._requests(daemon.key)}
 
     def _write(self) -> None:
         if self._reports is not None and self._daemons:

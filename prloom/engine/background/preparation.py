@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from prloom.api.manifest import Background, Manifest
 from prloom.errors import ExtensionError
@@ -14,8 +15,15 @@ from prloom.extensions.background.environment import DaemonContext
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model.record import Json
 
-HostAccess = Callable[[str], Mapping[str, str]]
-"""Returns the variables by which a plugin of this key reaches prloom; they are new at each call."""
+
+class HostAccess(Protocol):
+    """Gives each start of a daemon its way to prloom."""
+
+    def begin(self, plugin: str) -> Mapping[str, str]:
+        """Return the variables by which the plugin of this key reaches prloom; they are new at each call."""
+
+    def end(self, plugin: str) -> None:
+        """Note that the daemon has ended that was given the latest of them, or that it was not started."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +36,15 @@ class Prepared:
     socket: Path
 
 
-def no_host_access(_: str) -> Mapping[str, str]:
-    """Return the variables of a plugin that cannot reach prloom, as in a test of a daemon alone."""
-    return {}
+class NoHostAccess:
+    """Implements HostAccess for a plugin that cannot reach prloom, as in a test of a daemon alone."""
+
+    def begin(self, plugin: str) -> Mapping[str, str]:
+        """Return no variables."""
+        return {}
+
+    def end(self, plugin: str) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +58,7 @@ class Preparation:
     repo_root: Path
     settings: Callable[[], Mapping[str, Json]] = dict
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    host_access: HostAccess = no_host_access
+    host_access: HostAccess = field(default_factory=NoHostAccess)
 
     @property
     def manifest(self) -> Manifest:
@@ -68,10 +82,14 @@ class Preparation:
         folder = Path(self.found.path)
         socket = runtime_folder.socket_path(own, self.background.path) or own / runtime_folder.SOCKET
         runtime_folder.clear_socket(socket)
-        given = DaemonContext(key, self.repo_root, socket, self.host_access(key))
+        given = DaemonContext(key, self.repo_root, socket, self.host_access.begin(key))
         return Prepared(
             program=environment.program(self.background.command, self.background.args, folder, self.environ),
             environ=environment.of_daemon(self.environ, self.manifest, settings, given),
             folder=folder,
             socket=socket,
         )
+
+    def ended(self) -> None:
+        """Note that what was prepared last has ended, or was not started: its way to prloom ends."""
+        self.host_access.end(self.found.key)

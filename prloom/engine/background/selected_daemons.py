@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from prloom.engine.activity.activity_log import ActivityLog
@@ -12,7 +12,7 @@ from prloom.engine.background.daemon import Daemon, Order
 from prloom.engine.background.daemon_files import DaemonFiles
 from prloom.engine.background.daemon_report import DaemonReports
 from prloom.engine.background.daemons import Daemons
-from prloom.engine.background.preparation import Preparation
+from prloom.engine.background.preparation import HostAccess, NoHostAccess, Preparation
 from prloom.engine.background.secret_store import SecretStore
 from prloom.engine.bus.event_store import Clock
 from prloom.extensions import filters, jsonrpc
@@ -27,7 +27,7 @@ ORDER_DAEMON = "orderDaemon"
 
 @dataclass(frozen=True)
 class DaemonParts:
-    """What the daemons of one repository share."""
+    """What the daemons of one repository share; `requests` returns the counts of a plugin's requests."""
 
     repo_root: Path
     local: SafeDir
@@ -35,16 +35,24 @@ class DaemonParts:
     clock: Clock
     activity: ActivityLog
     read_table: ReadTable
+    reports: DaemonReports
+    host_access: HostAccess = field(default_factory=NoHostAccess)
+    requests: Callable[[str], Mapping[str, Json]] = lambda _: {}
 
 
 def make(chosen: Sequence[DiscoveredPlugin], parts: DaemonParts) -> Daemons:
     """Return the daemons of the plugins that have one; none of them is started."""
-    reports = DaemonReports(parts.local)
-    daemons = [_daemon(found, parts, reports) for found in chosen if filters.runs_daemon(found)]
-    return Daemons(daemons, clock=parts.clock, publisher=parts.activity.publisher, reports=reports)
+    daemons = [_daemon(found, parts) for found in chosen if filters.runs_daemon(found)]
+    return Daemons(
+        daemons,
+        clock=parts.clock,
+        publisher=parts.activity.publisher,
+        reports=parts.reports,
+        requests=parts.requests,
+    )
 
 
-def _daemon(found: DiscoveredPlugin, parts: DaemonParts, reports: DaemonReports) -> Daemon:
+def _daemon(found: DiscoveredPlugin, parts: DaemonParts) -> Daemon:
     manifest = found.manifest
     assert manifest is not None  # noqa: S101 - it has a background
     settings = CurrentSettings(
@@ -55,8 +63,8 @@ def _daemon(found: DiscoveredPlugin, parts: DaemonParts, reports: DaemonReports)
         parts.environ,
         parts.activity,
     )
-    preparation = Preparation(found, parts.repo_root, settings, parts.environ)
-    return Daemon(found.key, preparation, DaemonFiles(parts.local, found.key), changed=reports.changed)
+    preparation = Preparation(found, parts.repo_root, settings, parts.environ, parts.host_access)
+    return Daemon(found.key, preparation, DaemonFiles(parts.local, found.key), changed=parts.reports.changed)
 
 
 async def ordered(daemons: Daemons, params: Json) -> Json:

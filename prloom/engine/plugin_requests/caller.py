@@ -1,0 +1,114 @@
+"""Describe who sends a request and about which plan, and the errors that requests are answered with."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import msgspec
+
+from prloom.core.plugin_rights import PluginRights
+from prloom.engine.bus.event_store import TooLongError
+from prloom.engine.host_socket import server
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plugin_requests.grants import Grant
+from prloom.engine.plugin_requests.request_log import LIMITED
+from prloom.errors import StorageError
+from prloom.extensions import jsonrpc
+from prloom.extensions.jsonrpc import RpcError
+from prloom.model import record
+from prloom.model.record import Json, Record
+
+log = logging.getLogger(__name__)
+
+UNKNOWN_PLAN: Final = -32004
+"""The code of an error that says that there is no such plan."""
+
+SOON_MS: Final = 500
+"""When to try again what the dispatcher was not ready for."""
+
+P = TypeVar("P", bound="Params")
+
+
+class Params(Record, frozen=True, forbid_unknown_fields=True, kw_only=True, rename=lambda name: name):
+    """The params of a method, named as the daemon writes them."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The plugin that has connected, what it was given, and what it is permitted; `runtime` is the plan it names."""
+
+    grant: Grant
+    rights: PluginRights
+    runtime: PlanRuntime | None = None
+
+    @property
+    def plugin(self) -> str:
+        """The plugin's key, from the connection and nowhere else."""
+        return self.grant.plugin
+
+    @property
+    def plan(self) -> PlanRuntime:
+        """The plan that the request is about; raises RpcError where it names none."""
+        if self.runtime is None:
+            raise RpcError("this request needs a plan_id", jsonrpc.INVALID_PARAMS)
+        return self.runtime
+
+
+def read(method: str, shape: type[P], params: Json) -> P:
+    """Return the params of a method; raises RpcError that says what is wrong, and where."""
+    try:
+        return record.from_wire(shape, {} if params is None else params)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        if where:
+            what = f"{where.rstrip('`')}: {what[:1].lower()}{what[1:]}"
+        raise invalid(method, what) from error
+
+
+def invalid(method: str, problem: str) -> RpcError:
+    """Return the error for params that cannot be accepted."""
+    return RpcError(f"{method}: {problem}", jsonrpc.INVALID_PARAMS)
+
+
+def denied(problem: str) -> RpcError:
+    """Return the error for what the operator does not permit."""
+    return RpcError(problem, server.DENIED)
+
+
+def limited(problem: str, retry_after_ms: int) -> RpcError:
+    """Return the error for a request that comes too soon."""
+    return RpcError(f"{problem}; try again in {retry_after_ms} ms", LIMITED, {"retry_after_ms": retry_after_ms})
+
+
+def not_ready(problem: str) -> RpcError:
+    """Return the error for a request that the dispatcher is not ready for."""
+    return RpcError(problem, server.NOT_READY, {"retry_after_ms": SOON_MS})
+
+
+def unknown_plan(plan_id: str) -> RpcError:
+    """Return the error for a plan that is not open."""
+    return RpcError(f"there is no plan {plan_id[:100]!r}", UNKNOWN_PLAN)
+
+
+def require_usable(runtime: PlanRuntime) -> None:
+    """Raise RpcError where a plan cannot be written just now, or was closed meanwhile."""
+    if not runtime.usable or runtime.folders.local.fd < 0:
+        raise not_ready(f"plan {runtime.id} cannot be used just now")
+
+
+@contextmanager
+def writing(method: str, runtime: PlanRuntime) -> Iterator[None]:
+    """Write a plan's files in the block; raises RpcError where that is not possible, and the plan is opened anew."""
+    require_usable(runtime)
+    try:
+        yield
+    except TooLongError as error:
+        raise invalid(method, str(error)) from error
+    except StorageError as error:
+        log.warning("plan %s: %s", runtime.id, error)
+        runtime.fail(str(error))
+        raise not_ready(f"plan {runtime.id} cannot be written just now: {error}") from error

@@ -1,0 +1,120 @@
+"""Know what of each plan was shown to which plugin, and how deep in a chain of plugins' messages that was."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from prloom.core import message_chain, plugin_message
+from prloom.core.message_chain import Link
+from prloom.engine.bus import entries
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.model.activity import ActivityEvent
+from prloom.model.event import Event
+from prloom.model.hook import HookCall
+
+_REMEMBERED: Final = 1000
+"""Runs whose depth is remembered."""
+
+_MOST_LINKS: Final = 16
+
+
+class Chains:
+    """The latest messages of each plan, and what each plugin was shown; `plans` are the open ones.
+
+    A run has the depth of the events that it is about. Of a run for a hook, that is not known; it has the depth of the
+    events that hooks of its plan are about.
+    """
+
+    def __init__(self, plans: Mapping[str, PlanRuntime], clock: Callable[[], float] = time.monotonic) -> None:
+        self._plans = plans
+        self._clock = clock
+        self._messages: dict[str, tuple[Link, ...]] = {}
+        self._shown: dict[tuple[str, str], tuple[Link, ...]] = {}
+        self._runs: OrderedDict[str, int] = OrderedDict()
+
+    def next_depth(self, plugin: str, plan_id: str) -> int:
+        """Return which link of a chain a message would be that the plugin adds now."""
+        return message_chain.depth(self._of(plugin, plan_id), self._messages.get(plan_id, ()), self._clock())
+
+    def retry_after_ms(self, plugin: str, plan_id: str) -> int | None:
+        """Return in how many milliseconds the plugin may add a message, or None where it may now."""
+        return message_chain.retry_after_ms(self._of(plugin, plan_id), self._clock())
+
+    def added(self, plan_id: str, depth: int) -> None:
+        """Note that a message was added to a plan."""
+        links = (*self._messages.get(plan_id, ()), Link(depth, self._clock()))
+        self._messages[plan_id] = links[-_MOST_LINKS:]
+
+    def run_begun(self, run_id: str, depth: int) -> None:
+        """Note that a run begins which a plugin requested."""
+        self._remember(run_id, depth)
+
+    def showed(self, plugin: str, plan_id: str, depth: int) -> None:
+        """Note that the plugin was shown something of a plan."""
+        if depth > 0:
+            links = [each for each in self._of(plugin, plan_id) if each.depth > depth]
+            self._shown[plugin, plan_id] = (*links[-_MOST_LINKS:], Link(depth, self._clock()))
+
+    def showed_events(self, plugin: str, plan_id: str, events: Iterable[Event]) -> None:
+        """Note that the plugin was shown these events of a plan."""
+        self.showed(plugin, plan_id, max(map(plugin_message.depth, events), default=0))
+
+    def showed_call(self, plugin: str, call: HookCall) -> None:
+        """Note that the plugin's daemon is called, or was, for a hook."""
+        self.showed_events(plugin, call.plan_id, call.events)
+
+    def showed_activity(self, plugin: str, event: ActivityEvent) -> None:
+        """Note that the plugin is sent an event of the activity."""
+        if event.plan_id is None:
+            return
+        if event.run_id is not None:
+            self.showed(plugin, event.plan_id, self.depth_of_run(event.plan_id, event.run_id))
+            return
+        depth = event.data.get("depth")
+        if isinstance(depth, int):
+            self.showed(plugin, event.plan_id, depth)
+
+    def depth_of_run(self, plan_id: str, run_id: str) -> int:
+        """Return how deep in a chain of messages a run is; 0 where none is behind it."""
+        if run_id not in self._runs:
+            self._remember(run_id, self._found_depth(plan_id, run_id))
+        return self._runs[run_id]
+
+    def _remember(self, run_id: str, depth: int) -> None:
+        self._runs[run_id] = depth
+        if len(self._runs) > _REMEMBERED:
+            self._runs.popitem(last=False)
+
+    def _found_depth(self, plan_id: str, run_id: str) -> int:
+        runtime = self._plans.get(plan_id)
+        if runtime is None:
+            return 0
+        state = runtime.event_store.state
+        causes = [each.id for each in state.open.values() if each.run == run_id]
+        if state.work is not None and state.work.run == run_id:
+            todo = runtime.issued.posts().todos.get(state.work.id)
+            if todo is not None:
+                causes += todo.todo.event_ids
+        if not causes:
+            causes = [each for hook in runtime.in_flight.hooks for each in hook.events]
+        return max((_depth(runtime, each) for each in causes), default=0)
+
+    def _of(self, plugin: str, plan_id: str) -> tuple[Link, ...]:
+        return self._shown.get((plugin, plan_id), ())
+
+
+def _depth(runtime: PlanRuntime, event_id: str) -> int:
+    """Return the depth of an event of a plan, also of one that is done."""
+    if not event_id.startswith(plugin_message.ID_PREFIX):
+        return 0
+    event = runtime.event_store.texts.peek(event_id)
+    if event is None:
+        position = runtime.seen_ids.position(event_id)
+        if position is not None:
+            event = entries.event(runtime.event_store.events.read_at(position))
+    if event is None:
+        return 0
+    return plugin_message.depth(event)

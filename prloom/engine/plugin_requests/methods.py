@@ -1,0 +1,80 @@
+"""Carry out the requests of plugins: find the method, check what the operator permits, and find the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from prloom.config.models import Config
+from prloom.core import plugin_rights
+from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.plugin_requests import caller as request
+from prloom.engine.plugin_requests.caller import Caller, Params
+from prloom.engine.plugin_requests.grants import Grant
+from prloom.extensions import jsonrpc, keys
+from prloom.extensions.jsonrpc import RpcError
+from prloom.model.record import Json
+
+Carry = Callable[[Caller, Any], Awaitable[Json]]
+"""Carries out a request with params that are checked."""
+
+_SHOWN: Final = 100
+
+
+class Method(NamedTuple):
+    """A method: the shape of its params, and what carries it out."""
+
+    shape: type[Params]
+    carry: Carry
+
+
+class Methods:
+    """All methods that a daemon may call, by name; implements `authority.RequestMethods`."""
+
+    def __init__(self, board: PlanRegistry, general: Config, methods: Mapping[str, Method]) -> None:
+        self._board = board
+        self._general = general
+        self._methods = methods
+
+    def knows(self, method: str) -> bool:
+        """Whether there is a method of this name."""
+        return method in self._methods
+
+    async def answer(self, grant: Grant, method: str, params: Json) -> Json:
+        """Return the result of a method; raises RpcError."""
+        found = self._methods.get(method)
+        if found is None:
+            known = ", ".join(self._methods)
+            raise RpcError(f"there is no method {method[:_SHOWN]!r}; there are {known}", jsonrpc.METHOD_NOT_FOUND)
+        if not self._board.accepting:
+            raise request.not_ready("the dispatcher is starting or stopping")
+        plan_id, stage = _named(params, "plan_id"), _named(params, "stage")
+        runtime = self._plan(plan_id)
+        config = self._general
+        if runtime is not None:
+            config = runtime.rules.config
+        caller = Caller(grant, config.plugins.permissions_of(grant.plugin).rights, runtime)
+        denial = plugin_rights.denial(grant.plugin, method, caller.rights, stage)
+        if denial is not None:
+            raise request.denied(denial)
+        checked = request.read(method, found.shape, params)
+        if plan_id is not None and runtime is None:
+            raise request.unknown_plan(plan_id)
+        if keys.resolve(grant.plugin, config.plugins.disabled) is not None:
+            raise request.denied(f"{method}: permission denied; plan {plan_id} disables plugin {grant.plugin}")
+        return await found.carry(caller, checked)
+
+    def _plan(self, plan_id: str | None) -> PlanRuntime | None:
+        """Return the open plan of an id; the repository as a whole is none."""
+        if plan_id is None:
+            return None
+        return self._board.runtimes.get(plan_id)
+
+
+def _named(params: Json, name: str) -> str | None:
+    """Return a text among params that are not checked yet."""
+    if isinstance(params, dict) and isinstance(params.get(name), str):
+        found: str = params[name]
+        return found
+    return None

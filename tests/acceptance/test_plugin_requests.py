@@ -1,0 +1,145 @@
+"""Requests of a plugin's daemon through the real command: messages, actions, and a dispatcher that is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_command import Repository
+
+DAEMON = """
+import json, os, socket, threading
+
+def host(number, method, params, stream):
+    stream.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\\n")
+    stream.flush()
+    return json.loads(stream.readline())
+
+def ask(requests):
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(os.environ["PRLOOM_HOST_SOCKET"])
+        with line.makefile("rw") as stream:
+            answers = [host(0, "hello", {"token": os.environ["PRLOOM_HOST_TOKEN"]}, stream)]
+            answers += [host(n, method, params, stream) for n, (method, params) in enumerate(requests, 1)]
+    return answers
+
+def answer(method, params):
+    if method == "ask":
+        return ask(params["requests"])
+    if method == "run_action":
+        return {"message": f"{params['name']} for {params['by']}: {json.dumps(params['params'])}"}
+    return {}
+
+def serve(connection):
+    with connection, connection.makefile("rw") as stream:
+        for line in stream:
+            request = json.loads(line)
+            if "id" in request:
+                result = answer(request["method"], request.get("params"))
+                stream.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}) + "\\n")
+                stream.flush()
+
+with socket.socket(socket.AF_UNIX) as listening:
+    listening.bind(os.environ["PRLOOM_SOCKET_PATH"])
+    listening.listen()
+    while True:
+        connection, _ = listening.accept()
+        threading.Thread(target=serve, args=(connection,), daemon=True).start()
+"""
+MANIFEST = """
+name: helper
+background: {command: python3, args: [daemon.py], shutdown_grace_period: 1000}
+"""
+CONFIG = """
+[plugins]
+enabled = ["helper"]
+[plugins.permissions.helper]
+add_messages = true
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "repo", tmp_path)
+    folder = made.root / "prloom/plugins/helper"
+    folder.mkdir(parents=True)
+    (folder / "daemon.py").write_text(DAEMON)
+    (folder / "plugin.yaml").write_text(MANIFEST)
+    made.configure(CONFIG)
+    made.run("adopt", "--branch", "work")
+    return made
+
+
+@pytest.fixture
+def start(repository: Repository) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+    """Return a function that starts the dispatcher; the last one is ended after the test."""
+    started: list[subprocess.Popen[bytes]] = []
+    pids: list[int] = []
+
+    def begin() -> subprocess.Popen[bytes]:
+        with (repository.root / "start.log").open("ab") as log:
+            started.append(
+                subprocess.Popen(repository.command("start"), cwd=repository.root, env=repository.env, stderr=log)
+            )
+        until(lambda: status(repository)["state"] == "running" and status(repository)["pid"] not in pids)
+        pids.append(status(repository)["pid"])
+        return started[-1]
+
+    yield begin
+    for each in started:
+        if each.poll() is None:
+            each.send_signal(signal.SIGTERM)
+            each.wait()
+
+
+def status(repository: Repository) -> Any:
+    return repository.json("plugins", "status")["plugins"][0]
+
+
+def until(condition: Callable[[], object]) -> None:
+    given_up = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < given_up
+        time.sleep(0.05)
+
+
+def ask(repository: Repository, *requests: tuple[str, dict[str, Any]]) -> list[Any]:
+    """Have the daemon send requests to prloom, after its hello, and return the answers to them."""
+    with socket.socket(socket.AF_UNIX) as line, line.makefile("rw") as stream:
+        line.connect(f"{status(repository)['runtimeDir']}/daemon.sock")
+        stream.write(json.dumps({"id": 1, "method": "ask", "params": {"requests": requests}}) + "\n")
+        stream.flush()
+        answers = json.loads(stream.readline())["result"]
+    assert answers[0]["result"]["plugin"] == "helper"
+    return [each.get("result", each.get("error")) for each in answers[1:]]
+
+
+def a_message(number: int, role: str = "user", content: str = "Look at this") -> tuple[str, dict[str, Any]]:
+    return "add_message", {"message_id": f"m-{number}", "plan_id": "work", "role": role, "content": content}
+
+
+def test_a_message_of_a_daemon_is_an_event_with_a_life_and_added_once_also_across_a_kill_of_the_dispatcher(
+    repository: Repository, start: Callable[[], subprocess.Popen[bytes]]
+):
+    running = start()
+    said, post = ask(repository, a_message(1, content="/prloom pause"), a_message(2, "assistant"))
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait()
+    start()
+    again, post_again = ask(repository, a_message(1, content="other"), a_message(2))
+
+    assert (said["duplicate"], again) == (False, {**said, "duplicate": True})
+    assert (post["duplicate"], post_again) == (False, {**post, "duplicate": True})
+    until(lambda: repository.json("events", "work")["events"][0]["state"] == "triaged")
+    (event,) = repository.json("events", "work")["events"]
+    assert (event["type"], event["author"], event["id"]) == ("plugin_message", "plugin.helper", said["event_id"])
+    until(lambda: (repository.local / "review.md").read_text().count("Look at this") == 1)
+    until(lambda: status(repository)["requests"].get("add_message", {}).get("ok") == 2)
