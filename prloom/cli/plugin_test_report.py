@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import msgspec
 
 from prloom.api import Action, Json
+from prloom.api.manifest import DeclaredTool
 from prloom.cli import layout, terminal
 from prloom.cli.terminal import Role
 from prloom.core import bounds
+from prloom.extensions import filters
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host.interface import Registered
 from prloom.model import record
@@ -46,6 +48,15 @@ class PluginTestResult:
         alone = tuple(fault for trial in self.trials for fault in trial.faults)
         return (*alone, *(self.batch.faults if self.batch else ()))
 
+    @property
+    def contract(self) -> str:
+        """The suites whose promises are tried."""
+        if self.found.is_daemon_only:
+            return "BackgroundPluginContract"
+        if filters.runs_daemon(self.found):
+            return "PluginContract and BackgroundPluginContract"
+        return "PluginContract"
+
     def problem(self) -> str | None:
         """Return why the command fails, in one line, or None where the plugin is sound."""
         name = f"plugin {self.found.key}"
@@ -63,7 +74,7 @@ class PluginTestResult:
             return f"{warnings[0]}{more}; a plugin must load without a warning"
         if self.broken:
             count = f"{len(self.broken)} {'promise' if len(self.broken) == 1 else 'promises'}"
-            return f"{name} does not keep {count} of PluginContract; fix what is listed above"
+            return f"{name} does not keep {count} of {self.contract}; fix what is listed above"
         return None
 
 
@@ -73,7 +84,8 @@ def lines(result: PluginTestResult) -> Iterator[str]:
     yield f"Plugin {terminal.paint(terminal.clean(found.key), 'name')} ({found.source}, {terminal.clean(found.place)})"
     yield from _registered(found, result.registered)
     yield ""
-    yield from layout.rows([_row(each) for each in result.trials])
+    if result.trials:
+        yield from layout.rows([_row(each) for each in result.trials])
     if batch is not None:
         yield from layout.paragraph(terminal.paint(f"all at once: {_counts(batch)}", "strong"))
     if result.skipped:
@@ -82,7 +94,7 @@ def lines(result: PluginTestResult) -> Iterator[str]:
         )
     yield from _logged(result)
     yield from _faults(result.faults)
-    yield from _promises(result.broken)
+    yield from _promises(result)
 
 
 def _logged(result: PluginTestResult) -> Iterator[str]:
@@ -112,8 +124,9 @@ def _logged(result: PluginTestResult) -> Iterator[str]:
         yield f"  and {len(said) - _MOST_LINES} more lines; --json has all of them"
 
 
-def _promises(broken: Sequence[BrokenPromise] | None) -> Iterator[str]:
+def _promises(result: PluginTestResult) -> Iterator[str]:
     """Yield the promises that are not kept; what several of them fail on is told once."""
+    broken = result.broken
     by_problem: dict[str, BrokenPromise] = {}
     for each in broken or ():
         by_problem.setdefault(each.problem, each)
@@ -125,7 +138,7 @@ def _promises(broken: Sequence[BrokenPromise] | None) -> Iterator[str]:
         for line in bounds.cut(each.problem).splitlines():
             yield from layout.paragraph(f"  {terminal.clean(line)}")
     if broken is not None and not broken:
-        yield terminal.paint("It keeps the promises of PluginContract.", "good")
+        yield terminal.paint(f"It keeps the promises of {result.contract}.", "good")
 
 
 def _registered(found: DiscoveredPlugin, registered: Registered) -> Iterator[str]:
@@ -138,7 +151,12 @@ def _registered(found: DiscoveredPlugin, registered: Registered) -> Iterator[str
     for what, names in offered.items():
         if names:
             yield from layout.item(what, ", ".join(map(terminal.clean, names)))
-    if not any(offered.values()):
+    declared: Sequence[DeclaredTool] = ()
+    if found.manifest is not None:
+        declared = found.manifest.tools
+    if declared:
+        yield from layout.item("tools", ", ".join(terminal.clean(tool.name) for tool in declared))
+    if not declared and not any(offered.values()) and not filters.runs_daemon(found):
         yield from layout.item("offers", "nothing; it may need settings in [plugins.settings.…] first")
     missing = [name for name in (found.manifest.requires_env if found.manifest else ()) if not os.environ.get(name)]
     if missing:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from prloom.api import Event, Json
     from prloom.cli.plugin_test_report import PluginTestResult
     from prloom.extensions.discovery import DiscoveredPlugin
+    from prloom.extensions.host.interface import PluginHost
     from prloom.testing.runners import Runner
-    from prloom.testing.trial import Trial
+    from prloom.testing.trial import BrokenPromise, Trial
 
 
 @click.command("test")
@@ -49,6 +50,8 @@ def command(
 
     found = _found(given, plugin)
     settings, limit = _configured(given, found)
+    if inline and found.is_daemon_only:
+        raise PrloomError(f"plugin {found.key} has no Python code that could run in this process; leave out --inline")
     events = _events(said, files)
     # A debugger and a progress line would write over each other.
     progress = nullcontext(lambda _: None) if inline else terminal.progress(f"trying {found.key}")
@@ -61,20 +64,37 @@ def command(
     ):
         with runners.capture(found.key) as log:  # the process asks at its start which of its records are of interest
             registered = runner.start()
+        if found.is_daemon_only and not registered.hooks:
+            events = {}  # nothing of it would see them
         trials = list(_watched(trial.each_event(runner, events, root), label))
         skipped = len(events) - len(trials)
         batch = None
-        if not skipped:
+        if events and not skipped:
             batch = trial.all_events(runner, events, root)
             trials += trial.other_hooks(runner, root)
         result = PluginTestResult(found, registered, tuple(log), tuple(trials), batch, skipped)
         if not (said or files or inline or result.faults):
             label("the promises")
-            result = replace(result, broken=trial.broken_promises(found, settings, os.environ))
+            result = replace(result, broken=_broken_promises(found, settings))
     _print(result, as_json=as_json)
     problem = result.problem()
     if problem is not None:
         raise PrloomError(problem)
+
+
+def _broken_promises(found: DiscoveredPlugin, settings: Mapping[str, Json]) -> tuple[BrokenPromise, ...]:
+    """Try the promises of the plugin's code, and those of its daemon."""
+    from prloom.extensions import filters  # noqa: PLC0415 - see command
+    from prloom.testing import trial  # noqa: PLC0415
+
+    broken: tuple[BrokenPromise, ...] = ()
+    if not found.is_daemon_only:
+        broken = trial.broken_promises(found, settings, os.environ)
+    if filters.runs_daemon(found):
+        from prloom.testing import daemon_trial  # noqa: PLC0415 - other plugins do not need it
+
+        broken += daemon_trial.broken_promises(found, settings)
+    return broken
 
 
 def _print(result: PluginTestResult, *, as_json: bool) -> None:
@@ -89,18 +109,20 @@ def _print(result: PluginTestResult, *, as_json: bool) -> None:
 
 @contextmanager
 def _logs_in_report_only(key: str) -> Iterator[None]:
-    """Keep what the plugin logs, which the report shows, from stderr."""
+    """Keep what the plugin logs, which the report shows, from stderr, and what is logged of its daemon's ends."""
     import logging  # noqa: PLC0415 - see command
 
     from prloom.api.context import plugin_logger  # noqa: PLC0415
 
-    log = plugin_logger(key)
-    level = log.level
-    log.setLevel(logging.CRITICAL + 1)
+    logs = (plugin_logger(key), logging.getLogger("prloom.engine.background"))
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
 @contextmanager
@@ -148,7 +170,15 @@ def _configured(given: Options, found: DiscoveredPlugin) -> tuple[Mapping[str, J
     from prloom.config import loading  # noqa: PLC0415 - see command
 
     plugins = loading.load(_root(given), os.environ, given.overrides, None).plugins
-    return dict(plugins.settings_of(found.key).own), plugins.hook_timeout
+    own: Mapping[str, Json] = dict(plugins.settings_of(found.key).own)
+    if found.is_daemon_only:
+        from prloom.engine.background.secret_store import SecretStore  # noqa: PLC0415 - see command
+        from prloom.extensions.background.settings import Given  # noqa: PLC0415
+        from prloom.testing import daemon_trial  # noqa: PLC0415
+
+        secrets = SecretStore(_root(given), os.environ).read(found.key)
+        own = daemon_trial.resolved(found, Given(own, secrets, os.environ))
+    return own, plugins.hook_timeout
 
 
 def _events(said: Sequence[str], files: Sequence[str]) -> Mapping[str, Event]:
@@ -180,7 +210,6 @@ def _at_work(
     import tempfile  # noqa: PLC0415 - see command
     from pathlib import Path  # noqa: PLC0415
 
-    from prloom.extensions.host.process import ProcessHost  # noqa: PLC0415
     from prloom.testing import runners  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="prloom-plugins-test-") as folder:
@@ -189,11 +218,25 @@ def _at_work(
         if inline:
             runner = runners.of_folder(found, settings)
         else:
-            runner = runners.HostedRunner(ProcessHost(found, settings, repo_root=root, environ=os.environ), limit)
+            runner = runners.HostedRunner(_host(found, settings, root), limit)
         try:
             yield runner, root
         finally:
             runner.stop()
+
+
+def _host(found: DiscoveredPlugin, settings: Mapping[str, Json], root: Path) -> PluginHost:
+    """Return the host of the plugin's code, with its daemon, if it has one."""
+    from prloom.extensions import filters  # noqa: PLC0415 - see command
+    from prloom.extensions.host.process import ProcessHost  # noqa: PLC0415
+    from prloom.testing.daemon_trial import TrialHost  # noqa: PLC0415
+
+    code = None
+    if not found.is_daemon_only:
+        code = ProcessHost(found, settings, repo_root=root, environ=os.environ)
+    if code is not None and not filters.runs_daemon(found):
+        return code
+    return TrialHost(found, settings, code)
 
 
 def _watched(trials: Iterator[Trial], label: Callable[[str], None]) -> Iterator[Trial]:

@@ -54,6 +54,13 @@ class BackgroundPluginContract:
     async def after_events(self, daemon: RunningDaemon, count: int) -> None:
         """Check what the daemon made of so many events of each type that it subscribed to; override it to do so."""
 
+    def declared_methods(self, daemon: RunningDaemon) -> frozenset[str]:
+        """Return the methods that have to be named in `methods`: those of the tools in its manifest."""
+        manifest = daemon.plugin.manifest
+        if manifest is None:
+            return frozenset()
+        return frozenset(tool.method for tool in manifest.tools if tool.method)
+
     def test_it_starts_and_stays_healthy(self) -> None:
         """It listens within its time, and answers one health check after the other."""
 
@@ -79,9 +86,7 @@ class BackgroundPluginContract:
         """Each method that is named here, and each that a tool in its manifest names, gives a result."""
 
         async def check(daemon: RunningDaemon) -> None:
-            manifest = daemon.plugin.manifest
-            declared = {tool.method for tool in manifest.tools if tool.method} if manifest else set()
-            left = declared - self.methods.keys()
+            left = self.declared_methods(daemon) - self.methods.keys()
             _expect(not left, f"methods: give params for {', '.join(sorted(left))}, which its manifest declares")
             for method, params in self.methods.items():
                 await daemon.call(method, params)

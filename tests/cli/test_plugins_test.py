@@ -315,3 +315,86 @@ def test_a_slash_command_is_tried_with_what_it_returns(repository: Path, capsys:
 
     assert code == 0
     assert row(out, "/Hello") == "handled /hello; comment 'Hello!'"
+
+
+# ---- plugins that are a daemon
+
+HOOKED = """
+    import json, os, socketserver
+
+    class Connection(socketserver.StreamRequestHandler):
+        def handle(self):
+            for line in self.rfile:
+                message = json.loads(line)
+                result = None
+                if message["method"] == "run_hook":
+                    mark = {"verdict": "handled", "reason": os.environ["PLUGIN_CONFIG_REASON"]}
+                    events = message["params"]["call"]["events"]
+                    result = {"marks": [{"eventId": each["id"], **mark} for each in events]}
+                if "id" in message:
+                    answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+                    self.wfile.write(json.dumps(answer).encode() + b"\\n")
+
+    with socketserver.ThreadingUnixStreamServer(os.environ["PRLOOM_SOCKET_PATH"], Connection) as server:
+        server.daemon_threads = True
+        server.serve_forever()
+"""
+
+
+@pytest.fixture
+def home(repository: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The repository, with the user's own folder outside of it, as it has to be for secrets."""
+    monkeypatch.setenv("PRLOOM_HOME", str(tmp_path_factory.mktemp("home")))
+    return repository
+
+
+def write_daemon(root: Path, code: str = HOOKED, **manifest: Any) -> None:
+    folder = root / "prloom/plugins/answering"
+    folder.mkdir(parents=True)
+    (folder / "daemon.py").write_text(textwrap.dedent(code))
+    background = {"command": "python3", "args": ["daemon.py"], "shutdown_grace_period": 1000}
+    table = {"name": "answering", "background": background, **manifest}
+    (folder / "plugin.json").write_text(json.dumps(table))
+
+
+def test_the_hooks_that_a_daemon_answers_are_tried_with_its_settings(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_daemon(
+        home,
+        provides_hooks=["beforeTriage"],
+        config_schema={"reason": {"type": "string", "required": True}},
+        tools=[{"name": "count", "method": "count"}],
+    )
+    code, _, err = tried(capsys, "answering", "--say", "hi")
+    missing = "its required settings are missing: reason; run `prloom plugins config answering`"
+    assert (code, err) == (1, f"prloom: plugin answering cannot be tried: {missing}\n")
+
+    (home / "prloom.toml").write_text('[plugins.settings.answering]\nreason = "noted"\n')
+    code, out, err = tried(capsys, "answering", "--say", "hi")
+    assert (code, err) == (0, "")
+    assert "hooks    beforeTriage" in out
+    assert "tools    count" in out
+    assert row(out, "hi") == "handled noted"
+
+
+def test_the_promises_of_a_daemon_are_tried(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    once = "import os, sys\nif os.path.exists('begun'):\n    sys.exit(3)\nopen('begun', 'w').close()\n"
+    write_daemon(home, once + textwrap.dedent(HOOKED))
+
+    code, out, err = tried(capsys, "answering")
+
+    name = "prloom: plugin answering"
+    assert (code, err) == (
+        1,
+        f"{name} does not keep 9 promises of BackgroundPluginContract; fix what is listed above\n",
+    )
+    assert "  the daemon did not start: it exited with status 3\n" in out
+
+
+def test_a_daemon_does_not_run_in_this_process(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_daemon(home)
+
+    assert tried(capsys, "answering", "--inline")[2] == (
+        "prloom: plugin answering has no Python code that could run in this process; leave out --inline\n"
+    )
