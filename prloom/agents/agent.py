@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
 import msgspec
 
+from prloom.agents.activity.adapter import Adapter, PlainAdapter
 from prloom.agents.mcp_server import McpServer
 
 EndedBy = Literal["exit", "timeout", "silence", "output", "limit", "terminated"]
@@ -190,6 +191,14 @@ class Agent(Protocol):
     @property
     def variables(self) -> tuple[str, ...]:
         """The environment variables that belong to this agent: keys, addresses, settings."""
+
+    @property
+    def session_variables(self) -> tuple[str, ...]:
+        """The variables that tie a process to the session in which it was started; no run of any agent gets them."""
+
+    @property
+    def activity(self) -> Callable[[], Adapter | PlainAdapter]:
+        """Return a new adapter, which reads the activity of one run from what the program prints."""
 
     def server_settings(self, server: McpServer) -> Mapping[str, object] | None:
         """Return what the server's entry in `mcp.json` has for this program alone; None where it takes no server."""

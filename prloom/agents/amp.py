@@ -16,14 +16,18 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import error_kinds, parsing, stream
+from prloom.agents.activity import messages
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry, TokenUsage
 from prloom.agents.mcp_server import McpServer
-from prloom.agents.parsing import Json, ParsedOutput
+from prloom.agents.parsing import ParsedOutput
+from prloom.model.record import JsonObject
 
 name: Final = "amp"
 program: Final = "amp"
 counts_sessions: Final = False
 resumes: Final = False
+session_variables: Final = ()
+activity: Final = messages.amp
 """Its threads are continued by another command, which was never seen to work."""
 variables: Final = ("AMP_*",)
 
@@ -66,9 +70,9 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
 
 def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `--stream-json` output."""
-    init: Json = parsing.NOTHING
-    result: Json | None = None
-    answers: list[Json] = []
+    init: JsonObject = parsing.NOTHING
+    result: JsonObject | None = None
+    answers: list[JsonObject] = []
     for event in parsing.events(output):
         match event.get("type"), event.get("subtype"):
             case "system", "init":
@@ -92,7 +96,7 @@ def read(output: str, ending: Ending) -> RunResult:
     return parsing.conclude(reading, ending)
 
 
-def _error(result: Json) -> str | None:
+def _error(result: JsonObject) -> str | None:
     if result.get("is_error") is False and result.get("subtype") == "success":
         return None
     return (
@@ -103,7 +107,7 @@ def _error(result: Json) -> str | None:
     )
 
 
-def _usage(answers: list[Json]) -> TokenUsage | None:
+def _usage(answers: list[JsonObject]) -> TokenUsage | None:
     """Return the sum over the answers that carry a count; None when none does."""
     counts = [usage for answer in answers if (usage := parsing.obj(answer, "usage"))]
     if not counts:

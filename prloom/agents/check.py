@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import command
+from prloom.agents.activity.command import CommandAdapter
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
 from prloom.agents.mcp_server import McpServer
 
@@ -19,6 +20,8 @@ name: Final = "check"
 program: Final = None
 counts_sessions: Final = False
 resumes: Final = False
+session_variables: Final = ()
+activity: Final = CommandAdapter
 variables: Final = ()
 
 SHOWN: Final = 16_000

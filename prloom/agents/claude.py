@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing, stream
+from prloom.agents.activity import messages
 from prloom.agents.agent import (
     OWN_FILES,
     Ending,
@@ -33,12 +34,20 @@ from prloom.agents.agent import (
     Trouble,
 )
 from prloom.agents.mcp_server import McpServer
-from prloom.agents.parsing import Json, ParsedOutput
+from prloom.agents.parsing import ParsedOutput
+from prloom.model.record import JsonObject
 
 name: Final = "claude"
 program: Final = "claude"
 counts_sessions: Final = False
 resumes: Final = True
+session_variables: Final = (
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_CHILD_SESSION",
+)
+activity: Final = messages.claude
 variables: Final = (
     "ANTHROPIC_*",
     "CLAUDE_*",
@@ -129,11 +138,11 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
 
 def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `stream-json` output."""
-    init: Json = parsing.NOTHING
-    result: Json | None = None
-    retry: Json | None = None
+    init: JsonObject = parsing.NOTHING
+    result: JsonObject | None = None
+    retry: JsonObject | None = None
     reset: datetime | None = None
-    spoken: list[Json] = []
+    spoken: list[JsonObject] = []
     for event in parsing.events(output):
         match event.get("type"), event.get("subtype"):
             case "system", "init":
@@ -155,7 +164,7 @@ def read(output: str, ending: Ending) -> RunResult:
     return parsing.conclude(replace(reading, session_id=session, model=parsing.text(init, "model")), ending)
 
 
-def _unfinished(spoken: list[Json], retry: Json | None, reset: datetime | None) -> ParsedOutput:
+def _unfinished(spoken: list[JsonObject], retry: JsonObject | None, reset: datetime | None) -> ParsedOutput:
     """Return the reading of a stream without a closing result: what it was about when it ended."""
     message = ""
     if spoken:
@@ -173,7 +182,7 @@ def _unfinished(spoken: list[Json], retry: Json | None, reset: datetime | None) 
     )
 
 
-def _finished(result: Json, *, measured: bool, reset: datetime | None) -> ParsedOutput:
+def _finished(result: JsonObject, *, measured: bool, reset: datetime | None) -> ParsedOutput:
     """Return the reading of a closing result, which may say `success` and `is_error` at once."""
     said = parsing.text(result, "result") or ""
     error, trouble = _error(result, said, reset)
@@ -190,7 +199,7 @@ def _finished(result: Json, *, measured: bool, reset: datetime | None) -> Parsed
     )
 
 
-def _error(result: Json, said: str, reset: datetime | None) -> tuple[str | None, Trouble | None]:
+def _error(result: JsonObject, said: str, reset: datetime | None) -> tuple[str | None, Trouble | None]:
     if result.get("is_error") is False:
         # 2.1.197 calls it a success when the stream was cut in the middle of a tool call, and the call was lost.
         if "stop_reason" in result and result["stop_reason"] is None and not result.get("modelUsage"):
@@ -208,12 +217,12 @@ def _error(result: Json, said: str, reset: datetime | None) -> tuple[str | None,
     return error, error_kinds.of_status(parsing.count(result, "api_error_status")) or error_kinds.of_text(error)
 
 
-def _measured(result: Json, spoken: list[Json]) -> bool:
+def _measured(result: JsonObject, spoken: list[JsonObject]) -> bool:
     """Return whether the result's zeros are to be believed: it counts nothing where the model did answer, when cut."""
     return bool(result.get("modelUsage")) or not spoken
 
 
-def _usage(result: Json) -> TokenUsage:
+def _usage(result: JsonObject) -> TokenUsage:
     """Return the sum over all models, subagents' too; the result's own `usage` misses what a cut stream had used."""
     parts = [part for part in parsing.obj(result, "modelUsage").values() if isinstance(part, dict)]
 
@@ -225,7 +234,7 @@ def _usage(result: Json) -> TokenUsage:
     return TokenUsage(input_tokens=fresh + cached, output_tokens=total("outputTokens"), cached_tokens=cached)
 
 
-def _reset(event: Json, ending: Ending) -> datetime | None:
+def _reset(event: JsonObject, ending: Ending) -> datetime | None:
     """Return when a refused allowance is there again (`resetsAt`, Unix seconds); None while it still allows.
 
     It allows as well where the allowance is used up and more is paid for (`isUsingOverage`).
@@ -237,6 +246,6 @@ def _reset(event: Json, ending: Ending) -> datetime | None:
     return limits.from_epoch(stamp, ending.at)
 
 
-def _text(event: Json) -> str:
+def _text(event: JsonObject) -> str:
     content = parsing.objects(parsing.obj(event, "message"), "content")
     return "".join(parsing.text(block, "text") or "" for block in content)

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
+from prloom.agents.activity.codex import CodexAdapter
 from prloom.agents.agent import (
     OWN_FILES,
     Ending,
@@ -38,12 +39,15 @@ from prloom.agents.agent import (
 )
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.mcp_server import McpServer
-from prloom.agents.parsing import Json, ParsedOutput
+from prloom.agents.parsing import ParsedOutput
 from prloom.errors import AgentError
+from prloom.model.record import JsonObject
 
 name: Final = "codex"
 program: Final = "codex"
 resumes: Final = True
+session_variables: Final = ()
+activity: Final = CodexAdapter
 counts_sessions: Final = True
 variables: Final = ("CODEX_*", "OPENAI_*")
 
@@ -151,7 +155,7 @@ def _configured(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for path, text in settings.items():
         try:
-            config: Json = tomllib.loads(text)
+            config: JsonObject = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise AgentError(
                 f"{path} is not valid TOML ({error}), so prloom cannot switch off its MCP servers; correct the file"
@@ -167,7 +171,7 @@ def _configured(settings: Mapping[Path, str], stage: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _servers(config: Json) -> Json:
+def _servers(config: JsonObject) -> JsonObject:
     """Return the configured MCP servers, those of the chosen profile among them (codex before 0.140 knew profiles)."""
     profile = parsing.obj(config, "profiles", parsing.text(config, "profile") or "")
     return {**parsing.obj(config, "mcp_servers"), **parsing.obj(profile, "mcp_servers")}
@@ -228,7 +232,7 @@ def read(output: str, ending: Ending) -> RunResult:
     session: str | None = None
     message = ""
     complaint: str | None = None
-    done: Json | None = None
+    done: JsonObject | None = None
     denials: list[str] = []
     for event in parsing.events(output):
         item = parsing.obj(event, "item")
@@ -257,7 +261,7 @@ def read(output: str, ending: Ending) -> RunResult:
     return parsing.conclude(reading, ending)
 
 
-def _usage(done: Json) -> TokenUsage | None:
+def _usage(done: JsonObject) -> TokenUsage | None:
     usage = parsing.obj(done, "usage")
     tokens_in, tokens_out = parsing.count(usage, "input_tokens"), parsing.count(usage, "output_tokens")
     if tokens_in is None or tokens_out is None:

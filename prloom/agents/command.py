@@ -9,6 +9,7 @@ from typing import Final
 
 from prloom.agents import parsing
 from prloom.agents.activity import command as activity_lines
+from prloom.agents.activity.command import CommandAdapter
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
@@ -18,6 +19,8 @@ name: Final = "command"
 program: Final = None
 counts_sessions: Final = False
 resumes: Final = False
+session_variables: Final = ()
+activity: Final = CommandAdapter
 variables: Final = ("OLLAMA_*",)
 
 

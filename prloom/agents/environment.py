@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -53,11 +53,6 @@ EVERYONE: Final = (
 )
 """What every agent gets. A name with `*` at its end stands for all that begin so."""
 
-# Set inside a session of claude; a run started from there is not that session.
-_SESSION = frozenset(
-    {"CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"}
-)
-
 _FIXED: Final = {
     "GIT_TERMINAL_PROMPT": "0",  # git asks nobody: there is nobody
     "NO_COLOR": "1",
@@ -84,8 +79,12 @@ _WORKER: Final = {
 _AGENTS_OF_KEYS: Final = frozenset({"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "GPG_AGENT_INFO"})
 
 
-def allowed(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> dict[str, str]:
+def allowed(
+    environ: Mapping[str, str], extra_names: Iterable[str] = (), *, never: Collection[str] = ()
+) -> dict[str, str]:
     """Return the part of the environment that an agent may have; the extra names are usually the agent's `variables`.
+
+    `never` are names that it does not get, whatever allows them.
 
     A name that has to do with a forge, and a value that is a forge's token under another name, are left out, asked for
     or not. Relative folders are taken out of PATH: they would be the worktree's.
@@ -94,7 +93,7 @@ def allowed(environ: Mapping[str, str], extra_names: Iterable[str] = ()) -> dict
     kept = {
         name: value
         for name, value in environ.items()
-        if any(fnmatchcase(name, pattern) for pattern in patterns) and not _forbidden(name, value)
+        if any(fnmatchcase(name, pattern) for pattern in patterns) and name not in never and not _forbidden(name, value)
     }
     if "PATH" in kept:
         folders = [folder for folder in kept["PATH"].split(os.pathsep) if Path(folder).is_absolute()]
@@ -124,9 +123,9 @@ def worker(env: Mapping[str, str], remotes: Iterable[Remote], root: Path) -> dic
 
 
 def _forbidden(name: str, value: str) -> bool:
-    """Return whether the variable could open a forge, or ties the agent to another session."""
+    """Return whether the variable could open a forge, or belongs to a worker of the exchange."""
     of_forge = kinds.is_forge_variable(name) or kinds.is_forge_secret(name)
-    return of_forge or kinds.holds_forge_token(value) or name in _SESSION or name in OF_WORKERS
+    return of_forge or kinds.holds_forge_token(value) or name in OF_WORKERS
 
 
 def outside(env: Mapping[str, str]) -> Path:

@@ -31,14 +31,18 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
+from prloom.agents.activity.gemini import GeminiAdapter
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry, TokenUsage, Trouble
 from prloom.agents.mcp_server import McpServer
-from prloom.agents.parsing import Json, ParsedOutput
+from prloom.agents.parsing import ParsedOutput
+from prloom.model.record import JsonObject
 
 name: Final = "gemini"
 program: Final = "gemini"
 counts_sessions: Final = False
 resumes: Final = True
+session_variables: Final = ()
+activity: Final = GeminiAdapter
 variables: Final = ("GEMINI_*", "GOOGLE_*")
 
 _MODEL = "flash"
@@ -154,8 +158,8 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
 
 def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `stream-json` output; stderr is full of chatter even when all goes well."""
-    init: Json = parsing.NOTHING
-    result: Json | None = None
+    init: JsonObject = parsing.NOTHING
+    result: JsonObject | None = None
     complaint: str | None = None
     message = ""
     for event in parsing.events(output):
@@ -204,7 +208,7 @@ def _of_stderr(ending: Ending) -> tuple[str | None, Trouble | None]:
     return said or f"the program ended with exit code {ending.code}", trouble
 
 
-def _error(result: Json | None, complaint: str | None) -> str | None:
+def _error(result: JsonObject | None, complaint: str | None) -> str | None:
     if result is None:
         return complaint
     if result.get("status") == "success":
@@ -212,7 +216,7 @@ def _error(result: Json | None, complaint: str | None) -> str | None:
     return parsing.text(parsing.obj(result, "error"), "message") or complaint or "unknown error"
 
 
-def _usage(stats: Json) -> TokenUsage | None:
+def _usage(stats: JsonObject) -> TokenUsage | None:
     tokens_in, tokens_out = parsing.count(stats, "input_tokens"), parsing.count(stats, "output_tokens")
     if tokens_in is None or tokens_out is None:
         return None

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing, stream
+from prloom.agents.activity.opencode import OpencodeAdapter
 from prloom.agents.agent import (
     OWN_FILES,
     Ending,
@@ -32,12 +33,15 @@ from prloom.agents.agent import (
     TokenUsage,
 )
 from prloom.agents.mcp_server import McpServer
-from prloom.agents.parsing import Json, ParsedOutput
+from prloom.agents.parsing import ParsedOutput
+from prloom.model.record import JsonObject
 
 name: Final = "opencode"
 program: Final = "opencode"
 counts_sessions: Final = False
 resumes: Final = True
+session_variables: Final = ()
+activity: Final = OpencodeAdapter
 # It speaks to every provider; these are the keys and addresses of the usual ones.
 variables: Final = (
     "OPENCODE_*",
@@ -175,9 +179,9 @@ def read(output: str, ending: Ending) -> RunResult:
     """Return the result of a `--format json` output."""
     session: str | None = None
     started = 0
-    steps: list[Json] = []
+    steps: list[JsonObject] = []
     texts: dict[str, list[str]] = {}
-    error: Json | None = None
+    error: JsonObject | None = None
     for event in parsing.events(output):
         session = parsing.text(event, "sessionID") or session
         part = parsing.obj(event, "part")
@@ -216,7 +220,7 @@ def _complained(reading: ParsedOutput, ending: Ending) -> ParsedOutput:
     return replace(reading, error=said[-1], trouble="server" if trouble == "error" else trouble)
 
 
-def _failed(reading: ParsedOutput, error: Json, ending: Ending) -> ParsedOutput:
+def _failed(reading: ParsedOutput, error: JsonObject, ending: Ending) -> ParsedOutput:
     """Return the reading with what the error event says."""
     about = parsing.obj(error, "data")
     message = parsing.text(about, "message") or parsing.text(error, "name") or "unknown error"
@@ -230,7 +234,7 @@ def _failed(reading: ParsedOutput, error: Json, ending: Ending) -> ParsedOutput:
     return replace(reading, error=message, trouble=trouble, retry_at=retry_at)
 
 
-def _retry_at(about: Json, at: datetime) -> datetime | None:
+def _retry_at(about: JsonObject, at: datetime) -> datetime | None:
     """Return when to come again, from the `retry-after` header in seconds, where it names a wait and not a hiccup."""
     after = parsing.text(parsing.obj(about, "responseHeaders"), "retry-after") or ""
     if not (after.isascii() and after.isdigit()) or len(after) > len("86400000"):
@@ -241,7 +245,7 @@ def _retry_at(about: Json, at: datetime) -> datetime | None:
     return None
 
 
-def _usage(steps: list[Json]) -> TokenUsage:
+def _usage(steps: list[JsonObject]) -> TokenUsage:
     tokens = [parsing.obj(step, "tokens") for step in steps]
     cached = sum(parsing.count(parsing.obj(each, "cache"), "read") or 0 for each in tokens)
     fresh = sum(
@@ -252,6 +256,6 @@ def _usage(steps: list[Json]) -> TokenUsage:
     return TokenUsage(input_tokens=fresh + cached, output_tokens=written, cached_tokens=cached)
 
 
-def _cost(steps: list[Json]) -> float | None:
+def _cost(steps: list[JsonObject]) -> float | None:
     """Return what the steps cost; 0 is what it says for a model without a price, so 0 means that nobody knows."""
     return sum(parsing.amount(step, "cost") or 0 for step in steps) or None

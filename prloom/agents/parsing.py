@@ -11,13 +11,12 @@ from typing import cast
 
 from prloom.agents import error_kinds, limits
 from prloom.agents.agent import EndedBy, Ending, LimitReport, RunResult, Status, TokenUsage, Trouble
+from prloom.model.record import JsonObject
 
-Json = Mapping[str, object]
-
-NOTHING: Json = {}
+NOTHING: JsonObject = {}
 
 
-def events(output: str) -> Iterator[Json]:
+def events(output: str) -> Iterator[JsonObject]:
     """Yield each line that holds a JSON object; pass over everything else (warnings, banners, a torn last line)."""
     for line in output.split("\n"):
         if line.lstrip().startswith("{"):
@@ -34,7 +33,7 @@ def _decoded(line: str) -> object:
         return None
 
 
-def obj(event: Json, *keys: str) -> Json:
+def obj(event: JsonObject, *keys: str) -> JsonObject:
     """Return the object at the path of keys, or an empty one."""
     for key in keys:
         found = event.get(key)
@@ -44,7 +43,7 @@ def obj(event: Json, *keys: str) -> Json:
     return event
 
 
-def objects(event: Json, key: str) -> tuple[Json, ...]:
+def objects(event: JsonObject, key: str) -> tuple[JsonObject, ...]:
     """Return the objects of the list at the key; everything else in it is passed over."""
     found = event.get(key)
     if isinstance(found, list):
@@ -52,7 +51,7 @@ def objects(event: Json, key: str) -> tuple[Json, ...]:
     return ()
 
 
-def text(event: Json, key: str) -> str | None:
+def text(event: JsonObject, key: str) -> str | None:
     """Return the string at the key, or None."""
     found = event.get(key)
     if isinstance(found, str):
@@ -60,7 +59,7 @@ def text(event: Json, key: str) -> str | None:
     return None
 
 
-def count(event: Json, key: str) -> int | None:
+def count(event: JsonObject, key: str) -> int | None:
     """Return the whole number at the key, or None; a truth value is no number."""
     found = event.get(key)
     if isinstance(found, int) and not isinstance(found, bool):
@@ -68,7 +67,7 @@ def count(event: Json, key: str) -> int | None:
     return None
 
 
-def amount(event: Json, key: str) -> float | None:
+def amount(event: JsonObject, key: str) -> float | None:
     """Return the finite number at the key, or None."""
     found = event.get(key)
     if isinstance(found, bool) or not isinstance(found, int | float):

@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import Final, cast, get_args
 
 from prloom.agents import check
+from prloom.agents.activity.adapter import Adapter, PlainAdapter
 from prloom.agents.agent import Agent
 from prloom.errors import AgentError
-from prloom.model.kinds import AgentName
+from prloom.model.kinds import ActivityType, AgentName
 
 AGENTS: Final[Mapping[str, Agent]] = {
     name: cast("Agent", import_module(f"prloom.agents.{name}")) for name in get_args(AgentName)
 }
 """Every agent, in the order in which `auto` looks for them."""
+
+_BY_RUN: Final[tuple[ActivityType, ...]] = ("AGENT_START", "AGENT_END")
+"""The types that every run fires, whatever its program prints."""
 
 
 def get(name: str) -> Agent:
@@ -47,6 +51,21 @@ def variables(agent: Agent) -> tuple[str, ...]:
     if agent.program is None:
         names += [name for other in AGENTS.values() for name in other.variables]
     return tuple(dict.fromkeys(names))
+
+
+def session_variables() -> frozenset[str]:
+    """Return the variables that no run gets: they tie a process to a session of an agent that a person has open."""
+    return frozenset(name for agent in AGENTS.values() for name in agent.session_variables)
+
+
+def activity_adapter(name: str) -> Adapter | PlainAdapter:
+    """Return a new adapter for a run of this agent program; any other program is read like a `command`."""
+    return AGENTS.get(name, AGENTS["command"]).activity()
+
+
+def fired_by(name: str) -> tuple[ActivityType, ...]:
+    """Return the types of activity that runs of this agent program can fire by themselves."""
+    return (*_BY_RUN, *activity_adapter(name).fires)
 
 
 def first_found(environ: Mapping[str, str]) -> Agent | None:

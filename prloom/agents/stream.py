@@ -8,13 +8,13 @@ from typing import Final
 
 from prloom.agents import parsing
 from prloom.agents.agent import StreamEntry
-from prloom.agents.parsing import Json
+from prloom.model.record import JsonObject
 
 _TELLING: Final = ("command", "cmd", "file_path", "filePath", "path", "absolute_path", "dir_path", "pattern", "query")
 """The arguments of a tool that say what it does, the most telling first."""
 
 
-def call(tool: str, given: Json) -> StreamEntry:
+def call(tool: str, given: JsonObject) -> StreamEntry:
     """Return the use of a tool, with the argument that says most about it."""
     for key in _TELLING:
         value = given.get(key)
@@ -33,7 +33,7 @@ def result(text: str, *, failed: bool) -> StreamEntry:
     return StreamEntry(kind="result", text=text)
 
 
-def of_messages(event: Json) -> Iterator[StreamEntry]:
+def of_messages(event: JsonObject) -> Iterator[StreamEntry]:
     """Yield what an event tells in the form that claude's stream has, and those of programs that copy it."""
     content = parsing.objects(parsing.obj(event, "message"), "content")
     match event.get("type"):
@@ -51,14 +51,14 @@ def of_messages(event: Json) -> Iterator[StreamEntry]:
             yield StreamEntry(kind="error", text=parsing.text(event, "result") or _errors(event))
 
 
-def _result_text(block: Json) -> str:
+def _result_text(block: JsonObject) -> str:
     content = block.get("content")
     if isinstance(content, str):
         return content
     return "\n".join(parsing.text(part, "text") or "" for part in parsing.objects(block, "content"))
 
 
-def _errors(event: Json) -> str:
+def _errors(event: JsonObject) -> str:
     errors = event.get("errors")
     if isinstance(errors, list):
         return "; ".join(str(each) for each in errors)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, create_model
 
 from prloom.config.section import Section
 from prloom.config.values import Count, Duration, Size, Text, Variable
@@ -66,7 +66,7 @@ class CommandAgent(AgentSection):
     )
 
 
-class AgentsSection(Section):
+class AgentLimits(Section):
     """The limits and the environment of every agent run."""
 
     timeout: Duration = Field(default=timedelta(minutes=30), description="How long one run may take.")
@@ -84,11 +84,6 @@ class AgentsSection(Section):
         description="Environment variables that agents may see, in addition to the usual ones; never a forge's token.",
     )
     workers: Count = Field(default=4, ge=1, description="How many workers and reviewers may run at the same time.")
-    claude: AgentSection = AgentSection()
-    codex: AgentSection = AgentSection()
-    opencode: AgentSection = AgentSection()
-    gemini: AgentSection = AgentSection()
-    amp: AgentSection = AgentSection()
     command: CommandAgent = CommandAgent()
 
     def max_parallel(self, name: str) -> int:
@@ -97,3 +92,12 @@ class AgentsSection(Section):
         if isinstance(section, AgentSection):
             return section.max_parallel
         return 0
+
+
+_TABLES: Any = {name: (AgentSection, AgentSection()) for name in get_args(AgentName) if name != "command"}
+
+if TYPE_CHECKING:
+    AgentsSection = AgentLimits
+else:
+    # The table of each agent program, from the one list of their names.
+    AgentsSection = create_model("AgentsSection", __base__=AgentLimits, __doc__=AgentLimits.__doc__, **_TABLES)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import mcp_server, registry
-from prloom.agents.activity import adapters
 from prloom.config import stages
 from prloom.config.models import Config
 from prloom.engine.assembly import plugins
@@ -96,7 +95,7 @@ def fired_by(agents: Collection[str]) -> frozenset[str]:
     """Return the types of events that can come where these agent programs run."""
     types = {*_OF_PLANS, *_OF_PLUGINS}
     for name in agents:
-        types.update(adapters.fired_by(name))
+        types.update(registry.fired_by(name))
         if registry.get(name).server_settings(_ANY) is not None:
             types.update(_OF_CALLS)
     return frozenset(types)

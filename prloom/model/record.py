@@ -15,6 +15,9 @@ from msgspec.structs import fields as fields_of
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, or lists and string-keyed mappings of these."""
 
+JsonObject: TypeAlias = Mapping[str, object]
+"""A JSON object of which nothing but that is known."""
+
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 """The same for code that takes JSON from outside apart: mypy checks that it looks before it reads."""
 

@@ -43,7 +43,7 @@ def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
 
 
 FUNCTIONS = ("server_settings", "settings_files", "invocation", "interactive", "refusal", "entries", "read")
-VALUES = ("name", "program", "resumes", "counts_sessions", "variables")
+VALUES = ("name", "program", "resumes", "counts_sessions", "variables", "session_variables", "activity")
 
 
 def test_the_functions_and_values_that_are_compared_are_all_of_the_protocol() -> None:

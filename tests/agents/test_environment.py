@@ -48,7 +48,7 @@ def test_what_is_not_on_the_list_stays_outside() -> None:
 
 
 def test_an_agent_gets_its_own_keys_and_no_others() -> None:
-    kept = environment.allowed(OPERATOR, ("ANTHROPIC_*", "CLAUDE_*"))
+    kept = environment.allowed(OPERATOR, ("ANTHROPIC_*", "CLAUDE_*"), never=registry.session_variables())
 
     assert {name for name in kept if name not in environment.allowed(OPERATOR)} == {
         "ANTHROPIC_API_KEY",

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from prloom.agents.activity import adapters, command
+from prloom.agents import registry
+from prloom.agents.activity import command
 from prloom.core import activity_ends
 from prloom.core.activity_ends import RunEnding
 from prloom.model import kinds
@@ -60,8 +61,8 @@ def test_the_page_of_agents_says_which_program_can_fire_which_type(named: Callab
     heading = next(line for line in section.splitlines() if line.startswith("| Type |"))
     agents = [cell.strip(" `") for cell in heading.split("|")[2:-1]]
 
-    assert agents == list(adapters.ADAPTERS)
+    assert agents == list(registry.AGENTS)
     for type_, cells in rows(section).items():
         fire = [agent for agent, cell in zip(agents, cells, strict=True) if cell == "yes"]
-        assert fire == [agent for agent in agents if type_ in adapters.fired_by(agent)], type_
-    assert set(rows(section)) == {type_ for agent in agents for type_ in adapters.fired_by(agent)}
+        assert fire == [agent for agent in agents if type_ in registry.fired_by(agent)], type_
+    assert set(rows(section)) == {type_ for agent in agents for type_ in registry.fired_by(agent)}

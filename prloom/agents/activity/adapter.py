@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol, cast
 
-from prloom.agents.parsing import Json
 from prloom.model import kinds
 from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
+from prloom.model.record import JsonObject
 
 SERVER: Final = "prloom"
 """The name of prloom's own MCP server, which reports its calls itself: adapters omit them."""
@@ -27,7 +27,7 @@ class Adapter(Protocol):
 
     fires: tuple[ActivityType, ...]
 
-    def read(self, event: Json) -> tuple[ActivityDraft, ...] | None:
+    def read(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         """Return what a line says that the agent did; None for one that it does not know.
 
         Raises MalformedLineError for a line of a known type that lacks what it needs.
@@ -69,14 +69,14 @@ def _read(adapter: Adapter | PlainAdapter, line: str) -> tuple[ActivityDraft, ..
     return adapter.read(event)
 
 
-def decoded(line: str) -> Json | None:
+def decoded(line: str) -> JsonObject | None:
     """Return the JSON object that a line holds, or None."""
     try:
         event = json.loads(line)  # not msgspec: these are lines of other programs, and some print NaN
     except (ValueError, RecursionError):
         return None
     if isinstance(event, dict):
-        return cast("Json", event)
+        return cast("JsonObject", event)
     return None
 
 
@@ -85,7 +85,7 @@ def unknown(line: str) -> ActivityDraft:
     return ActivityDraft(type=kinds.UNKNOWN_ACTIVITY, data={"line": line})
 
 
-def required(event: Json, key: str) -> str:
+def required(event: JsonObject, key: str) -> str:
     """Return the text at the key; raises MalformedLineError where there is none."""
     found = event.get(key)
     if not isinstance(found, str) or not found:
@@ -122,7 +122,7 @@ def context_usage(tokens: int) -> ActivityDraft:
     return ActivityDraft(type="CONTEXT_USAGE_UPDATE", data={"contextUsage": None, "inputTokens": tokens})
 
 
-def todos(items: Iterable[Json], *, text: str = "content", within: str | None = None) -> ActivityDraft:
+def todos(items: Iterable[JsonObject], *, text: str = "content", within: str | None = None) -> ActivityDraft:
     """Return the agent's own list of what there is to do: what, and `pending`, `in_progress` or `completed`."""
     listed = []
     for item in items:

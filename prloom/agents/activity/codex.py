@@ -7,9 +7,9 @@ from typing import Final
 from prloom.agents import parsing
 from prloom.agents.activity import adapter
 from prloom.agents.activity.adapter import SERVER, MalformedLineError
-from prloom.agents.parsing import Json
 from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
+from prloom.model.record import JsonObject
 
 _QUIET: Final = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed", "error"})
 _ITEMS: Final = frozenset({"item.started", "item.updated", "item.completed"})
@@ -25,7 +25,7 @@ class CodexAdapter:
     def __init__(self) -> None:
         self._open: set[str] = set()
 
-    def read(self, event: Json) -> tuple[ActivityDraft, ...] | None:
+    def read(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         """Return what a line says that the agent did; None for one that it does not know."""
         kind = event.get("type")
         if kind in _QUIET:
@@ -37,7 +37,7 @@ class CodexAdapter:
             raise MalformedLineError("item")
         return self._item(item, is_over=kind == "item.completed")
 
-    def _item(self, item: Json, *, is_over: bool) -> tuple[ActivityDraft, ...] | None:
+    def _item(self, item: JsonObject, *, is_over: bool) -> tuple[ActivityDraft, ...] | None:
         match item.get("type"):
             case "agent_message" | "error":
                 return ()
@@ -60,13 +60,13 @@ class CodexAdapter:
                 return self._file_change(item, is_over=is_over)
         return None
 
-    def _server_call(self, item: Json, *, is_over: bool) -> tuple[ActivityDraft, ...]:
+    def _server_call(self, item: JsonObject, *, is_over: bool) -> tuple[ActivityDraft, ...]:
         server, tool = adapter.required(item, "server"), adapter.required(item, "tool")
         if server == SERVER:
             return ()
         return self._call(item, f"mcp__{server}__{tool}", parsing.obj(item, "arguments"), is_over=is_over)
 
-    def _file_change(self, item: Json, *, is_over: bool) -> tuple[ActivityDraft, ...]:
+    def _file_change(self, item: JsonObject, *, is_over: bool) -> tuple[ActivityDraft, ...]:
         changes = parsing.objects(item, "changes")
         known = adapter.required(item, "id") in self._open
         drafts = self._call(item, "apply_patch", {"changes": list(changes)}, is_over=is_over)
@@ -83,7 +83,7 @@ class CodexAdapter:
         )
         return (*drafts[:1], *previews, *drafts[1:])
 
-    def _call(self, item: Json, tool: str, given: object, *, is_over: bool) -> tuple[ActivityDraft, ...]:
+    def _call(self, item: JsonObject, tool: str, given: object, *, is_over: bool) -> tuple[ActivityDraft, ...]:
         """Return the beginning of a call where it was not told of before, and its end where it is over."""
         call, drafts = adapter.required(item, "id"), list[ActivityDraft]()
         if call not in self._open:
@@ -95,7 +95,7 @@ class CodexAdapter:
         return tuple(drafts)
 
 
-def _result(item: Json) -> object:
+def _result(item: JsonObject) -> object:
     output = parsing.text(item, "aggregated_output")
     if output is not None:
         return output
@@ -106,7 +106,7 @@ def _result(item: Json) -> object:
     return None
 
 
-def _error(item: Json) -> str | None:
+def _error(item: JsonObject) -> str | None:
     """Return why an item failed; None for one that did not, or that does not say."""
     status = item.get("status")
     if status in {None, "completed", "in_progress"}:

@@ -9,11 +9,10 @@ import msgspec
 
 from prloom.agents.activity import adapter
 from prloom.agents.activity.adapter import MalformedLineError
-from prloom.agents.parsing import Json
 from prloom.model import record
 from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
-from prloom.model.record import Record
+from prloom.model.record import JsonObject, Record
 
 _TYPE: Final = "activity"
 _DATA: Final = "data"
@@ -100,7 +99,7 @@ def is_activity(line: str) -> bool:
     return _TYPE in (adapter.decoded(line) or {})
 
 
-def _draft(event: Json) -> ActivityDraft:
+def _draft(event: JsonObject) -> ActivityDraft:
     kind = event[_TYPE]
     form = FORMS.get(kind)  # type: ignore[call-overload]
     if form is None:

@@ -7,9 +7,9 @@ from typing import Final
 from prloom.agents import parsing
 from prloom.agents.activity import adapter
 from prloom.agents.activity.adapter import SERVER
-from prloom.agents.parsing import Json
 from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
+from prloom.model.record import JsonObject
 
 _OWN: Final = f"mcp_{SERVER}_"
 _QUIET: Final = frozenset({"init", "message", "error", "result"})
@@ -23,7 +23,7 @@ class GeminiAdapter:
     def __init__(self) -> None:
         self._omitted: set[str] = set()
 
-    def read(self, event: Json) -> tuple[ActivityDraft, ...] | None:
+    def read(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         """Return what a line says that the agent did; None for one that it does not know."""
         match event.get("type"):
             case "tool_use":
@@ -34,7 +34,7 @@ class GeminiAdapter:
                 return ()
         return None
 
-    def _call(self, event: Json) -> tuple[ActivityDraft, ...]:
+    def _call(self, event: JsonObject) -> tuple[ActivityDraft, ...]:
         call, tool = adapter.required(event, "tool_id"), adapter.required(event, "tool_name")
         if tool.startswith(_OWN):
             self._omitted.add(call)
@@ -51,7 +51,7 @@ class GeminiAdapter:
             drafts.append(adapter.preview(path, "edit", adapter.difference(path, old, new), within=call))
         return tuple(drafts)
 
-    def _result(self, event: Json) -> tuple[ActivityDraft, ...]:
+    def _result(self, event: JsonObject) -> tuple[ActivityDraft, ...]:
         call, status = adapter.required(event, "tool_id"), adapter.required(event, "status")
         if call in self._omitted:
             self._omitted.discard(call)

@@ -7,9 +7,9 @@ from typing import Final
 from prloom.agents import parsing
 from prloom.agents.activity import adapter
 from prloom.agents.activity.adapter import SERVER, MalformedLineError
-from prloom.agents.parsing import Json
 from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
+from prloom.model.record import JsonObject
 
 _OWN: Final = f"mcp__{SERVER}__"
 _QUIET: Final = frozenset(
@@ -41,7 +41,7 @@ class MessageAdapter:
         self._message = ""
         self._compacting = False
 
-    def read(self, event: Json) -> tuple[ActivityDraft, ...] | None:
+    def read(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         """Return what a line says that the agent did; None for one that it does not know."""
         match event.get("type"), event.get("subtype"):
             case "assistant", _:
@@ -58,7 +58,7 @@ class MessageAdapter:
                 return ()
         return None
 
-    def _assistant(self, event: Json) -> tuple[ActivityDraft, ...] | None:
+    def _assistant(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         message, within = parsing.obj(event, "message"), parsing.text(event, "parent_tool_use_id")
         drafts: list[ActivityDraft] = []
         for block in _blocks(message):
@@ -77,7 +77,7 @@ class MessageAdapter:
             drafts += self._usage(message)
         return tuple(drafts)
 
-    def _call(self, block: Json, within: str | None) -> list[ActivityDraft]:
+    def _call(self, block: JsonObject, within: str | None) -> list[ActivityDraft]:
         call, tool = adapter.required(block, "id"), adapter.required(block, "name")
         if tool.startswith(_OWN):
             self._omitted.add(call)
@@ -94,7 +94,7 @@ class MessageAdapter:
             drafts.append(adapter.preview(path, "edit", _diff(path, edits), edits=len(edits), within=call))
         return drafts
 
-    def _usage(self, message: Json) -> tuple[ActivityDraft, ...]:
+    def _usage(self, message: JsonObject) -> tuple[ActivityDraft, ...]:
         """Return the size of what the model was given, once for each of its messages."""
         usage, own = parsing.obj(message, "usage"), parsing.text(message, "id") or ""
         if not usage or own == self._message or message.get("model") == _SYNTHETIC:
@@ -103,7 +103,7 @@ class MessageAdapter:
         keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         return (adapter.context_usage(sum(parsing.count(usage, key) or 0 for key in keys)),)
 
-    def _user(self, event: Json) -> tuple[ActivityDraft, ...] | None:
+    def _user(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         message = parsing.obj(event, "message")
         if isinstance(message.get("content"), str):
             return ()
@@ -127,7 +127,7 @@ class MessageAdapter:
         self._compacting = True
         return (ActivityDraft(type="COMPACTION_START", data={}),)
 
-    def _compacted(self, event: Json) -> tuple[ActivityDraft, ...]:
+    def _compacted(self, event: JsonObject) -> tuple[ActivityDraft, ...]:
         """Return the end of a compaction, and its beginning where the program has not told of that."""
         began = self._compaction_began()
         self._compacting = False
@@ -151,13 +151,13 @@ def amp() -> MessageAdapter:
     return MessageAdapter(FIRES)
 
 
-def _blocks(message: Json) -> tuple[Json, ...]:
+def _blocks(message: JsonObject) -> tuple[JsonObject, ...]:
     if not isinstance(message.get("content"), list):
         raise MalformedLineError("content")
     return parsing.objects(message, "content")
 
 
-def _diff(path: str, edits: tuple[Json, ...]) -> str:
+def _diff(path: str, edits: tuple[JsonObject, ...]) -> str:
     pairs = (
         (
             parsing.text(edit, "old_string") or parsing.text(edit, "old_str") or "",
@@ -168,7 +168,7 @@ def _diff(path: str, edits: tuple[Json, ...]) -> str:
     return "\n".join(adapter.difference(path, old, new) for old, new in pairs)
 
 
-def _said(block: Json) -> str:
+def _said(block: JsonObject) -> str:
     content = block.get("content")
     if isinstance(content, str):
         return content

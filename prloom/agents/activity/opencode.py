@@ -7,9 +7,9 @@ from typing import Final
 from prloom.agents import parsing
 from prloom.agents.activity import adapter
 from prloom.agents.activity.adapter import SERVER, MalformedLineError
-from prloom.agents.parsing import Json
 from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
+from prloom.model.record import JsonObject
 
 _OWN: Final = f"{SERVER}_"
 _QUIET: Final = frozenset({"step_start", "text", "error"})
@@ -24,7 +24,7 @@ class OpencodeAdapter:
         *("TODO_UPDATE", "THOUGHT_COMPLETE", "DIFF_PREVIEW"),
     )
 
-    def read(self, event: Json) -> tuple[ActivityDraft, ...] | None:
+    def read(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         """Return what a line says that the agent did; None for one that it does not know."""
         part = parsing.obj(event, "part")
         match event.get("type"):
@@ -39,7 +39,7 @@ class OpencodeAdapter:
         return None
 
 
-def _call(part: Json) -> tuple[ActivityDraft, ...]:
+def _call(part: JsonObject) -> tuple[ActivityDraft, ...]:
     call, tool, state = adapter.required(part, "callID"), adapter.required(part, "tool"), parsing.obj(part, "state")
     if tool.startswith(_OWN):
         return ()
@@ -65,7 +65,7 @@ def _call(part: Json) -> tuple[ActivityDraft, ...]:
     return (*drafts, adapter.ended(call, parsing.text(state, "output"), error=error, took_ms=took))
 
 
-def _usage(part: Json) -> tuple[ActivityDraft, ...]:
+def _usage(part: JsonObject) -> tuple[ActivityDraft, ...]:
     tokens = parsing.obj(part, "tokens")
     if not tokens:
         raise MalformedLineError("tokens")

@@ -10,8 +10,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from prloom import errors
-from prloom.agents import run_folder
-from prloom.agents.activity import adapter, adapters
+from prloom.agents import registry, run_folder
+from prloom.agents.activity import adapter
 from prloom.core.activity import cleaned
 from prloom.core.secret_mask import SecretMask
 from prloom.engine.activity.stream import Placed
@@ -56,7 +56,7 @@ class OutputReader:
         self, output: RunFile, agent: str, mask: Callable[[], SecretMask], after: OutputPosition | None = None
     ) -> None:
         self._output = output
-        self._adapter = adapters.of(agent)
+        self._adapter = registry.activity_adapter(agent)
         self._mask = mask
         self._after = after
         self._offset = 0
