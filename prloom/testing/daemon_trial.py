@@ -76,7 +76,7 @@ def broken_promises(found: DiscoveredPlugin, settings: Mapping[str, Json]) -> tu
     given = settings
     own_methods: Mapping[str, Json] = {method: {} for method in _without_arguments(found)}
 
-    class Contract(BackgroundPluginContract):
+    class DaemonContract(BackgroundPluginContract):
         plugin = found.path
         settings = given
         methods = own_methods
@@ -84,7 +84,7 @@ def broken_promises(found: DiscoveredPlugin, settings: Mapping[str, Json]) -> tu
         def declared_methods(self, daemon: RunningDaemon) -> frozenset[str]:
             return frozenset(self.methods)
 
-    promises = {name: method for name, method in inspect.getmembers(Contract()) if name.startswith("test_")}
+    promises = {name: method for name, method in inspect.getmembers(DaemonContract()) if name.startswith("test_")}
     broken = []
     for name, promise in promises.items():
         try:

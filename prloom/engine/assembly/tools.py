@@ -14,7 +14,6 @@ from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.tools import own_tools, people
 from prloom.engine.tools.allowed_tools import AllowedTools
-from prloom.engine.tools.asked_questions import AskedQuestions
 from prloom.engine.tools.call_sequence import CallActivity, Handler, PythonHandler, ToolCaller
 from prloom.engine.tools.catalog import ToolCatalog
 from prloom.engine.tools.confirmations import Confirmations
@@ -24,6 +23,7 @@ from prloom.engine.tools.own_tools import Budget, OwnHandler
 from prloom.engine.tools.people import People
 from prloom.engine.tools.rpc_handler import CallDaemon, RpcHandler
 from prloom.engine.tools.run_authority import Belongs, RunAuthority
+from prloom.engine.tools.run_questions import RunQuestions
 from prloom.engine.tools.run_sessions import RunSessions
 from prloom.engine.tools.services import ToolServices
 from prloom.engine.tools.session_hooks import ServicesOf
@@ -79,10 +79,10 @@ def assemble(
     folder = server.folder(board.paths.root)
     sessions = RunSessions(folder / server.NAME, activity.hide)
     goes_on = partial(sessions.goes_on, board.paths)
-    asked = People(waiting, AskedQuestions(Document(state, paths.QUESTIONS), goes_on))
+    answering = People(waiting, RunQuestions(Document(state, paths.QUESTIONS), goes_on))
     budget = Budget(board.paths.root, lambda: sessions.plans)
     caller = ToolCaller(
-        ToolCatalog(plugins, OWN_TOOLS), plugins, _handlers(plugins, asked, budget, targets), waiting, activity
+        ToolCatalog(plugins, OWN_TOOLS), plugins, _handlers(plugins, answering, budget, targets), waiting, activity
     )
     services = ToolServices(plugins, board.runtimes, services_of, sessions=sessions, caller=caller)
     known: tuple[Authority, ...] = (
@@ -90,17 +90,17 @@ def assemble(
         OperatorAuthority(waiting, checks.run_of, operator_methods),
         *authorities,
     )
-    return ToolParts(services, HostSocket(folder, known), asked)
+    return ToolParts(services, HostSocket(folder, known), answering)
 
 
-def _handlers(plugins: PluginSet, asked: People, budget: Budget, targets: CallTargets) -> Mapping[str, Handler]:
+def _handlers(plugins: PluginSet, answering: People, budget: Budget, targets: CallTargets) -> Mapping[str, Handler]:
     """Return what answers the calls of each kind of tool."""
     answers = {
         own_tools.PLAN.name: own_tools.plan,
         own_tools.EVENTS.name: own_tools.events,
         own_tools.NOTE.name: own_tools.note,
         own_tools.BUDGET.name: budget.answer,
-        people.ASK.name: asked.question,
+        people.ASK.name: answering.question,
     }
     return {
         "own": OwnHandler(answers),

@@ -140,7 +140,7 @@ class PlanRuntime:
         self.todos_checked: FileStamp | None = None
         self.appended: set[bytes] = set()
         self.read_files: Callable[[], Awaitable[None]] = _read_nothing
-        self.show_todos: Callable[[PlanRuntime], None] = _show_to_nobody
+        self.show_todos: Callable[[PlanRuntime], None] = _discard
         self.torn_line: tuple[Cursor, datetime] | None = None
         self.unreported_error: str | None = None
         self._rotate_at = rotate_at
@@ -264,7 +264,7 @@ async def _read_nothing() -> None:
     """Do nothing: without a dispatcher, no bridge reads the plan's files."""
 
 
-def _show_to_nobody(_: PlanRuntime) -> None:
+def _discard(_: PlanRuntime) -> None:
     """Do nothing: without a dispatcher, no activity is written."""
 
 

@@ -12,9 +12,9 @@ from prloom.core.requests import OPERATOR
 from prloom.engine.bus import emitted
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.tools import confirmations
-from prloom.engine.tools.asked_questions import AskedQuestion, AskedQuestions
 from prloom.engine.tools.call_sequence import CallScene, ToolFailed
 from prloom.engine.tools.confirmations import Confirmations
+from prloom.engine.tools.run_questions import RunQuestion, RunQuestions
 from prloom.errors import PrloomError
 from prloom.model.action import Action, Comment
 from prloom.model.event import Event
@@ -53,8 +53,8 @@ class People:
     """Implements `dependencies.AgentRequests`, and answers `prloom_ask`."""
 
     confirmations: Confirmations
-    questions: AskedQuestions
-    _asked: Counter[str] = field(default_factory=Counter)
+    questions: RunQuestions
+    _posted: Counter[str] = field(default_factory=Counter)
 
     async def question(self, scene: CallScene, call: ToolCall) -> Json | ToolResult:
         """Post a question in the plan's conversation, and return what the first trusted person answers.
@@ -64,24 +64,24 @@ class People:
         """
         options = call.arguments.get("options", ())
         key = permission.question_key(call.run_id, call.arguments["question"], options)
-        asked = self.questions.left(key)
-        if asked is None:
-            asked = self._ask(scene.runtime, call, key, options)
-        self._asked[key] = asked.number + 1
-        self.questions.asked(asked)
-        if asked.answer is not None:
-            return _result(asked.answer)
+        found = self.questions.left(key)
+        if found is None:
+            found = self._post(scene.runtime, call, key, options)
+        self._posted[key] = found.number + 1
+        self.questions.give(found)
+        if found.answer is not None:
+            return _result(found.answer)
         try:
             given = await self.confirmations.wait(
-                scene, ASK, call, question=call.arguments["question"], id_=asked.request
+                scene, ASK, call, question=call.arguments["question"], id_=found.request
             )
         finally:
-            self.questions.over(asked.request)
+            self.questions.over(found.request)
         return _result(given)
 
-    def _ask(self, runtime: PlanRuntime, call: ToolCall, key: str, options: Sequence[str]) -> AskedQuestion:
+    def _post(self, runtime: PlanRuntime, call: ToolCall, key: str, options: Sequence[str]) -> RunQuestion:
         """Post a question, and return it."""
-        number = self._asked[key]
+        number = self._posted[key]
         request = permission.question_id(key, number)
         posted = Action(
             id=outbox.action_id(f"{runtime.id}/{key}", "prloom", number),
@@ -91,7 +91,7 @@ class People:
         after = runtime.event_store.events.end()
         if not runtime.event_store.issued(posted.id):
             runtime.event_store.commit("tool", "prloom", actions=(posted,))
-        return AskedQuestion(
+        return RunQuestion(
             request=request,
             plan=runtime.id,
             run=call.run_id,
@@ -109,8 +109,8 @@ class People:
         taken = self.questions.answered_by(runtime.id, event.id)
         if taken is not None:
             return taken
-        asked = self.questions.open(runtime.id)
-        found = questions.find(asked, permission.readable(opened, event, OPERATOR), event)
+        waiting = self.questions.open(runtime.id)
+        found = questions.find(waiting, permission.readable(opened, event, OPERATOR), event)
         if found is None or _was_emitted(runtime, event):
             return None
         by = OPERATOR

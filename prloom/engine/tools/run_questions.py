@@ -23,7 +23,7 @@ RunGoesOn = Callable[[str, str], bool]
 """Whether a run of a plan, which the two texts name, goes on."""
 
 
-class AskedQuestion(Record, frozen=True, kw_only=True):
+class RunQuestion(Record, frozen=True, kw_only=True):
     """A question of a run: the request that waits for its answer, and the answer with the event that it came in.
 
     `key` is what is the same whenever the run asks this, and `number` says how often it had asked before.
@@ -39,7 +39,7 @@ class AskedQuestion(Record, frozen=True, kw_only=True):
     event: str | None = None
 
 
-class AskedQuestions:
+class RunQuestions:
     """The questions of runs that go on, by their requests, with those that an earlier dispatcher has left.
 
     Each is given to a call of its run once: what the run asks after that is another question, also in the same words.
@@ -51,11 +51,11 @@ class AskedQuestions:
         self._given: set[str] = set()
         self._questions = {each.request: each for each in _read(kept)}
 
-    def asked(self, asked: AskedQuestion) -> None:
+    def give(self, given: RunQuestion) -> None:
         """Note a question for which a call waits from now on, or has got the answer."""
         self._questions = {each.request: each for each in self._questions.values() if self._is_needed(each)}
-        self._questions[asked.request] = asked
-        self._given.add(asked.request)
+        self._questions[given.request] = given
+        self._given.add(given.request)
         self._save()
 
     def over(self, request: str) -> None:
@@ -65,7 +65,7 @@ class AskedQuestions:
             del self._questions[request]
             self._save()
 
-    def left(self, key: str) -> AskedQuestion | None:
+    def left(self, key: str) -> RunQuestion | None:
         """Return a question of this key that an earlier dispatcher has left, the oldest one."""
         left = [each for each in self._questions.values() if each.key == key and each.request not in self._given]
         return min(left, key=lambda each: each.number, default=None)
@@ -92,11 +92,11 @@ class AskedQuestions:
             self._questions[request] = found
             raise
 
-    def _of(self, plan: str) -> Iterator[AskedQuestion]:
+    def _of(self, plan: str) -> Iterator[RunQuestion]:
         return (each for each in tuple(self._questions.values()) if each.plan == plan and self._is_needed(each))
 
-    def _is_needed(self, asked: AskedQuestion) -> bool:
-        return self._goes_on(asked.plan, asked.run)
+    def _is_needed(self, question: RunQuestion) -> bool:
+        return self._goes_on(question.plan, question.run)
 
     def _save(self) -> None:
         try:
@@ -109,11 +109,11 @@ class AskedQuestions:
             self._kept.save({_QUESTIONS: [record.to_wire(each) for each in self._questions.values()]})
 
 
-def _read(kept: Document | None) -> Iterator[AskedQuestion]:
+def _read(kept: Document | None) -> Iterator[RunQuestion]:
     if kept is None:
         return
     try:
         found = (kept.load().value or {}).get(_QUESTIONS) or ()
-        yield from (record.from_wire(AskedQuestion, each) for each in found)
+        yield from (record.from_wire(RunQuestion, each) for each in found)
     except (StorageError, msgspec.ValidationError, TypeError) as error:
         log.warning("the questions of an earlier dispatcher are not known: %s", error)
