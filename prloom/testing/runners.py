@@ -122,7 +122,10 @@ def find_plugin(path: str | Path) -> DiscoveredPlugin:
         file = file.parent
     if not file.exists():
         raise ExtensionError(f"there is no {file}; give the folder of a plugin, or its .py file")
-    for found in discovery.discover(PluginPaths(project=file.parent, installed=False)):
+    paths = PluginPaths(project=file.parent, installed=False)
+    if file.parent == discovery.bundled("plugins"):
+        paths = PluginPaths(bundled=file.parent, installed=False)
+    for found in discovery.discover(paths):
         if Path(found.path) == file:
             return found
     raise ExtensionError(f"{file} is not a plugin; it needs an __init__.py with `def register(ctx):`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,8 @@ from prloom.extensions.background import environment, runtime_folder
 from prloom.extensions.background.environment import DaemonContext
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model.record import Json
+
+_PYTHON = "python3"
 
 
 class HostAccess(Protocol):
@@ -74,6 +77,13 @@ class Preparation:
             raise ExtensionError(f"plugin {self.found.key} has no background; declare one in its manifest")
         return self.manifest.background
 
+    def _program(self, folder: Path) -> tuple[str, ...]:
+        """Return the program; a plugin that comes with prloom runs with prloom's Python, which has its libraries."""
+        command, args = self.background.command, self.background.args
+        if self.found.source == "bundled" and command == _PYTHON:
+            return (sys.executable, *args)
+        return environment.program(command, args, folder, self.environ)
+
     def prepare(self) -> Prepared:
         """Return what the daemon is started with; a socket that an ended one left is removed. Raises PrloomError."""
         key = self.found.key
@@ -84,7 +94,7 @@ class Preparation:
         runtime_folder.clear_socket(socket)
         given = DaemonContext(key, self.repo_root, socket, self.host_access.begin(key))
         return Prepared(
-            program=environment.program(self.background.command, self.background.args, folder, self.environ),
+            program=self._program(folder),
             environ=environment.of_daemon(self.environ, self.manifest, settings, given),
             folder=folder,
             socket=socket,

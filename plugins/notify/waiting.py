@@ -1,0 +1,83 @@
+"""Decide which of the things that need a person are new, from what was told before. Times are Unix seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+BLIP = 600.0
+"""For how long something may be gone, and is the same when it is back: a file that could not be read for a moment."""
+
+FORGOTTEN_AFTER = 7 * 86_400.0
+"""For how long something that was told and is gone is remembered."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """An entry of what needs a person: `names` tell apart the things that it is about; `since` is when they began."""
+
+    kind: str
+    plan: str
+    text: str
+    remedy: str
+    names: tuple[str, ...]
+    since: float | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """Something that was told, and since when it is gone, if it is."""
+
+    gone: float | None = None
+
+
+def read(document: Mapping[str, Any], kinds: Collection[str] = ()) -> tuple[Need, ...]:
+    """Return the needs of a `prloom status --json`; only those of the kinds that are named, if any are."""
+    found = document["dashboard"]["needs"]
+    return tuple(_need(each) for each in found if not kinds or each["kind"] in kinds)
+
+
+def _need(found: Mapping[str, Any]) -> Need:
+    plan, kind = found.get("plan") or "", str(found["kind"])
+    names = [f"{kind}/{plan}/{each}" for each in found.get("ids") or ()] or [str(found["key"])]
+    since = None
+    if found.get("since"):
+        since = datetime.fromisoformat(found["since"]).timestamp()
+    remedy = found.get("remedy") or " or ".join(found.get("commands") or ())
+    return Need(kind, plan, str(found["text"]), remedy, tuple(names), since)
+
+
+def fresh(needs: Iterable[Need], told: Mapping[str, Told], now: float) -> tuple[Need, ...]:
+    """Return the needs of which something is new, each with the names of what is new in it."""
+    found = []
+    for need in needs:
+        new = tuple(name for name in need.names if _is_new(told.get(name), need.since, now))
+        if new:
+            found.append(replace(need, names=new))
+    return tuple(found)
+
+
+def _is_new(before: Told | None, since: float | None, now: float) -> bool:
+    """Whether something was never told, or was over in between."""
+    if before is None:
+        return True
+    if before.gone is None:
+        return False
+    return now - before.gone > BLIP or (since is not None and since > before.gone)
+
+
+def seen(needs: Iterable[Need], told: Mapping[str, Told], now: float) -> dict[str, Told]:
+    """Return what was told, with what is gone by now; what is back and new is forgotten, so that it is told again."""
+    present = {name: need.since for need in needs for name in need.names}
+    left: dict[str, Told] = {}
+    for name, before in told.items():
+        if name in present:
+            if not _is_new(before, present[name], now):
+                left[name] = Told()
+        elif before.gone is None:
+            left[name] = Told(gone=now)
+        elif now - before.gone < FORGOTTEN_AFTER:
+            left[name] = before
+    return left

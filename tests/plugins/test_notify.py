@@ -1,0 +1,323 @@
+"""The bundled plugin notify."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugins.notify import daemon, messages, waiting
+from plugins.notify.messages import QuietHours
+from plugins.notify.notifier import Notifier, Rules
+from plugins.notify.waiting import Need, Told
+from prloom.engine.background.preparation import Preparation
+from prloom.testing import runners, running_daemon
+
+PLUGIN = Path(__file__).parents[2] / "plugins" / "notify"
+DAEMON = str(PLUGIN / "daemon.py")
+pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")  # by Apprise
+
+NOON = datetime(2026, 11, 23, 12, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture
+def apprise() -> None:
+    """Skip the test where the library is not installed."""
+    pytest.importorskip("apprise")
+
+
+def a_need(
+    kind: str = "held", *ids: str, plan: str = "pr-7", since: float | None = None, **more: Any
+) -> dict[str, Any]:
+    begun = None
+    if since is not None:
+        begun = datetime.fromtimestamp(since, UTC).isoformat()
+    given = {"key": f"{kind}/{plan}/", "kind": kind, "plan": plan, "text": f"a {kind}", "remedy": "`prloom x`"}
+    return {**given, "ids": list(ids), "since": begun, **more}
+
+
+class Scene:
+    """A notifier at work: what needs a person, and what was sent; `works` says whether sending works."""
+
+    def __init__(self, folder: Path, rules: Rules) -> None:
+        self.needs: list[dict[str, Any]] = []
+        self.sent: list[tuple[str, str]] = []
+        self.now = NOON
+        self.works = True
+        self._folder = folder
+        self._rules = rules
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew, as after a restart of the dispatcher."""
+        kept = self._folder / "plugins/notify/told.json"
+        self.notifier = Notifier("repo", self._rules, self._read, [self._send], kept, lambda: self.now)
+
+    def look(self, *needs: dict[str, Any], after: float = 60) -> float:
+        self.now += after
+        self.needs = list(needs)
+        return self.notifier.look()
+
+    def _read(self) -> Mapping[str, Any]:
+        return {"dashboard": {"needs": self.needs}}
+
+    def _send(self, title: str, body: str) -> bool:
+        if self.works:
+            self.sent.append((title, body))
+        return self.works
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Callable[..., Scene]:
+    return lambda **rules: Scene(tmp_path, Rules(**{"gather": 0.0, "zone": UTC, **rules}))
+
+
+def test_each_item_is_told_once_also_after_a_restart(scene: Callable[..., Scene]) -> None:
+    at = scene()
+    at.look(a_need("held", "e1", author="mallory"))
+    at.look(a_need("held", "e1"))
+    at.restart()
+    at.look(a_need("held", "e1"))
+
+    assert at.sent == [("prloom: held in pr-7", "pr-7 held: a held\n  `prloom x`")]
+
+
+def test_what_is_new_beside_what_was_told_is_told_alone(scene: Callable[..., Scene]) -> None:
+    at = scene()
+    at.look(a_need("held", "e1"))
+    at.look(a_need("held", "e1"), a_need("parked", "e2", plan="pr-8"))
+    at.look(a_need("held", "e1", "e3"), a_need("parked", "e2", plan="pr-8"))
+
+    assert [title for title, _ in at.sent] == [
+        "prloom: held in pr-7",
+        "prloom: parked in pr-8",
+        "prloom: held in pr-7",
+    ]
+
+
+def test_what_was_over_and_came_again_is_told_again_but_not_after_a_blip(scene: Callable[..., Scene]) -> None:
+    at = scene()
+    at.look(a_need("plugin", "monitor", plan=""))
+    at.look()
+    at.look(a_need("plugin", "monitor", plan=""))
+    assert len(at.sent) == 1
+
+    at.look()
+    at.look(after=waiting.BLIP)
+    at.look(a_need("plugin", "monitor", plan=""))
+    assert len(at.sent) == 2
+
+
+def test_an_event_that_is_parked_anew_is_told_anew(scene: Callable[..., Scene]) -> None:
+    at = scene()
+    at.look(a_need("parked", "e1", since=NOON))
+    at.look()
+    at.look(a_need("parked", "e1", since=at.now + 30))
+
+    assert len(at.sent) == 2
+
+
+def test_what_comes_at_about_the_same_time_is_one_message(scene: Callable[..., Scene]) -> None:
+    at = scene(gather=15.0)
+    first, second = a_need("question", "ask-1"), a_need("parked", "e2", plan="pr-8")
+
+    assert at.look(first) == 15
+    assert at.look(first, second, after=10) == 5
+    at.look(first, second, after=5)
+
+    (message,) = at.sent
+    assert message == (
+        "prloom: 2 things need you in repo",
+        "pr-7 question: a question\n  `prloom x`\npr-8 parked: a parked\n  `prloom x`",
+    )
+
+
+def test_in_quiet_hours_nothing_is_sent_and_after_them_what_still_waits(scene: Callable[..., Scene]) -> None:
+    at = scene(quiet=messages.quiet_hours("11:30-13:00"))
+
+    assert at.look(a_need("held", "e1"), a_need("parked", "e2")) == 60
+    assert at.sent == []
+    at.look(a_need("held", "e1"), after=3600)
+
+    assert [title for title, _ in at.sent] == ["prloom: held in pr-7"]
+
+
+def test_what_could_not_be_sent_is_tried_again_later_each_time(scene: Callable[..., Scene]) -> None:
+    at = scene()
+    at.works = False
+    assert [at.look(a_need("held", "e1")) for _ in range(8)] == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+
+    at.works = True
+    at.look(a_need("held", "e1"))
+    assert len(at.sent) == 1
+
+
+def test_a_place_that_was_reached_does_not_get_the_message_again_because_another_was_not(tmp_path: Path) -> None:
+    sent, fails = [], iter([False, True])
+    places = [lambda title, body: not sent.append(title), lambda title, body: next(fails)]
+    document = {"dashboard": {"needs": [a_need("held", "e1")]}}
+    notifier = Notifier("repo", Rules(gather=0.0), lambda: document, places, tmp_path / "told.json")
+
+    notifier.look()
+    notifier.look()
+    notifier.look()
+
+    assert len(sent) == 1
+    assert list(fails) == []
+
+
+def test_only_the_kinds_that_are_named_are_told(scene: Callable[..., Scene]) -> None:
+    at = scene(kinds=frozenset({"question"}))
+    at.look(a_need("held", "e1"), a_need("question", "ask-1"))
+
+    assert [title for title, _ in at.sent] == ["prloom: question in pr-7"]
+
+
+@pytest.mark.parametrize(
+    ("clock", "rest"),
+    [
+        ("21:59", None),
+        ("22:00", timedelta(hours=9)),
+        ("23:30", timedelta(hours=7, minutes=30)),
+        ("06:59", timedelta(minutes=1)),
+        ("07:00", None),
+    ],
+)
+def test_quiet_hours_may_end_on_the_next_day(clock: str, rest: timedelta | None) -> None:
+    hours = messages.quiet_hours("22:00-07:00")
+    assert isinstance(hours, QuietHours)
+
+    assert hours.rest(datetime.fromisoformat(f"2026-11-23T{clock}")) == rest
+
+
+@pytest.mark.parametrize("text", ["late", "22-07", "25:00-07:00", "22:00-07:60"])
+def test_hours_that_are_none_are_named(text: str) -> None:
+    with pytest.raises(ValueError, match=f"quiet_hours: '{text}' is not a span of time; write it like 22:00-07:00"):
+        messages.quiet_hours(text)
+
+
+def test_text_from_outside_is_one_harmless_line(scene: Callable[..., Scene]) -> None:
+    at = scene()
+    text = "by \x1b[31mme\n\u202e@everyone <!channel> " + "x" * 1000
+    at.look(
+        a_need("held", "e1", text=text), *(a_need("held", f"x{number}", plan=f"p-{number}") for number in range(30))
+    )
+
+    ((_, body),) = at.sent
+    assert "\x1b" not in body
+    assert "\u202e" not in body
+    assert "@everyone" not in body
+    assert "<!channel" not in body
+    assert max(map(len, body.splitlines())) < 400
+    assert body.endswith("and 11 more; run `prloom status`")
+
+
+def test_a_file_of_what_was_told_that_is_damaged_means_that_it_is_told_again(scene: Callable[..., Scene]) -> None:
+    at = scene()
+    at.look(a_need("held", "e1"))
+    at.notifier.kept.write_text("{")
+    at.look(a_need("held", "e1"))
+
+    assert len(at.sent) == 2
+
+
+def test_what_was_told_is_forgotten_long_after_it_is_over() -> None:
+    told = {"a": Told(gone=0.0), "b": Told(gone=100.0)}
+
+    assert waiting.seen((), told, waiting.FORGOTTEN_AFTER) == {"b": Told(gone=100.0)}
+
+
+def test_a_need_without_ids_is_told_by_its_key() -> None:
+    (need,) = waiting.read({"dashboard": {"needs": [a_need("paused", remedy="", commands=["prloom resume pr-7"])]}})
+
+    assert need == Need("paused", "pr-7", "a paused", "prloom resume pr-7", ("paused/pr-7/",))
+
+
+@pytest.mark.usefixtures("apprise")
+def test_a_wrong_setting_is_named_and_no_url_is_shown() -> None:
+    with pytest.raises(ValueError, match="timezone: there is no 'Mars'"):
+        daemon.rules({"PLUGIN_CONFIG_TIMEZONE": "Mars"})
+    with pytest.raises(ValueError, match="urls: number 2 is no URL that Apprise knows") as caught:
+        daemon.places("json://localhost nothing://secret-token")
+    assert "secret-token" not in str(caught.value)
+
+
+def test_prlooms_own_python_runs_it_for_that_has_its_libraries(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir(mode=0o700)
+    prepared = Preparation(runners.find_plugin(PLUGIN), tmp_path, environ={"XDG_RUNTIME_DIR": str(run)}).prepare()
+
+    assert prepared.program == (sys.executable, "daemon.py")
+
+
+# ---- as a daemon
+
+
+class Hook(http.server.ThreadingHTTPServer):
+    """A webhook that keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.got: list[Any] = []
+        self.came = threading.Event()
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Hook
+
+    def do_POST(self) -> None:
+        self.server.got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.end_headers()
+        self.server.came.set()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the library calls it
+        """Print nothing."""
+
+
+@pytest.fixture
+def webhook(socket_enabled: None) -> Iterator[Hook]:
+    with Hook() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.usefixtures("apprise")
+async def test_it_runs_as_a_daemon_and_answers() -> None:
+    async with running_daemon.run(PLUGIN, {"urls": "json://127.0.0.1:9/"}) as running:
+        assert await running.call("health_check") == {"status": "ok"}
+        running.publish("PERMISSION_REQUEST", 1)
+        with pytest.raises(Exception, match="there is no method other"):
+            await running.call("other")
+
+
+@pytest.mark.usefixtures("apprise")
+def test_what_is_new_arrives_at_a_webhook(tmp_path: Path, webhook: Hook) -> None:
+    (send,) = daemon.places(f"json://127.0.0.1:{webhook.server_port}/")
+    document = {"dashboard": {"needs": [a_need("question", "ask-1", text="Redis or memory?")]}}
+    Notifier("repo", Rules(gather=0.0), lambda: document, [send], tmp_path / "told.json").look()
+
+    assert webhook.came.wait(10)
+    (message,) = webhook.got
+    assert message["title"] == "prloom: question in pr-7"
+    assert message["message"] == "pr-7 question: Redis or memory?\n  `prloom x`"
+
+
+def test_without_apprise_it_says_so_in_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    environ = {"PRLOOM_REPO_ROOT": str(tmp_path), "PLUGIN_CONFIG_URLS": "ntfy://topic"}
+    program = f"import runpy, sys; sys.modules['apprise'] = None; runpy.run_path({DAEMON!r}, run_name='__main__')"
+    code = os.spawnve(os.P_WAIT, sys.executable, [sys.executable, "-c", program], environ)
+
+    assert code == 1
+    assert capfd.readouterr().out.strip() == daemon.NO_APPRISE
