@@ -16,7 +16,6 @@ from prloom.api.bridge import (
 from prloom.api.context import HookContext
 from prloom.api.duration import Duration
 from prloom.api.forge import Forge, Issue, PostedComment, PullRequest
-from prloom.api.hooks import HOOKS
 from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
 from prloom.api.intercept import InterceptContext, ToolContext
 from prloom.api.manifest import Manifest
@@ -45,6 +44,7 @@ from prloom.model.action import (
 )
 from prloom.model.event import Author, Event, Target
 from prloom.model.hook import PluginDeferral as Deferral
+from prloom.model.hook_points import HOOKS
 from prloom.model.kinds import CHECKS_CHANGED, NOTICES, PERMISSIONS, SPEECH
 from prloom.model.record import Json, iso, moment
 from prloom.model.tool import Session, ToolCall, ToolResult

@@ -1,33 +1,11 @@
-"""The hook points that a plugin may register for, by their names."""
+"""Find the hook point that a name means."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from typing import Literal
 
-Kind = Literal["plan", "event", "guard", "lifecycle"]
-
-HOOKS: dict[str, Kind] = {
-    "afterDesign": "plan",
-    "afterActivate": "plan",
-    "beforeTodo": "plan",
-    "afterTodo": "plan",
-    "beforeFinish": "plan",
-    "afterFinish": "plan",
-    "afterMerge": "plan",
-    "beforeTriage": "plan",
-    "onEvent": "event",
-    "onGlobalEvent": "event",
-    "beforeRoute": "guard",
-    "beforeUpsert": "guard",
-    "preTool": "guard",
-    "postTool": "guard",
-    "transformToolResult": "guard",
-    "sessionStart": "lifecycle",
-    "sessionEnd": "lifecycle",
-}
-"""Every hook point and its kind; the kind says what the hook is called with and what its failure means."""
+from prloom.model.hook_points import HOOKS
 
 
 def canonical(name: str) -> str | None:

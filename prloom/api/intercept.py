@@ -11,8 +11,9 @@ from prloom.api.context import HookContext, Services
 from prloom.core import bounds
 from prloom.model.action import Action, UpsertPlan
 from prloom.model.hook import HookCall, Outcome
+from prloom.model.hook_points import BEFORE_ROUTE, PRE_TOOL
 from prloom.model.record import Json
-from prloom.model.tool import BEFORE_ROUTE, PRE_TOOL, ToolCall
+from prloom.model.tool import ToolCall
 
 
 class ToolContext(HookContext):

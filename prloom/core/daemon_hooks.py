@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from prloom.model import record
-from prloom.model.hook import BEFORE_TRIAGE, HookCall, Mark, Outcome
+from prloom.model.hook import HookCall, Mark, Outcome
+from prloom.model.hook_points import BEFORE_TRIAGE
 
 
 def problem(call: HookCall, outcome: Outcome) -> str | None:

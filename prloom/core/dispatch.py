@@ -10,7 +10,7 @@ from prloom.core import commands
 from prloom.core.commands import SlashCommand
 from prloom.model.decision import Change
 from prloom.model.event import Event
-from prloom.model.hook import BEFORE_TRIAGE, ON_EVENT, ON_GLOBAL_EVENT
+from prloom.model.hook_points import BEFORE_TRIAGE, ON_EVENT, ON_GLOBAL_EVENT
 from prloom.model.state import OpenEvent
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from prloom.core.plan_file import TodoItem
 from prloom.core.work import Continue, RunHooks, Withdraw
+from prloom.model.hook_points import AFTER_ACTIVATE, AFTER_FINISH, AFTER_MERGE
 from prloom.model.plan import ENDED, Plan
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
@@ -25,10 +26,10 @@ def next_step(plan: Plan, state: DispatchState, todos: Sequence[TodoItem], *, pr
     if plan.status != "active" or state.block is not None or state.paused or state.work is not None:
         return None
     if plan.activates:
-        return RunHooks("afterActivate")
+        return RunHooks(AFTER_ACTIVATE)
     is_open = state.unfinished or any(todo.state == "open" for todo in todos)
-    if "afterFinish" in state.hooks_due and presented and not is_open:
-        return RunHooks("afterFinish")
+    if AFTER_FINISH in state.hooks_due and presented and not is_open:
+        return RunHooks(AFTER_FINISH)
     return None
 
 
@@ -37,8 +38,8 @@ def _after_the_end(plan: Plan, state: DispatchState) -> Step | None:
         return Continue(state.work)
     if state.work is not None:
         return Withdraw(state.work, f"the pull request is {plan.status}")
-    if "afterMerge" in state.hooks_due and state.block is None:
-        return RunHooks("afterMerge")
+    if AFTER_MERGE in state.hooks_due and state.block is None:
+        return RunHooks(AFTER_MERGE)
     return None
 
 

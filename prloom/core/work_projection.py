@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from prloom.model import record
 from prloom.model.decision import Decision, Thread
+from prloom.model.hook_points import AFTER_FINISH, AFTER_MERGE, BEFORE_FINISH
 from prloom.model.plan import ENDED
 from prloom.model.record import Json, Timestamp
 from prloom.model.state import DispatchState
@@ -114,18 +115,18 @@ def _life(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
     if step is not None and step.verdict == "hooked" and step.work is None:
         ran = (*ran, f"{decision.stage}:{decision.by}")
     if step is not None and step.verdict == "finished":
-        over.add("beforeFinish")
-        due.append("afterFinish")
+        over.add(BEFORE_FINISH)
+        due.append(AFTER_FINISH)
     if step is not None and step.hook is not None:
         over.add(step.hook)
         due = [each for each in due if each != step.hook]
     if decision.plan_status in ENDED and ended_at is None:
         ended_at = at
-        due.append("afterMerge")
+        due.append(AFTER_MERGE)
     if decision.plan_status == "active":
         ended_at = kept = None
-        over.add("afterMerge")
-        due = [each for each in due if each != "afterMerge"]
+        over.add(AFTER_MERGE)
+        due = [each for each in due if each != AFTER_MERGE]
     return {
         "hooks_due": tuple(dict.fromkeys(due)),
         "plan_hooked": tuple(each for each in ran if each.partition(":")[0] not in over),

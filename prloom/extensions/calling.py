@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from prloom.api import context, hooks, store
+from prloom.api import context, store
 from prloom.api.context import HookContext, Services
 from prloom.api.intercept import InterceptContext, ToolContext
 from prloom.api.plan_context import PlanContext
@@ -21,13 +21,14 @@ from prloom.errors import ExtensionError
 from prloom.extensions import loading
 from prloom.model import record
 from prloom.model.event import Event
-from prloom.model.hook import BEFORE_TRIAGE, HookCall, Outcome, Writes
-from prloom.model.tool import BEFORE_ROUTE, BEFORE_UPSERT, CHECK, POST_TOOL, PRE_TOOL, TOOL, TRANSFORM, Session
+from prloom.model.hook import HookCall, Outcome, Writes
+from prloom.model.hook_points import BEFORE_ROUTE, BEFORE_TRIAGE, BEFORE_UPSERT, HOOKS, TRANSFORM
+from prloom.model.tool import CHECK, TOOL, Session
 
 COMMAND = "command:/"
 """What the name of the hook point of a slash command starts with."""
 
-_GUARDS = (PRE_TOOL, POST_TOOL, TRANSFORM, BEFORE_ROUTE, BEFORE_UPSERT)
+_GUARDS = frozenset(name for name, kind in HOOKS.items() if kind == "guard")
 
 
 def run_hook(key: str, registrations: Registrations, call: HookCall, services: Services) -> Outcome:
@@ -67,7 +68,7 @@ def _handlers(key: str, registrations: Registrations, hook: str) -> Sequence[Han
 def _run(key: str, handlers: Sequence[Handler], call: HookCall, services: Services) -> Outcome:
     if call.hook.startswith(COMMAND):
         return _each_event(handlers, call, lambda alone: TriageContext(key, alone, services))
-    if hooks.HOOKS.get(call.hook) == "event":
+    if HOOKS.get(call.hook) == "event":
         return _each_event(handlers, call, lambda alone: HookContext(key, alone, services))
     if call.hook.startswith((TOOL, CHECK)):
         return _answer(handlers[0], ToolContext(key, call, services))
@@ -147,13 +148,13 @@ def _subject(call: HookCall, ctx: InterceptContext, plan: str, text: str | None)
 def _plan_context(key: str, call: HookCall, services: Services) -> HookContext:
     if call.hook == BEFORE_TRIAGE:
         return TriageContext(key, call, services)
-    if hooks.HOOKS.get(call.hook) == "plan":
+    if HOOKS.get(call.hook) == "plan":
         return PlanContext(key, call, services)
     return HookContext(key, call, services)
 
 
 def _returns_plan(hook: str) -> bool:
-    return hooks.HOOKS.get(hook) == "plan"
+    return HOOKS.get(hook) == "plan"
 
 
 def _text(key: str, hook: str, returned: object) -> str:

@@ -10,14 +10,12 @@ from msgspec import field
 from prloom.model.action import Action, UpsertPlan
 from prloom.model.decision import OnExpire, Scope, WakeOn
 from prloom.model.event import Event
+from prloom.model.hook_points import ON_EVENT, ON_GLOBAL_EVENT
 from prloom.model.record import Json, Record, from_wire, to_wire
 from prloom.model.tool import Session, ToolCall
 
 if TYPE_CHECKING:
     from prloom.model.decision import Deferral
-
-ON_EVENT, BEFORE_TRIAGE, ON_GLOBAL_EVENT = "onEvent", "beforeTriage", "onGlobalEvent"
-"""The hook points to which events lead: two on a plan, and one for events that concern the whole repository."""
 
 OBSERVERS = (ON_EVENT, ON_GLOBAL_EVENT)
 """Those whose hooks only see an event, and delay nothing."""

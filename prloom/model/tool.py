@@ -15,10 +15,6 @@ TOOL = "tool:"
 CHECK = "check:"
 """The same, of the function that says whether a tool can be used just now."""
 
-PRE_TOOL, POST_TOOL, TRANSFORM = "preTool", "postTool", "transformToolResult"
-BEFORE_ROUTE, BEFORE_UPSERT = "beforeRoute", "beforeUpsert"
-SESSION_START, SESSION_END = "sessionStart", "sessionEnd"
-
 ToolKind = Literal["own", "python", "executable", "background_rpc"]
 """Who answers a call: prloom, a function of a Python plugin, a process for each call, or a plugin's daemon."""
 

@@ -22,7 +22,8 @@ from prloom.api import Event, Json
 from prloom.errors import ExtensionError
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host.process import ProcessHost
-from prloom.model.hook import BEFORE_TRIAGE, OBSERVERS, ON_GLOBAL_EVENT, Limits, Outcome
+from prloom.model.hook import OBSERVERS, Limits, Outcome
+from prloom.model.hook_points import BEFORE_TRIAGE, ON_GLOBAL_EVENT
 from prloom.testing import runners
 from prloom.testing.events import GOLDEN_EVENTS, PLAN, a_comment
 from prloom.testing.harness import REPOSITORY, Harness

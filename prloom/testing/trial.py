@@ -26,7 +26,7 @@ from prloom.extensions import inputs, loading
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host.interface import HookFailed
 from prloom.model import record
-from prloom.model.hook import BEFORE_TRIAGE, ON_EVENT, ON_GLOBAL_EVENT
+from prloom.model.hook_points import BEFORE_TRIAGE, ON_EVENT, ON_GLOBAL_EVENT
 from prloom.model.record import Record
 from prloom.testing.events import PLAN, a_comment, an_event
 from prloom.testing.harness import REPOSITORY, Harness

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prloom.api import hooks
-from prloom.api.hooks import HOOKS
 from prloom.model import hook
+from prloom.model.hook_points import HOOKS
 
 # The hook points of the design, by what they are called with.
 POINTS = {

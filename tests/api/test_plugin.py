@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from prloom.api import hooks
 from prloom.api.manifest import Manifest
 from prloom.api.plugin import Command, Hook, PluginContext, Skill, Tool
 from prloom.errors import ExtensionError
+from prloom.model.hook_points import HOOKS
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_a_hook_point_that_is_not_known_is_a_warning_with_the_nearest_one(
     assert ctx.registrations.hooks == []
 
 
-@pytest.mark.parametrize("name", hooks.HOOKS)
+@pytest.mark.parametrize("name", HOOKS)
 def test_a_function_can_be_registered_for_every_hook_point(ctx: PluginContext, name: str) -> None:
     ctx.register_hook(name, plan_hook)
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from prloom.core import plan_file, plan_text, todo_ids
 from prloom.core.plan_file import PlanTodo, TodoItem
 from prloom.model.decision import Decision, PlanText
+from prloom.model.hook_points import AFTER_ACTIVATE
 from prloom.model.plan import Plan
 from prloom.model.work import WorkStep
 from prloom.storage import file_stamp, locks, paths, repair
@@ -155,7 +156,7 @@ class PlanState:
         status = decision.plan_status
         if status is not None:
             self._edit(lambda plan: replace(plan, status=status))
-        if decision.work is not None and decision.work.hook == "afterActivate":
+        if decision.work is not None and decision.work.hook == AFTER_ACTIVATE:
             self._edit(lambda plan: replace(plan, activates=False))
 
 

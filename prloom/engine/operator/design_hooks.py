@@ -18,10 +18,9 @@ from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.extensions.host.interface import HookFailed
 from prloom.model import record
 from prloom.model.hook import HookCall
+from prloom.model.hook_points import AFTER_DESIGN
 from prloom.storage import paths
 from prloom.storage.safe_dir import SafeDir
-
-HOOK = "afterDesign"
 
 
 class Designed(NamedTuple):
@@ -64,12 +63,12 @@ async def run(
     services = DesignServices(root, config, environ)
     try:
         await plugins.start()
-        for key in plugins.with_hook(HOOK):
+        for key in plugins.with_hook(AFTER_DESIGN):
             call = _call(root, key, plan_id, text)
             try:
                 outcome = await plugins[key].host.run(call, services, config.plugins.hook_timeout)
             except HookFailed as failure:
-                return Designed(text, f"plugin {key}: {HOOK} failed: {plugins[key].without_name(failure)}")
+                return Designed(text, f"plugin {key}: {AFTER_DESIGN} failed: {plugins[key].without_name(failure)}")
             if outcome.actions or any(write.values or write.deleted for write in outcome.writes):
                 return Designed(text, _too_early(plugins[key]))
             text = outcome.plan or text
@@ -82,14 +81,14 @@ async def run(
 
 def _too_early(plugin: RunningPlugin) -> str:
     return (
-        f"plugin {plugin.key}: {HOOK} failed: a plan that was only just written has no pull request and no store, so "
-        f"the hook can post and save nothing; do that in afterActivate"
+        f"plugin {plugin.key}: {AFTER_DESIGN} failed: a plan that was only just written has no pull request and no "
+        f"store, so the hook can post and save nothing; do that in afterActivate"
     )
 
 
 def _call(root: Path, plugin: str, plan_id: str, text: str) -> HookCall:
     return HookCall(
-        hook=HOOK,
+        hook=AFTER_DESIGN,
         plan_id=plan_id,
         repo_root=str(root),
         worktree=str(root),

@@ -17,7 +17,7 @@ from prloom.errors import PrloomError
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.action import Action, UpsertPlan
 from prloom.model.hook import HookCall, Outcome
-from prloom.model.tool import BEFORE_ROUTE, BEFORE_UPSERT
+from prloom.model.hook_points import BEFORE_ROUTE, BEFORE_UPSERT
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model.action import Action
 from prloom.model.decision import DeliveryChange
+from prloom.model.hook_points import BEFORE_ROUTE
 from prloom.model.record import Timestamp
 from prloom.model.state import DeliveryState, QueuedAction, Receipt
-from prloom.model.tool import BEFORE_ROUTE
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)

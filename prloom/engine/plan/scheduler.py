@@ -23,7 +23,7 @@ from prloom.errors import PrloomError
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, DecisionParts
 from prloom.model.event import Event
-from prloom.model.hook import ON_GLOBAL_EVENT
+from prloom.model.hook_points import ON_GLOBAL_EVENT
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 

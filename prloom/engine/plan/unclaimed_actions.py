@@ -14,9 +14,9 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
 from prloom.model.action import Action, UpsertPlan
 from prloom.model.decision import DeliveryChange
+from prloom.model.hook_points import BEFORE_UPSERT
 from prloom.model.record import Timestamp
 from prloom.model.state import QueuedAction, Receipt
-from prloom.model.tool import BEFORE_UPSERT
 
 NOBODY: Final = "nobody"
 """The name in the log for a target that no bridge claims."""

@@ -21,8 +21,9 @@ from prloom.engine.tools import arguments
 from prloom.engine.tools.catalog import ToolCatalog
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import Outcome
+from prloom.model.hook_points import POST_TOOL, PRE_TOOL, TRANSFORM
 from prloom.model.record import Json
-from prloom.model.tool import CHECK, POST_TOOL, PRE_TOOL, TRANSFORM, ToolCall, ToolResult, ToolSpec
+from prloom.model.tool import CHECK, ToolCall, ToolResult, ToolSpec
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,8 @@ from prloom.engine.tools.call_sequence import CallScene, ToolCaller
 from prloom.engine.tools.run_client import RunClient
 from prloom.engine.tools.run_sessions import RunSession, RunSessions
 from prloom.engine.tools.session_hooks import ServicesOf
-from prloom.model.tool import SESSION_END, SESSION_START, Session, SessionResult
+from prloom.model.hook_points import SESSION_END, SESSION_START
+from prloom.model.tool import Session, SessionResult
 
 log = logging.getLogger(__name__)
 

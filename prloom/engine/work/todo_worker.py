@@ -40,6 +40,7 @@ from prloom.engine.work.review_run import ReviewRuns
 from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import AgentError, WorkspaceError
 from prloom.model.decision import DecisionParts
+from prloom.model.hook_points import AFTER_TODO, BEFORE_FINISH, BEFORE_TODO
 from prloom.model.work import TodoWork
 from prloom.storage import plan_session
 from prloom.workspace.commit_hooks import CommitRefusedError
@@ -146,7 +147,7 @@ class TodoWorker:
             case Propose() | Correct() | BlockPlan() | Unblock():
                 _commit(runtime, work_results.noted(context(runtime), step))
             case Finish():
-                await life_hooks.run(runtime, "beforeFinish", dependencies)
+                await life_hooks.run(runtime, BEFORE_FINISH, dependencies)
                 if isinstance(self._next(runtime, dependencies), Finish):  # a hook may have added a TODO
                     _commit(runtime, work_results.finished(runtime.id))
             case RunHooks(hook=name):
@@ -170,7 +171,7 @@ class TodoWorker:
             case "taken":
                 await self._prepare(runtime, work)
             case "prepared":
-                await _run_hooks(runtime, plan_hooks.of_todo(runtime, "beforeTodo", work, item), dependencies)
+                await _run_hooks(runtime, plan_hooks.of_todo(runtime, BEFORE_TODO, work, item), dependencies)
                 _commit(runtime, work_results.ready(current(runtime, work)))
             case "ready" | "running":
                 await self._workers.attempt(runtime, work, item)
@@ -179,9 +180,7 @@ class TodoWorker:
             case "checked":
                 await self._review(runtime, work, item)
             case "reviewed":
-                hook = replace(
-                    plan_hooks.of_todo(runtime, "afterTodo", work, item), diff=await self._changes.diff(work)
-                )
+                hook = replace(plan_hooks.of_todo(runtime, AFTER_TODO, work, item), diff=await self._changes.diff(work))
                 await _run_hooks(runtime, hook, dependencies)
                 _commit(runtime, work_results.accepted(current(runtime, work)))
             case "accepted":

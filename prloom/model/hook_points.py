@@ -1,0 +1,52 @@
+"""The hook points that a plugin may register for: their names, and what each is called with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+HookKind = Literal["plan", "event", "guard", "lifecycle"]
+"""What a hook is called with, and what its failure means.
+
+`plan`: the text of a plan; it may return another, and its failure defers or blocks. `event`: each event. `guard`: what
+is about to happen; it may refuse or change that, and its failure refuses. `lifecycle`: a run, which it cannot change.
+"""
+
+AFTER_DESIGN: Final = "afterDesign"
+AFTER_ACTIVATE: Final = "afterActivate"
+BEFORE_TODO: Final = "beforeTodo"
+AFTER_TODO: Final = "afterTodo"
+BEFORE_FINISH: Final = "beforeFinish"
+AFTER_FINISH: Final = "afterFinish"
+AFTER_MERGE: Final = "afterMerge"
+BEFORE_TRIAGE: Final = "beforeTriage"
+ON_EVENT: Final = "onEvent"
+ON_GLOBAL_EVENT: Final = "onGlobalEvent"
+BEFORE_ROUTE: Final = "beforeRoute"
+BEFORE_UPSERT: Final = "beforeUpsert"
+PRE_TOOL: Final = "preTool"
+POST_TOOL: Final = "postTool"
+TRANSFORM: Final = "transformToolResult"
+SESSION_START: Final = "sessionStart"
+SESSION_END: Final = "sessionEnd"
+
+HOOKS: Final[Mapping[str, HookKind]] = {
+    AFTER_DESIGN: "plan",
+    AFTER_ACTIVATE: "plan",
+    BEFORE_TODO: "plan",
+    AFTER_TODO: "plan",
+    BEFORE_FINISH: "plan",
+    AFTER_FINISH: "plan",
+    AFTER_MERGE: "plan",
+    BEFORE_TRIAGE: "plan",
+    ON_EVENT: "event",
+    ON_GLOBAL_EVENT: "event",
+    BEFORE_ROUTE: "guard",
+    BEFORE_UPSERT: "guard",
+    PRE_TOOL: "guard",
+    POST_TOOL: "guard",
+    TRANSFORM: "guard",
+    SESSION_START: "lifecycle",
+    SESSION_END: "lifecycle",
+}
+"""Every hook point and its kind, in the order in which pages and commands list them."""
