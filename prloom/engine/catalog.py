@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from prloom.config.models import Config
-from prloom.engine.assembly.bridges import load_bridges
+from prloom.engine import configured_bridges
 from prloom.engine.assembly.plugins import select_plugins
 from prloom.engine.views import runtime_status
 from prloom.engine.views.status_schema import BridgeStatus
@@ -101,7 +101,7 @@ def bridges(repository: RepositoryPaths, config: Config) -> tuple[BridgeLine, ..
     one target.
     """
     polls = {bridge.name: bridge for bridge in _published(repository, paths.BRIDGES, "bridges", BridgeStatus)}
-    found = load_bridges(repository.root, config)
+    found = configured_bridges.load(repository.root, config)
     lines = [
         BridgeLine(
             name=bridge.name,

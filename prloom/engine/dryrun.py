@@ -16,7 +16,7 @@ from prloom.api.bridge import Acknowledges, Bridge, BridgeContext, Delivered, Pe
 from prloom.api.http import HttpNeeds, UsesHttp
 from prloom.config.models import Config
 from prloom.core import front_matter
-from prloom.engine.assembly.bridges import load_bridges
+from prloom.engine import configured_bridges
 from prloom.engine.assembly.dispatcher import now
 from prloom.engine.assembly.plugins import load_plugins
 from prloom.engine.bus import entries, inbox, plans
@@ -49,7 +49,7 @@ async def decisions(
         begun = {plan_id: _last(copied, plan_id) for plan_id in ids}
         general = rules(config)
         board = PlanRegistry(copied, general, clock, guard=WorktreeGuard(None))
-        loaded = load_bridges(root, config)
+        loaded = configured_bridges.load(root, config)
         dispatcher = Dispatcher(
             board,
             plugin_set=load_plugins(root, config, environ),

@@ -12,7 +12,7 @@ from prloom.agents import registry
 from prloom.api.http import UsesHttp
 from prloom.config import loading, stages
 from prloom.config.models import Config
-from prloom.engine.assembly.bridges import load_bridges
+from prloom.engine import configured_bridges
 from prloom.engine.assembly.plugins import select_plugins
 from prloom.engine.bus import plans
 from prloom.engine.views import plan_names
@@ -134,7 +134,7 @@ def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str]
     Raises PrloomError where the bridges do not fit together, with which no dispatcher starts.
     """
     forges = set(_forges(where))
-    for each in load_bridges(where.root, config).loaded:
+    for each in configured_bridges.load(where.root, config).loaded:
         needs = None
         if isinstance(each.bridge, UsesHttp):
             needs = each.bridge.http

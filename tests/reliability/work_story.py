@@ -29,8 +29,8 @@ from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunReply
 from prloom.config import loading
 from prloom.core import commit_message
+from prloom.engine import configured_bridges
 from prloom.engine.adoption import adopt
-from prloom.engine.assembly.bridges import load_bridges
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.agent_pool import AgentPool
@@ -306,7 +306,7 @@ async def _tick(base: Path, now: datetime) -> None:
     dispatcher = Dispatcher(
         board,
         plugin_set=PluginSet([]),
-        bridges=load_bridges(where.root, config),
+        bridges=configured_bridges.load(where.root, config),
         triager=AgentTriager(pool, board.read_plan),
         todo_worker=TodoWorker(pool),
         rules=general,

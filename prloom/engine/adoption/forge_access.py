@@ -10,7 +10,7 @@ from datetime import datetime
 from prloom.api.bridge import BridgeContext
 from prloom.api.forge import Forge
 from prloom.config.models import Config
-from prloom.engine.assembly.bridges import load_bridges
+from prloom.engine import configured_bridges
 from prloom.engine.polling.network import Network
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
@@ -34,7 +34,7 @@ async def connect(
     repo: Repository, config: Config, environ: Mapping[str, str], now: datetime
 ) -> AsyncIterator[ConnectedForge]:
     """Give access to the only forge; raises PrloomError where there is none, or several."""
-    loaded = load_bridges(repo.root, config)
+    loaded = configured_bridges.load(repo.root, config)
     found = only_forge(loaded)
     assert isinstance(found.bridge, Forge)  # noqa: S101 - it was chosen for that
     state = SafeDir.open(repo.root, *paths.LOCAL, paths.BUS, paths.BUS_STATE)

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from prloom.config.models import Config
+from prloom.engine import configured_bridges
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.unended_runs import UnendedRuns
 from prloom.engine.assembly import plugin_requests, tools
-from prloom.engine.assembly.bridges import load_bridges
 from prloom.engine.assembly.plugins import folders, load_plugins, select_plugins, settings_now
 from prloom.engine.assembly.tools import CallTargets
 from prloom.engine.background import selected_daemons
@@ -51,7 +51,7 @@ def assemble(
     Raises AlreadyRunningError where another one has it, and ExtensionError where two bridges claim one target.
     """
     general = rules(config)
-    loaded = load_bridges(root, config)
+    loaded = configured_bridges.load(root, config)
     disk.allow_many_files()
     where = plans.locate(root, config.worktrees_dir)
     registry = PlanRegistry(where, general, clock, disk=SHARED)

@@ -12,7 +12,7 @@ from prloom.extensions.bridges import LoadedBridges
 from prloom.workspace import repository
 
 
-def load_bridges(root: Path, config: Config) -> LoadedBridges:
+def load(root: Path, config: Config) -> LoadedBridges:
     """Return the bridges that the configuration names."""
     tables = {name: _table(section) for name, section in config.bridges.named().items()}
     if "github" in tables and not tables["github"].get("repo"):
