@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from prloom.exchange.message import ExchangeValue, Message, Metadata
-
-if TYPE_CHECKING:
-    from prloom.exchange.protocol import ClaimTaken
 
 ClaimStatus: TypeAlias = Literal["active", "completed", "failed", "timed_out", "expired", "cancelled"]
 State: TypeAlias = Literal["ready", "leased", "done", "dead"]
@@ -58,6 +55,14 @@ class Delivery(ExchangeValue, frozen=True, kw_only=True):
     concurrency_key: str | None = None
     ended_at: datetime | None = None
     reply: bool = False
+
+
+class ClaimTaken(ExchangeValue, frozen=True, kw_only=True):
+    """A new claim, its message, and the message's delivery."""
+
+    claim: Claim
+    message: Message
+    delivery: Delivery
 
 
 class MessageEntry(ExchangeValue, frozen=True, kw_only=True):

@@ -11,8 +11,9 @@ from prloom.exchange.claim import Claim, Completed, Failed, Released, Settled, T
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from prloom.exchange.claim import ClaimTaken
     from prloom.exchange.message import Message, Metadata
-    from prloom.exchange.protocol import ClaimTaken, ExchangeStore
+    from prloom.exchange.protocol import ExchangeStore
 
 
 class ClaimedMessage:

@@ -14,11 +14,11 @@ import msgspec
 
 from prloom.backoff import Backoff
 from prloom.exchange import rules, transitions
-from prloom.exchange.claim import Availability, Claim, Delivery, MessageEntry, Settled
+from prloom.exchange.claim import Availability, Claim, ClaimTaken, Delivery, MessageEntry, Settled
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
 from prloom.exchange.message import Message, new_id
 from prloom.exchange.notifier import Notifier
-from prloom.exchange.protocol import PAGE, ClaimTaken, Listener, MessageFilter
+from prloom.exchange.protocol import PAGE, Listener, MessageFilter
 from prloom.exchange.subscriptions import Subscriptions
 
 if TYPE_CHECKING:

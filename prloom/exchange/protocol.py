@@ -10,6 +10,7 @@ from prloom.exchange.claim import (
     Availability,
     Claim,
     ClaimRequest,
+    ClaimTaken,
     Delivery,
     Ended,
     MessageEntry,
@@ -30,14 +31,6 @@ class MessageFilter(ExchangeValue, frozen=True, kw_only=True):
     replies_to: str | None = None
     since: str | None = None
     limit: int = PAGE
-
-
-class ClaimTaken(ExchangeValue, frozen=True, kw_only=True):
-    """A new claim, its message, and the message's delivery."""
-
-    claim: Claim
-    message: Message
-    delivery: Delivery
 
 
 class Listener(Protocol):

@@ -11,11 +11,11 @@ import pytest
 
 from prloom.exchange import connect_async
 from prloom.exchange.aio import AsyncExchange
-from prloom.exchange.claim import Availability, ClaimRequest, Settled, Settlement
+from prloom.exchange.claim import Availability, ClaimRequest, ClaimTaken, Settled, Settlement
 from prloom.exchange.errors import ClaimOverError, StoreError
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
-from prloom.exchange.protocol import ClaimTaken, ExchangeStore, Listener
+from prloom.exchange.protocol import ExchangeStore, Listener
 
 NOTHING = timedelta(0)
 LONG = timedelta(minutes=1)

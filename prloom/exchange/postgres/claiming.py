@@ -11,9 +11,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from prloom.exchange import transitions
-from prloom.exchange.claim import Availability, Claim
+from prloom.exchange.claim import Availability, Claim, ClaimTaken
 from prloom.exchange.postgres import reading
-from prloom.exchange.protocol import ClaimTaken
 
 if TYPE_CHECKING:
     from prloom.exchange.claim import ClaimRequest, Delivery

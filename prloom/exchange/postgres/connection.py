@@ -22,7 +22,7 @@ from prloom.exchange.postgres.transaction import Lock, Row, SessionId, Transacti
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from prloom.exchange.postgres.session import Address
+    from prloom.exchange.postgres.address import Address
 
 log = logging.getLogger(__name__)
 

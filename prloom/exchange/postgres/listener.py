@@ -17,7 +17,7 @@ from prloom.exchange.postgres import open_session, session
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from prloom.exchange.postgres.session import Address
+    from prloom.exchange.postgres.address import Address
     from prloom.exchange.protocol import Listener
 
 log = logging.getLogger(__name__)

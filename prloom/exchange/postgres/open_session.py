@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from psycopg.pq.abc import PGconn
 
-    from prloom.exchange.postgres.session import Address
+    from prloom.exchange.postgres.address import Address
 
 log = logging.getLogger(__name__)
 

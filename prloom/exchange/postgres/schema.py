@@ -10,7 +10,7 @@ from psycopg import sql
 from prloom.exchange.errors import StoreError
 
 if TYPE_CHECKING:
-    from prloom.exchange.postgres.session import Address
+    from prloom.exchange.postgres.address import Address
 
 # What changes is in other tables than the bodies, which never change. Every index that claiming needs is partial, so
 # that none of them grows with history. What may contain NUL characters, which PostgreSQL's text refuses, is bytea.

@@ -13,7 +13,7 @@ from prloom.exchange import rules, transitions
 from prloom.exchange.claim import ClaimCache
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
 from prloom.exchange.message import new_id
-from prloom.exchange.postgres import claiming, conversations, reading, session, settling
+from prloom.exchange.postgres import address, claiming, conversations, reading, settling
 from prloom.exchange.postgres.connection import PATIENCE, PostgresConnection
 from prloom.exchange.postgres.listener import PostgresListener
 from prloom.exchange.protocol import PAGE, MessageFilter
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Availability,
         Claim,
         ClaimRequest,
+        ClaimTaken,
         Delivery,
         Ended,
         MessageEntry,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     )
     from prloom.exchange.message import Draft, Message
     from prloom.exchange.postgres.transaction import Transaction
-    from prloom.exchange.protocol import ClaimTaken, Listener
+    from prloom.exchange.protocol import Listener
 
 _PRUNED_AT_ONCE = 100  # conversations; others write between
 
@@ -60,7 +61,7 @@ class PostgresStore:
         """
         self._clock = clock
         self._backoff = backoff or rules.RETRIES
-        self._connection = PostgresConnection(session.read_url(url), clock=clock, patience=patience)
+        self._connection = PostgresConnection(address.read_url(url), clock=clock, patience=patience)
         self._cached = ClaimCache()
         self._worked: set[str] = set()  # topics that are recorded as having a worker
         self._listener = PostgresListener(self._connection.address, patience)

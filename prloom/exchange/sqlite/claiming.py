@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from prloom.exchange import rules, transitions
-from prloom.exchange.claim import Availability, Claim, Settled
+from prloom.exchange.claim import Availability, Claim, ClaimTaken, Settled
 from prloom.exchange.errors import ClaimOverError
 from prloom.exchange.message import new_id
-from prloom.exchange.protocol import ClaimTaken
 from prloom.exchange.sqlite import conversations, reading
 from prloom.exchange.sqlite.clock import STARTED, micros, moment, optional_micros, optional_moment
 

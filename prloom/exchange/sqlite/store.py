@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Availability,
         Claim,
         ClaimRequest,
+        ClaimTaken,
         Delivery,
         Ended,
         MessageEntry,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
         TopicStats,
     )
     from prloom.exchange.message import Draft, Message
-    from prloom.exchange.protocol import ClaimTaken, Listener, MessageFilter
+    from prloom.exchange.protocol import Listener, MessageFilter
 
 _PRUNED_AT_ONCE = 100  # conversations; others write between
 

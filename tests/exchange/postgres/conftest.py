@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.postgres import session
+from prloom.exchange.postgres import address
 from prloom.exchange.postgres.store import PostgresStore
 
 Open = Callable[..., Exchange]
@@ -162,7 +162,7 @@ def exchange(opened: Open) -> Exchange:
 @pytest.fixture
 def raw(url: str) -> Iterator[psycopg.Connection]:
     """A session that speaks SQL, in the test's schema."""
-    where = session.read_url(url)
+    where = address.read_url(url)
     with psycopg.connect(**where.parameters, autocommit=True) as db:  # type: ignore[arg-type]
         db.execute(f"SET search_path = {where.schema}".encode())
         yield db

@@ -22,7 +22,7 @@ from prloom.exchange import validation
 from prloom.exchange.claim import Completed
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.postgres import session, transaction
+from prloom.exchange.postgres import address, transaction
 
 
 def bodies(messages: Any) -> list[str]:
@@ -95,7 +95,7 @@ def test_a_claim_is_not_repeated_while_the_lost_session_is_still_making_it(
 
 
 def test_a_session_that_does_not_notice_that_it_was_lost_is_ended(raw: psycopg.Connection, url: str):
-    with psycopg.connect(**session.read_url(url).parameters, autocommit=True) as forgotten:  # type: ignore[arg-type]
+    with psycopg.connect(**address.read_url(url).parameters, autocommit=True) as forgotten:  # type: ignore[arg-type]
         lost = transaction.session_id(forgotten)
 
         assert transaction.wait_for_end(raw, lost)

@@ -13,7 +13,7 @@ import pytest
 from prloom.exchange.claim import TopicStats
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
-from prloom.exchange.postgres import reading, schema, session
+from prloom.exchange.postgres import address, reading, schema
 from prloom.exchange.postgres.store import PostgresStore
 from prloom.exchange.validation import draft
 
@@ -26,7 +26,7 @@ STATES = [("ready", None), ("ready", None), ("leased", None), ("done", "complete
 @pytest.fixture
 def older(url: str, raw: psycopg.Connection) -> str:
     """An exchange as the second version left it: a message in each state, and one more."""
-    schema.upgrade(raw, session.read_url(url), schema.SCRIPTS[:2])
+    schema.upgrade(raw, address.read_url(url), schema.SCRIPTS[:2])
     for seq, (state, ending) in enumerate(STATES, 1):
         raw.execute(
             "INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata)"
@@ -81,7 +81,7 @@ def test_of_many_programs_that_open_an_older_exchange_at_once_one_counts(older: 
 
 def test_what_a_program_wrote_during_the_upgrade_is_counted(older: str, raw: psycopg.Connection, opened: Open):
     """An older prloom has its own statements, and a transaction that is open when a newer one comes."""
-    where = session.read_url(older)
+    where = address.read_url(older)
     with psycopg.connect(**where.parameters) as program, ThreadPoolExecutor(1) as pool:  # type: ignore[arg-type]
         program.execute(f"SET search_path = {where.schema}".encode())
         program.execute("UPDATE deliveries SET state = 'done', ending = 'completed', ended_at = now() WHERE seq = 1")
@@ -175,7 +175,7 @@ def test_transactions_that_add_up_do_not_wait_for_each_other_and_count_nothing_t
     older: str, opened: Open, raw: psycopg.Connection
 ):
     exchange = opened(older)
-    where = session.read_url(older)
+    where = address.read_url(older)
     with psycopg.connect(**where.parameters) as other:  # type: ignore[arg-type]
         other.execute(f"SET search_path = {where.schema}".encode())
         other.execute("SELECT sum_counted()")  # and is not committed yet

@@ -15,7 +15,7 @@ import pytest
 from prloom.exchange import notifier, validation
 from prloom.exchange.claim import Completed
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.postgres import session
+from prloom.exchange.postgres import address
 
 
 def at_once(count: int, act: Callable[[int], Any]) -> list[Any]:
@@ -142,7 +142,7 @@ def test_a_reader_that_continues_misses_no_publisher_that_is_slow_to_commit(
     exchange, reader = opened(), opened()
     first = exchange.publish("work", "first")
     raw.execute("BEGIN")
-    raw.execute("SELECT pg_advisory_xact_lock_shared(%s)", (session.read_url(url).key("order"),))
+    raw.execute("SELECT pg_advisory_xact_lock_shared(%s)", (address.read_url(url).key("order"),))
     raw.execute(
         "WITH m AS (INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata)"
         " VALUES ('slow', 'work', 'slow', now(), 'slow', '{}') RETURNING seq)"

@@ -11,7 +11,7 @@ import pytest
 from prloom.exchange import store_url
 from prloom.exchange.errors import StoreError
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.postgres import schema, session
+from prloom.exchange.postgres import address, schema
 from prloom.exchange.postgres.store import PostgresStore
 
 
@@ -36,7 +36,7 @@ def test_all_is_in_a_schema_of_its_own(url: str, raw: psycopg.Connection, exchan
     exchange.publish("work", "x")
 
     assert tables(raw, "public") == before
-    assert "messages" in tables(raw, session.read_url(url).schema)
+    assert "messages" in tables(raw, address.read_url(url).schema)
 
 
 def test_of_many_programs_that_open_at_once_one_makes_the_tables(url: str, raw: psycopg.Connection):
@@ -52,15 +52,15 @@ def test_an_older_schema_is_upgraded_script_by_script(url: str, raw: psycopg.Con
     published = exchange.publish("work", "x")
     further = (*schema.SCRIPTS, "ALTER TABLE messages ADD note text", "ALTER TABLE messages ADD other text")
 
-    schema.upgrade(raw, session.read_url(url), further)
-    schema.upgrade(raw, session.read_url(url), further)
+    schema.upgrade(raw, address.read_url(url), further)
+    schema.upgrade(raw, address.read_url(url), further)
 
     assert versions(raw) == [1, 2, 3, 4, 5]
     assert exchange.message(published.id) == published
 
 
 def test_an_exchange_of_the_first_version_goes_on(url: str, raw: psycopg.Connection):
-    schema.upgrade(raw, session.read_url(url), schema.SCRIPTS[:1])
+    schema.upgrade(raw, address.read_url(url), schema.SCRIPTS[:1])
     raw.execute(
         "INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata)"
         " VALUES ('m', 'work', 'x', now(), 'm', '{}')"
@@ -81,7 +81,7 @@ def test_a_script_that_fails_changes_nothing(url: str, raw: psycopg.Connection, 
     scripts = (*schema.SCRIPTS, "ALTER TABLE messages ADD note text", "ALTER TABLE nothing ADD other text")
 
     with pytest.raises(psycopg.errors.UndefinedTable):
-        schema.upgrade(raw, session.read_url(url), scripts)
+        schema.upgrade(raw, address.read_url(url), scripts)
 
     assert versions(raw) == [1, 2, 3]
     exchange.publish("work", "x")
@@ -96,11 +96,11 @@ def test_a_newer_schema_is_refused_and_not_touched(url: str, raw: psycopg.Connec
     ):
         PostgresStore(url)
 
-    assert "tracked" not in tables(raw, session.read_url(url).schema)
+    assert "tracked" not in tables(raw, address.read_url(url).schema)
 
 
 def test_another_programs_schema_is_refused_and_not_touched(url: str, raw: psycopg.Connection):
-    name = session.read_url(url).schema
+    name = address.read_url(url).schema
     raw.execute(f"CREATE SCHEMA {name}".encode())
     raw.execute("CREATE TABLE messages (theirs int)")
 
@@ -111,7 +111,7 @@ def test_another_programs_schema_is_refused_and_not_touched(url: str, raw: psyco
 
 
 def test_an_empty_schema_of_ones_own_is_enough(url: str, raw: psycopg.Connection):
-    name = session.read_url(url).schema
+    name = address.read_url(url).schema
     raw.execute(f"CREATE ROLE {name} LOGIN".encode())
     restricted = url.replace("postgres@", f"{name}@", 1)
     with pytest.raises(StoreError, match=f"ask an owner of the database to run `CREATE SCHEMA {name} AUTHORIZATION"):
@@ -123,7 +123,7 @@ def test_an_empty_schema_of_ones_own_is_enough(url: str, raw: psycopg.Connection
 
 
 def test_a_database_that_cannot_hold_every_text_is_refused(url: str, raw: psycopg.Connection):
-    name = session.read_url(url).schema
+    name = address.read_url(url).schema
     raw.execute(f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0".encode())
 
     with pytest.raises(StoreError, match="is a database in LATIN1; create a UTF8 database for the exchange"):

@@ -10,10 +10,9 @@ import sys
 from typing import Any
 
 from prloom.cli.exchange import run
-from prloom.exchange.claim import ClaimRequest, Settled, Settlement
+from prloom.exchange.claim import ClaimRequest, ClaimTaken, Settled, Settlement
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.protocol import ClaimTaken
 from prloom.exchange.sqlite.store import SqliteStore
 from prloom.exchange.worker.command_job import CommandJobs
 from prloom.exchange.worker.config import WorkerConfig
