@@ -47,6 +47,10 @@ class DispatcherSection(Section):
         description="The longest time between two looks for work; new events wake the dispatcher at once.",
     )
     max_parallel_plans: Count = Field(default=4, ge=1, description="How many agent runs there may be at the same time.")
+    stall_after: Duration = Field(
+        default=timedelta(hours=2),
+        description="After how long without any movement a person is told, if something is open.",
+    )
 
 
 class TrustSection(Section):

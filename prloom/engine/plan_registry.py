@@ -167,7 +167,9 @@ class PlanRegistry:
         """
         try:
             self._status_files.write(
-                running_work.report((*self.runtimes.values(), self.repository)),
+                running_work.report(
+                    (*self.runtimes.values(), self.repository), self.repository.rules.config.dispatcher.stall_after
+                ),
                 plugins,
                 bridges,
                 {**self.refused_drafts, **self.unreadable, **self._own_error()},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import timedelta
 from typing import Any
 
 from prloom.core.progress import RunningWork
@@ -10,8 +11,11 @@ from prloom.engine.plan.runtime import PlanRuntime, is_triaging
 from prloom.model import record
 
 
-def report(runtimes: Collection[PlanRuntime]) -> Mapping[str, Any]:
-    """Return what is under way now, for `prloom status`; the agents' runs stand in the decision logs."""
+def report(runtimes: Collection[PlanRuntime], stall_after: timedelta) -> Mapping[str, Any]:
+    """Return what is under way now, for `prloom status`; the agents' runs stand in the decision logs.
+
+    `stall_after` is when a person is told that nothing moves.
+    """
     busy = [each for each in runtimes if each.in_flight.is_reported]  # hundreds are asked in each tick
     under_way = [(each.id, each.in_flight) for each in busy]
     queued = [each for each in busy if each.in_flight.agent_queued]
@@ -22,4 +26,4 @@ def report(runtimes: Collection[PlanRuntime]) -> Mapping[str, Any]:
         todo_limits={plan: each.todo_waits_for for plan, each in under_way if each.todo_waits_for is not None},
     )
     found: Mapping[str, Any] = record.to_wire(running)
-    return found
+    return {**found, "stallAfterMs": stall_after // timedelta(milliseconds=1)}

@@ -15,10 +15,11 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from prloom.engine.views import daemons, needs, plan_counts, runtime_status, snapshot, waits, working
+from prloom.engine.views import daemons, needs, plan_counts, runtime_status, snapshot, stall, waits, working
 from prloom.engine.views import status as statuses
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Dashboard, FullStatus, Need, PlanLine, Source, Working
+from prloom.engine.views.stall import Movement
 from prloom.engine.views.status_schema import BridgeStatus, PlanStatus, Spent, StatusDocument
 from prloom.engine.views.working import StartedRun
 from prloom.model.record import Timestamp
@@ -37,6 +38,7 @@ class Activity(NamedTuple):
     queued: tuple[tuple[str, str | None], ...] = ()
     daemons: tuple[DaemonStatus, ...] = ()
     today: Spent = statuses.NOTHING_SPENT
+    movement: Movement | None = None
 
 
 def read(repository: RepositoryPaths, now: datetime, *, config_error: str | None = None) -> Dashboard:
@@ -64,7 +66,12 @@ def activity(repository: RepositoryPaths, status: StatusDocument, now: datetime)
     is_running = status.dispatcher.running
     with local:
         runs = tuple(each for each in working.runs(repository, local, is_watched=is_running) if each.plan in shown)
-        found = Activity(runs=runs, daemons=daemons.reported(local, running=is_running), today=_today(repository, now))
+        found = Activity(
+            runs=runs,
+            daemons=daemons.reported(local, running=is_running),
+            today=_today(repository, now),
+            movement=stall.read(repository, local, status),
+        )
         if not is_running:
             return found
         work = runtime_status.work(local)
@@ -87,9 +94,10 @@ def _today(repository: RepositoryPaths, now: datetime) -> Spent:
 
 def build(status: StatusDocument, goes_on: Activity, now: datetime) -> Dashboard:
     """Return the dashboard of what was read."""
-    found = needs.of(status, goes_on.daemons, now)
-    waiting = waits.of(status, dict(goes_on.queued), goes_on.daemons, now)
     at_work = working.of(status, goes_on.runs, goes_on.hooks, now)
+    stalled = stall.need(status, goes_on.movement, is_working=bool(at_work), now=now)
+    found = needs.of(status, goes_on.daemons, now, stalled)
+    waiting = waits.of(status, dict(goes_on.queued), goes_on.daemons, now)
     tick_age = None
     if status.dispatcher.last_tick_at is not None:
         tick_age = plan_counts.age(status.dispatcher.last_tick_at, now)

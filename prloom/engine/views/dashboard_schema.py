@@ -33,6 +33,7 @@ NeedKind = Literal[
     "source",
     "plugin",
     "settings",
+    "stalled",
     "dispatcher",
     "config",
 ]

@@ -16,9 +16,11 @@ _FIRST = frozenset({"dispatcher", "config"})
 """What stops everything comes before all that is only old."""
 
 
-def of(status: StatusDocument, daemons: Iterable[DaemonStatus], now: datetime) -> tuple[Need, ...]:
-    """Return what waits for a person; what has no known age comes last."""
-    found = [*repository_needs.of_repository(status, daemons)]
+def of(
+    status: StatusDocument, daemons: Iterable[DaemonStatus], now: datetime, stalled: Need | None = None
+) -> tuple[Need, ...]:
+    """Return what waits for a person; what has no known age comes last. `stalled` says that nothing moves."""
+    found = [*repository_needs.of_repository(status, daemons), *filter(None, [stalled])]
     for plan in status.plans:
         found += plan_needs.of_plan(plan)
     return tuple(sorted((_complete(each, now) for each in found), key=_order))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -77,6 +78,14 @@ def todo_limits(local: SafeDir) -> Mapping[str, str]:
     if not isinstance(limits, dict) or not dispatcher(local).running:
         return {}
     return {plan: limit for plan, limit in limits.items() if isinstance(limit, str)}
+
+
+def stall_after(local: SafeDir) -> timedelta | None:
+    """Return `[dispatcher] stall_after` as a dispatcher last had it; None where none ever ran."""
+    found = _published_state(local, paths.WORK).get("stallAfterMs")
+    if isinstance(found, int):
+        return timedelta(milliseconds=found)
+    return None
 
 
 def requests(local: SafeDir) -> tuple[PermissionRequest, ...]:
