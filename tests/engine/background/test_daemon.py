@@ -70,7 +70,16 @@ async def test_a_call_before_the_first_attempt_says_that_the_daemon_has_not_been
         error = await failure(at, "echo")
 
     assert (error.kind, error.error_type) == ("not_started", "plugin_error")
-    assert "'odd' has not been started" in str(error)
+    assert str(error) == "Background process 'odd' has not been started; run `prloom plugins status`"
+
+
+async def test_a_daemon_that_cannot_be_started_at_all_has_not_been_started(scene: Opener):
+    async with scene(requires_env=("MISSING_KEY",)) as at:
+        await at.until("error")
+        error = await failure(at, "echo")
+
+    assert str(at.daemon.life.reason) == "it needs MISSING_KEY in the environment"
+    assert str(error) == "Background process 'odd' has not been started; run `prloom plugins status`"
 
 
 async def test_a_call_while_it_starts_fails_at_once_and_names_the_state(scene: Opener):
@@ -79,7 +88,7 @@ async def test_a_call_while_it_starts_fails_at_once_and_names_the_state(scene: O
         error = await failure(at, "echo")
 
     assert error.kind == "not_running"
-    assert "'odd' is not running (state: starting)" in str(error)
+    assert str(error) == "Background process 'odd' is not running (state: starting); run `prloom plugins status`"
 
 
 @pytest.mark.parametrize(
