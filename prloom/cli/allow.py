@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import dispatcher_request, terminal
 from prloom.cli.context import Options, pass_options
-from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
     from prloom.model.permission import Choice
@@ -39,21 +38,9 @@ def deny(given: Options, request: str) -> None:
 
 
 def _decide(given: Options, request: str, choice: Choice, done: str) -> None:
-    import asyncio  # noqa: PLC0415 - `prloom --help` needs none
-
-    context.refuse_in_run(f"prloom {choice.partition('_')[0]}")
-    from prloom.engine.host_socket import server  # noqa: PLC0415 - likewise
-    from prloom.engine.views import runtime_status  # noqa: PLC0415 - likewise
-    from prloom.mcp import dispatcher_client  # noqa: PLC0415 - likewise
-    from prloom.storage import paths  # noqa: PLC0415 - likewise
-    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - likewise
-
-    root = context.repo_root(given)
-    local = SafeDir.open(root, *paths.LOCAL)
-    if local is None or not runtime_status.dispatcher(local).running:
-        raise PrloomError("no dispatcher is running, so no call waits; `prloom start` runs it")
-    socket = str(server.folder(root) / server.NAME)
+    verb = choice.partition("_")[0]
     asked = {"request": request, "choice": choice}
-    answer = asyncio.run(dispatcher_client.request_once(socket, {"operator": True}, "answerRequest", asked))
+    absent = "no dispatcher is running, so no call waits; `prloom start` runs it"
+    answer = dispatcher_request.send(given, f"prloom {verb}", "answerRequest", asked, absent=absent)
     tool, plan = terminal.clean(str(answer["tool"])), terminal.clean(str(answer["plan"]))
     click.echo(f"{done}: {tool} in {plan}.")

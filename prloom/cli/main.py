@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "open": Lazy("prloom.cli.open", "Open a shell, or the agent, in a plan's worktree."),
     "rebase": Lazy("prloom.cli.rebase", "Rebase a plan's branch onto its base."),
     "plugins": Lazy("prloom.cli.plugins", "List, enable, disable, create and test plugins."),
+    "action": Lazy("prloom.cli.action", "Run an action of a plugin's daemon."),
     "skills": Lazy("prloom.cli.skills", "List the skills that plugins offer to agents."),
     "bridges": Lazy("prloom.cli.bridges", "List the bridges."),
     "mcp": Lazy("prloom.cli.mcp", "Serve prloom to agents over MCP."),

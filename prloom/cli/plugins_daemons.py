@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, terminal
+from prloom.cli import context, dispatcher_request, layout, terminal
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.errors import PrloomError
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _ROLES: dict[str, Role] = {"running": "good", "error": "bad", "stopped": "dim"}
 _PAUSE = 0.3
 _LINES = 100
+
+NO_DISPATCHER = "no dispatcher is running; `prloom start` runs it, and with it the daemons of all plugins"
 
 
 @click.command("start")
@@ -115,20 +117,10 @@ def resolved(name: str, found: Sequence[DiscoveredPlugin]) -> str:
 
 def order(given: Options, verb: str, key: str) -> None:
     """Have the running dispatcher carry out an order, and wait for it; raises PrloomError with the reason."""
-    import asyncio  # noqa: PLC0415 - `prloom plugins --help` needs none
+    from prloom.engine.background.selected_daemons import ORDER_DAEMON  # noqa: PLC0415 - `--help` needs none
 
-    from prloom.engine.background.selected_daemons import ORDER_DAEMON  # noqa: PLC0415 - likewise
-    from prloom.engine.host_socket import server  # noqa: PLC0415 - likewise
-    from prloom.engine.views import runtime_status  # noqa: PLC0415 - likewise
-    from prloom.mcp import dispatcher_client  # noqa: PLC0415 - likewise
-
-    context.refuse_in_run(f"prloom plugins {verb}")
-    local = _local(given)
-    if local is None or not runtime_status.dispatcher(local).running:
-        raise PrloomError("no dispatcher is running; `prloom start` runs it, and with it the daemons of all plugins")
-    socket = str(server.folder(context.repo_root(given)) / server.NAME)
     asked = {"plugin": key, "order": verb}
-    asyncio.run(dispatcher_client.request_once(socket, {"operator": True}, ORDER_DAEMON, asked))
+    dispatcher_request.send(given, f"prloom plugins {verb}", ORDER_DAEMON, asked, absent=NO_DISPATCHER)
 
 
 def log_lines(folder: SafeDir, name: str, most: int, wait: Callable[[], None] | None) -> Iterator[str]:

@@ -34,6 +34,11 @@ def depth(shown: Iterable[Link], messages: Iterable[Link], now: float) -> int:
     return max((1, *caused, *inherited))
 
 
+def shown_depth(shown: Iterable[Link], now: float) -> int:
+    """Return the depth that is passed on by what a plugin does that is no message, such as an event that it emits."""
+    return max((link.depth for link in _recent(shown, now)), default=0)
+
+
 def retry_after_ms(shown: Iterable[Link], now: float) -> int | None:
     """Return in how many milliseconds a plugin that was shown this may add a message, or None where it may now."""
     last = [link.at for link in _recent(shown, now) if link.depth >= MOST]

@@ -110,6 +110,11 @@ class ActivityLog:
         """Return the runs whose start was noted, and not their end, each with its plan."""
         return self._started.all()
 
+    def follows(self, plan_id: str, run_id: str) -> bool:
+        """Whether events can be added to a run of a plan, because it goes on."""
+        found = self._runs.get(run_id)
+        return found is not None and found.stream.place.plan_id == plan_id
+
     def is_open(self, run_id: str) -> bool:
         """Whether a run goes on, as far as this dispatcher knows."""
         return run_id in self._locks

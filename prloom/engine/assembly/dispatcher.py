@@ -8,15 +8,17 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from prloom.agents import run_ancestry
 from prloom.config.models import Config
 from prloom.engine import configured_bridges
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.unended_runs import UnendedRuns
 from prloom.engine.assembly import plugin_requests, tools
 from prloom.engine.assembly.plugins import folders, load_plugins, select_plugins, settings_now
-from prloom.engine.assembly.tools import CallTargets
+from prloom.engine.assembly.tools import CallTargets, ProcessChecks
 from prloom.engine.background import selected_daemons
 from prloom.engine.background.daemon_report import DaemonReports
+from prloom.engine.background.daemons import Daemons
 from prloom.engine.background.selected_daemons import ORDER_DAEMON, DaemonParts
 from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import Clock
@@ -26,6 +28,8 @@ from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan.todo_lists import TodoLists
 from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.plugin_requests import operator_actions
+from prloom.engine.plugin_requests.registered_actions import RegisteredActions
 from prloom.engine.tools.run_activity import RunActivity
 from prloom.engine.work.todo_worker import TodoWorker
 from prloom.storage import disk
@@ -68,7 +72,10 @@ def assemble(
             root, registry.local, environ, clock, activity, settings, reports, requests.grants, requests.log.of
         ),
     )
-    plugin_set = load_plugins(root, config, environ, daemons)
+    actions = RegisteredActions(daemons.call, requests.chains, requests.record)
+    plugin_set = load_plugins(root, config, environ, daemons, actions)
+    actions.plugins = plugin_set
+    plugin_requests.watch(activity.publisher, requests.chains, daemons, plugin_set)
     triager = AgentTriager(pool, registry.read_plan)
     run_tools = tools.assemble(
         registry,
@@ -76,8 +83,12 @@ def assemble(
         triager.services,
         RunActivity(activity),
         targets=CallTargets(folders(selection), environ, daemons.call),
-        operator_methods={ORDER_DAEMON: partial(selected_daemons.ordered, daemons)},
-        authorities=(plugin_requests.authority(requests, config, daemons),),
+        operator_methods={
+            ORDER_DAEMON: partial(selected_daemons.ordered, daemons),
+            operator_actions.RUN: partial(operator_actions.run, actions, registry, config.plugins.hook_timeout),
+        },
+        checks=ProcessChecks(run_of=partial(_started_by, daemons)),
+        authorities=(plugin_requests.authority(requests, config, daemons, actions, triager.run_named),),
     )
     pool.tools = run_tools.services
     return Dispatcher(
@@ -92,6 +103,17 @@ def assemble(
         clock=clock,
         environ=environ,
     )
+
+
+def _started_by(daemons: Daemons, pid: int) -> str | None:
+    """Return what shows that no person has started a process: a run of an agent, or a plugin's daemon."""
+    run = run_ancestry.run_of(pid)
+    if run is not None:
+        return run
+    plugin = daemons.owner(pid)
+    if plugin is None:
+        return None
+    return f"the daemon of plugin {plugin}"
 
 
 def _pool(root: Path, config: Config, environ: Mapping[str, str], activity: ActivityLog) -> AgentPool:

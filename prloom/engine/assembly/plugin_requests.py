@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from prloom.config.models import Config
 from prloom.engine.activity.activity_log import ActivityLog
+from prloom.engine.activity.publisher import Publisher
 from prloom.engine.background.daemons import Daemons
 from prloom.engine.host_socket import server
+from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.plugin_requests import contexts, events, messages, outgoing, registered_actions, stores
 from prloom.engine.plugin_requests.authority import PluginAuthority
 from prloom.engine.plugin_requests.chains import Chains
+from prloom.engine.plugin_requests.contexts import Contexts
+from prloom.engine.plugin_requests.events import PluginEvents
 from prloom.engine.plugin_requests.grants import Grants
-from prloom.engine.plugin_requests.messages import ADD_MESSAGE, AddMessage, Messages, Rates
+from prloom.engine.plugin_requests.messages import Messages, Rates, RecordActivity
 from prloom.engine.plugin_requests.methods import Method, Methods
+from prloom.engine.plugin_requests.outgoing import PluginActions, PluginRuns, RunNamed
+from prloom.engine.plugin_requests.registered_actions import RegisteredActions
 from prloom.engine.plugin_requests.request_log import RequestLog
+from prloom.engine.plugin_requests.stores import PluginState
+from prloom.model.activity import ActivityEvent
 from prloom.model.record import Json
 
 
@@ -28,20 +38,62 @@ class RequestParts:
     grants: Grants
     log: RequestLog
     chains: Chains
+    rates: Rates
+
+    def record(self, kind: str, data: Mapping[str, Json], *, plan_id: str | None, run_id: str | None = None) -> str:
+        """Write an event of the activity, and return its id; implements `messages.RecordActivity`."""
+        return self.activity.record(kind, data, plan_id=plan_id, run_id=run_id).id
 
 
 def parts(board: PlanRegistry, activity: ActivityLog, changed: Callable[[], None]) -> RequestParts:
     """Return the parts, before there are any daemons; `changed` is called when there is one more request."""
     grants = Grants(lambda: server.folder(board.paths.root) / server.NAME, activity.hide)
-    return RequestParts(board, activity, grants, RequestLog(changed), Chains(board.runtimes))
+    return RequestParts(board, activity, grants, RequestLog(changed), Chains(board.runtimes), Rates())
 
 
-def authority(known: RequestParts, config: Config, daemons: Daemons) -> PluginAuthority:
+def authority(
+    known: RequestParts, config: Config, daemons: Daemons, actions: RegisteredActions, run: RunNamed
+) -> PluginAuthority:
     """Return what admits the daemons at the dispatcher's socket, and answers them."""
+    found = methods(known, actions, run)
+    return PluginAuthority(known.grants, daemons.owns, Methods(known.board, config, found), known.log)
 
-    def record(kind: str, data: Mapping[str, Json], *, plan_id: str | None, run_id: str | None = None) -> str:
-        return known.activity.record(kind, data, plan_id=plan_id, run_id=run_id).id
 
-    messages = Messages(known.chains, Rates(), record)
-    methods = {ADD_MESSAGE: Method(AddMessage, messages.add)}
-    return PluginAuthority(known.grants, daemons.owns, Methods(known.board, config, methods), known.log)
+def methods(known: RequestParts, actions: RegisteredActions, run: RunNamed) -> Mapping[str, Method]:
+    """Return all methods by name."""
+    board, chains, rates = known.board, known.chains, known.rates
+    record: RecordActivity = known.record
+    adding = Messages(chains, rates, record)
+    reading = Contexts(chains, board.paths, board.read_plan, board.clock)
+    state = PluginState(board.repository)
+    emitting = PluginEvents(chains, rates, record, known.activity.follows)
+    return {
+        messages.ADD_MESSAGE: Method(messages.AddMessage, adding.add),
+        events.EMIT_EVENT: Method(events.EmitEvent, emitting.emit),
+        contexts.GET_CONTEXT: Method(contexts.GetContext, reading.get),
+        contexts.READ_EVENTS: Method(contexts.ReadEvents, reading.read_events),
+        outgoing.RUN_AGENT: Method(outgoing.RunAgent, PluginRuns(chains, run).run),
+        outgoing.EMIT_ACTION: Method(outgoing.EmitAction, PluginActions(adding).emit),
+        registered_actions.REGISTER: Method(registered_actions.RegisterAction, actions.register),
+        registered_actions.UNREGISTER: Method(registered_actions.UnregisterAction, actions.unregister),
+        "get_state": Method(stores.GetState, state.get),
+        "set_state": Method(stores.SetState, state.set),
+        "get_global_state": Method(stores.GetGlobalState, state.get_global),
+        "set_global_state": Method(stores.SetGlobalState, state.set_global),
+    }
+
+
+def watch(publisher: Publisher, chains: Chains, daemons: Daemons, plugins: PluginSet) -> None:
+    """Know what daemons are shown: the events that they subscribed to, and the calls of their tools."""
+    for key in daemons.keys:
+        daemon = daemons[key]
+        if daemon is not None and daemon.events:
+            publisher.subscribe(daemon.events, partial(chains.showed_activity, key))
+        names = frozenset(tool.name for tool in plugins[key].tools if tool.kind == "background_rpc")
+        if names:
+            publisher.subscribe(("TOOL_CALL_START", "TOOL_CALL_END"), partial(_showed_call, chains, key, names))
+
+
+def _showed_call(chains: Chains, plugin: str, names: frozenset[str], event: ActivityEvent) -> None:
+    if event.data.get("toolName") in names:
+        chains.showed_activity(plugin, event)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from prloom.config.models import Config
-from prloom.engine.background.daemon_host import DaemonHost
+from prloom.engine.background.daemon_host import CommentActions, DaemonHost
 from prloom.engine.background.daemons import Daemons
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.tools.executable import PluginFolder
@@ -56,7 +56,13 @@ def folders(selection: PluginSelection) -> Mapping[str, PluginFolder]:
     }
 
 
-def load_plugins(root: Path, config: Config, environ: Mapping[str, str], daemons: Daemons | None = None) -> PluginSet:
+def load_plugins(
+    root: Path,
+    config: Config,
+    environ: Mapping[str, str],
+    daemons: Daemons | None = None,
+    actions: CommentActions | None = None,
+) -> PluginSet:
     """Return the plugins that run, each with its host; nothing of them has run yet. Without `daemons`, none answers."""
     selection = select_plugins(root, config, environ)
     for warning in selection.warnings:
@@ -72,6 +78,7 @@ def load_plugins(root: Path, config: Config, environ: Mapping[str, str], daemons
                 partial(_host, found, table(found.key), root, config, environ),
                 daemons,
                 daemon_warnings.of(found, table(found.key), root, environ),
+                actions,
             ),
             config.plugins.settings_of(found.key).on_error,
             _tools(found),
@@ -104,7 +111,11 @@ def _tools(found: DiscoveredPlugin) -> tuple[ToolSpec, ...]:
 
 
 def _with_daemon(
-    found: DiscoveredPlugin, host: Callable[[], PluginHost], daemons: Daemons | None, warnings: tuple[str, ...]
+    found: DiscoveredPlugin,
+    host: Callable[[], PluginHost],
+    daemons: Daemons | None,
+    warnings: tuple[str, ...],
+    actions: CommentActions | None,
 ) -> PluginHost:
     """Return the host of a plugin's code, or of its daemon and its code, if it has any."""
     if not filters.runs_daemon(found) or found.manifest is None:
@@ -114,7 +125,7 @@ def _with_daemon(
         code = host()
     if daemons is not None:
         daemon = daemons[found.key]
-    return DaemonHost(found.key, found.manifest, daemon, code, warnings)
+    return DaemonHost(found.key, found.manifest, daemon, code, warnings, actions=actions)
 
 
 def _host(

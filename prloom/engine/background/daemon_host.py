@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -22,10 +23,23 @@ from prloom.model.record import Json
 RUN_HOOK = "run_hook"
 
 
+class CommentActions(Protocol):
+    """Knows the actions that daemons have registered, which comments name, and what daemons were shown."""
+
+    def showed_call(self, plugin: str, call: HookCall) -> None:
+        """Note what a plugin's daemon was shown by a call."""
+
+    def answers(self, plugin: str, hook: str) -> bool:
+        """Whether a hook point is that of a registered action."""
+
+    async def answer(self, plugin: str, call: HookCall, limit: timedelta) -> Outcome:
+        """Run the action that a comment names; raises CallError."""
+
+
 class DaemonHost:
     """A plugin with a daemon; `code` is where its Python code runs, if it has any. Without a `daemon`, none is started.
 
-    `warnings` are about the manifest and the settings.
+    `warnings` are about the manifest and the settings. Without `actions`, comments name none.
 
     The methods do what `interface.PluginHost` says. They neither start nor stop the daemon, which has its own life.
     """
@@ -37,12 +51,15 @@ class DaemonHost:
         daemon: Daemon | None,
         code: PluginHost | None,
         warnings: tuple[str, ...] = (),
+        *,
+        actions: CommentActions | None = None,
     ) -> None:
         self.key = key
         self._manifest = manifest
         self._daemon = daemon
         self._code = code
         self._warnings = warnings
+        self._actions = actions
         self._answered: frozenset[str] = frozenset()
 
     async def start(self) -> Registered:
@@ -60,26 +77,34 @@ class DaemonHost:
 
     async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:
         """Run one hook and return its outcome; raises HookFailed. A daemon that starts is waited for."""
-        if call.hook not in self._answered:
+        by_comment = self._actions is not None and self._actions.answers(self.key, call.hook)
+        if call.hook not in self._answered and not by_comment:
             if self._code is None:
                 raise HookFailed(f"plugin {self.key}: nothing answers {call.hook}")
             return await self._code.run(call, services, limit)
         if self._daemon is None:
             raise HookFailed(f"plugin {self.key}: {call.hook} did not run: a dry run starts no daemon")
-        wire = await self._call(self._daemon, call, limit)
-        return _checked(self.key, call, wire)
+        if self._actions is not None:
+            self._actions.showed_call(self.key, call)
+        try:
+            return await self._outcome(self._daemon, call, limit)
+        finally:
+            if self._actions is not None:
+                self._actions.showed_call(self.key, call)
 
     async def stop(self) -> None:
         """End the plugin's Python code."""
         if self._code is not None:
             await self._code.stop()
 
-    async def _call(self, daemon: Daemon, call: HookCall, limit: timedelta) -> Json:
-        params = {"hook": call.hook, "call": record.to_builtins(call)}
+    async def _outcome(self, daemon: Daemon, call: HookCall, limit: timedelta) -> Outcome:
         try:
             async with asyncio.timeout(limit.total_seconds()):
                 await daemon.attempted()
-                return await daemon.call(RUN_HOOK, params, limit)
+                if call.hook not in self._answered and self._actions is not None:
+                    return await self._actions.answer(self.key, call, limit)
+                params = {"hook": call.hook, "call": record.to_builtins(call)}
+                wire = await daemon.call(RUN_HOOK, params, limit)
         except TimeoutError as error:
             text = f"{call.hook} took longer than {limit.total_seconds():g} s and was cancelled"
             raise HookFailed(f"plugin {self.key}: {text}", kind="overran") from error
@@ -89,6 +114,7 @@ class DaemonHost:
                 retry_after = daemon.next_attempt_in
             text = f"plugin {self.key}: {call.hook}: {error}"
             raise HookFailed(text, kind=_kind(error, retry_after), retry_after=retry_after) from error
+        return _checked(self.key, call, wire)
 
     def _unknown(self, name: str) -> str:
         close = hooks.nearest(name)

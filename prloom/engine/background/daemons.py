@@ -98,6 +98,10 @@ class Daemons:
         daemon = self._daemons.get(plugin)
         return daemon is not None and daemon.owns(pid)
 
+    def owner(self, pid: int) -> str | None:
+        """Return the plugin whose running daemon a process is, or was started by; None for any other process."""
+        return next((plugin for plugin in self._daemons if self.owns(plugin, pid)), None)
+
     async def order(self, order: Order, name: str) -> Json:
         """Carry out an operator's order, and return the daemon's report when its state is reached.
 

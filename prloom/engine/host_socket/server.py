@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import prloom
-from prloom.engine.host_socket import peer_process
+from prloom.engine.host_socket import paced_reader, peer_process
+from prloom.engine.host_socket.paced_reader import PacedReader
 from prloom.engine.host_socket.peer_process import PeerProcess
 from prloom.errors import StorageError
 from prloom.extensions import jsonrpc
 from prloom.extensions.background import runtime_folder
-from prloom.extensions.jsonrpc import RpcError
+from prloom.extensions.jsonrpc import ErrorResponse, RpcError
 from prloom.extensions.jsonrpc.asyncio_peer import AsyncioPeer
 from prloom.model.record import Json
 
@@ -35,8 +36,12 @@ DENIED: Final = -32001
 NOT_READY: Final = -32003
 """The code of an error that says that the dispatcher is starting or ending."""
 
+_LAST_WORDS: Final = 2.0  # seconds for a client to read its last answers
 _HELLO_LIMIT: Final = 10.0  # seconds in which a connection has to say who it is
 _BACKLOG: Final = 128
+
+MOST_CONNECTIONS: Final = 500
+"""Connections at a time; each run and each daemon has one, or a few."""
 
 
 class ClientSession(Protocol):
@@ -83,7 +88,7 @@ class HostSocket:
         runtime_folder.clear_socket(self.path)
         try:
             self._server = await asyncio.start_unix_server(
-                self._connected, self.path, limit=jsonrpc.LIMIT, backlog=_BACKLOG
+                self._connected, self.path, limit=paced_reader.LIMIT, backlog=_BACKLOG
             )
             self.path.chmod(0o600)
         except OSError as error:
@@ -108,6 +113,10 @@ class HostSocket:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - asyncio calls this in a task
+        if len(self._connections) >= MOST_CONNECTIONS:
+            log.warning("prloom's socket has %d connections already; another was refused", MOST_CONNECTIONS)
+            writer.close()
+            return
         self._connections.add(task)
         try:
             await _Connection(reader, writer, self._authorities).serve()
@@ -117,7 +126,7 @@ class HostSocket:
             log.exception("a connection to prloom's socket failed")
         finally:
             self._connections.discard(task)
-            writer.close()
+            _close(writer)
 
 
 class _Connection:
@@ -129,7 +138,7 @@ class _Connection:
         self._writer = writer
         self._authorities = authorities
         self._session: ClientSession | None = None
-        self._peer = AsyncioPeer(reader, writer, answer=self._answer, hear=self._hear)
+        self._peer = AsyncioPeer(PacedReader(reader, writer), writer, answer=self._answer, hear=self._hear)
         self._limit: asyncio.TimerHandle | None = None
         self._admission = asyncio.Lock()
 
@@ -137,7 +146,9 @@ class _Connection:
         """Answer requests until the other side goes."""
         self._limit = asyncio.get_running_loop().call_later(_HELLO_LIMIT, self._writer.close)
         try:
-            await self._peer.serve()
+            problem = await self._peer.serve()
+            if problem is not None:
+                self._writer.write(jsonrpc.encode(ErrorResponse(None, jsonrpc.PARSE_ERROR, problem)))
         finally:
             self._limit.cancel()
             if self._session is not None:
@@ -183,6 +194,13 @@ class _Connection:
             return peer_process.of(connected)
         except OSError as error:
             raise RpcError(f"the system does not say who has connected: {error.strerror}", DENIED) from error
+
+
+def _close(writer: asyncio.StreamWriter) -> None:
+    """Close a connection; what its client has not read within a moment is dropped."""
+    writer.close()
+    if writer.transport.get_write_buffer_size():
+        asyncio.get_running_loop().call_later(_LAST_WORDS, writer.transport.abort)
 
 
 def folder(root: Path) -> Path:

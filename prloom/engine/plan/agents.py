@@ -83,12 +83,27 @@ class AgentTriager:
 
     async def run(self, runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
         """Run a stage's agent in the plan's worktree, for a hook, and return its final message; raises AgentError."""
+        _, message = await self.run_named(runtime, stage, text, model)
+        return message
+
+    async def run_named(
+        self,
+        runtime: PlanRuntime,
+        stage: str,
+        text: str,
+        model: str | None = None,
+        *,
+        begun: Callable[[str], None] | None = None,
+    ) -> tuple[str, str]:
+        """Do what `run` does, and return the run's id too, which `begun` is told before the run starts."""
         agent, chosen = self._pool.choose(runtime.rules.config, stage, model)
         async with self._pool.slots, self._pool.room(agent, runtime.rules.config, runtime.in_flight):
             limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
             if limit is not None and usage_limit.applies(limit, (), runtime.clock()):
                 raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
             run_id = run_spec.new_id(runtime.clock(), stage)
+            if begun is not None:
+                begun(run_id)
             request = self._request(runtime, stage, text, chosen, run_id=run_id)
             commit = await self._pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree)
             config = runtime.rules.config
@@ -98,7 +113,7 @@ class AgentTriager:
                 result = await self._pool.run(folder, agent, runtime.id, runtime.clock)
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
-        return result.message
+        return run_id, result.message
 
     async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
         """Run the triage agent on these events, and commit its answer."""

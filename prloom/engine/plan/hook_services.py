@@ -17,6 +17,9 @@ from prloom.model.record import Position
 MOST = 1000
 """Events that one call returns at most."""
 
+_LATEST_BYTES = 1024 * 1024
+"""Bytes at the end of the bus in which the latest events are looked for."""
+
 RunAgent = Callable[[PlanRuntime, str, str, "str | None"], Awaitable[str]]
 
 
@@ -55,6 +58,11 @@ class HookServices:
             if self._may_be_read(event) and (types is None or event.type in types):
                 found.append(event)
         return tuple(found), last
+
+    def latest_events(self, limit: int) -> tuple[Event, ...]:
+        """Return the latest events of this plan whose authors are trusted, oldest first."""
+        found = (entries.event(entry.line) for entry in self._runtime.event_store.events.tail(_LATEST_BYTES))
+        return tuple(event for event in found if event is not None and self._may_be_read(event))[-limit:]
 
     def read_plan(self, plan_id: str) -> str:
         """Return the text of a plan."""

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from prloom.engine.host_socket import server
+from prloom.engine.host_socket.pace import Pace
 from prloom.engine.host_socket.peer_process import PeerProcess
 from prloom.engine.host_socket.server import ClientSession
 from prloom.engine.plugin_requests.grants import Grant, Grants
-from prloom.engine.plugin_requests.pace import Pace
 from prloom.engine.plugin_requests.request_log import OTHER, RequestLog
 from prloom.errors import PrloomError
 from prloom.extensions import jsonrpc

@@ -16,7 +16,7 @@ from prloom.model.event import Event
 from prloom.model.hook import HookCall
 
 _REMEMBERED: Final = 1000
-"""Runs whose depth is remembered."""
+"""Runs whose depth is remembered, and messages that a plugin has read."""
 
 _MOST_LINKS: Final = 16
 
@@ -33,6 +33,7 @@ class Chains:
         self._clock = clock
         self._messages: dict[str, tuple[Link, ...]] = {}
         self._shown: dict[tuple[str, str], tuple[Link, ...]] = {}
+        self._read: dict[tuple[str, str], dict[str, None]] = {}
         self._runs: OrderedDict[str, int] = OrderedDict()
 
     def next_depth(self, plugin: str, plan_id: str) -> int:
@@ -42,6 +43,10 @@ class Chains:
     def retry_after_ms(self, plugin: str, plan_id: str) -> int | None:
         """Return in how many milliseconds the plugin may add a message, or None where it may now."""
         return message_chain.retry_after_ms(self._of(plugin, plan_id), self._clock())
+
+    def shown_depth(self, plugin: str, plan_id: str) -> int:
+        """Return how deep in a chain of messages that is what the plugin was shown of a plan within the last minute."""
+        return message_chain.shown_depth(self._of(plugin, plan_id), self._clock())
 
     def added(self, plan_id: str, depth: int) -> None:
         """Note that a message was added to a plan."""
@@ -58,13 +63,18 @@ class Chains:
             links = [each for each in self._of(plugin, plan_id) if each.depth > depth]
             self._shown[plugin, plan_id] = (*links[-_MOST_LINKS:], Link(depth, self._clock()))
 
-    def showed_events(self, plugin: str, plan_id: str, events: Iterable[Event]) -> None:
-        """Note that the plugin was shown these events of a plan."""
-        self.showed(plugin, plan_id, max(map(plugin_message.depth, events), default=0))
+    def read(self, plugin: str, plan_id: str, events: Iterable[Event]) -> None:
+        """Note that the plugin has read these events of a plan; what it reads again is nothing new to it."""
+        known = self._read.setdefault((plugin, plan_id), {})
+        new = [event for event in events if plugin_message.is_message(event) and event.id not in known]
+        self.showed(plugin, plan_id, max(map(plugin_message.depth, new), default=0))
+        known.update(dict.fromkeys(event.id for event in new))
+        for event_id in tuple(known)[:-_REMEMBERED]:
+            del known[event_id]
 
     def showed_call(self, plugin: str, call: HookCall) -> None:
         """Note that the plugin's daemon is called, or was, for a hook."""
-        self.showed_events(plugin, call.plan_id, call.events)
+        self.showed(plugin, call.plan_id, max(map(plugin_message.depth, call.events), default=0))
 
     def showed_activity(self, plugin: str, event: ActivityEvent) -> None:
         """Note that the plugin is sent an event of the activity."""
@@ -95,9 +105,7 @@ class Chains:
         state = runtime.event_store.state
         causes = [each.id for each in state.open.values() if each.run == run_id]
         if state.work is not None and state.work.run == run_id:
-            todo = runtime.issued.posts().todos.get(state.work.id)
-            if todo is not None:
-                causes += todo.todo.event_ids
+            causes += state.work.event_ids
         if not causes:
             causes = [each for hook in runtime.in_flight.hooks for each in hook.events]
         return max((_depth(runtime, each) for each in causes), default=0)

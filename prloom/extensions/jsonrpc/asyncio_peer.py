@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from prloom.extensions import jsonrpc
 from prloom.extensions.jsonrpc import (
@@ -29,12 +30,17 @@ OnNotification = Callable[[str, Json], None]
 _MOST_REPLIES = 64  # requests of the other side that are worked on at a time; further ones wait in the pipe
 
 
+class LineSource(Protocol):
+    """Gives the lines of the other side, such as an `asyncio.StreamReader`."""
+
+    async def readline(self) -> bytes:
+        """Return the next line; nothing at the end. Raises ValueError for a line that is too long."""
+
+
 class AsyncioPeer:
     """One end of a connection, for as long as `serve` runs."""
 
-    def __init__(
-        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, answer: Answer, hear: OnNotification
-    ) -> None:
+    def __init__(self, source: LineSource, sink: asyncio.StreamWriter, *, answer: Answer, hear: OnNotification) -> None:
         self._source = source
         self._sink = sink
         self._answer = answer
@@ -70,7 +76,7 @@ class AsyncioPeer:
             except ProtocolError as error:
                 return str(error)
             except ValueError:  # what a stream's reader raises at its limit
-                return f"a line is longer than {jsonrpc.LIMIT} bytes"
+                return "a line is longer than is allowed"
             except OSError:  # reset: as good as closed
                 return None
             finally:

@@ -1,4 +1,4 @@
-"""Slow down a plugin that requests so much that the dispatcher would have little time for anything else."""
+"""Slow down a client that requests so much that the dispatcher would have little time for anything else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 SHARE: Final = 0.1
-"""The part of the dispatcher's time that one plugin may have in the long run."""
+"""The part of the dispatcher's time that one client may have in the long run."""
 
 BURST: Final = 0.25
 """Seconds of work that it may request at once."""
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Pace:
-    """Measures how long the dispatcher works for one plugin, and has its further requests wait."""
+    """Counts how long the dispatcher works for one client, and has its further requests wait."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -47,8 +47,12 @@ class Pace:
         try:
             yield
         finally:
-            self._earn()
-            self._left -= self._clock() - begun
+            self.spend(self._clock() - begun)
+
+    def spend(self, seconds: float) -> None:
+        """Count a time of work."""
+        self._earn()
+        self._left -= seconds
 
     @types.coroutine
     def metered(self, coroutine: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
