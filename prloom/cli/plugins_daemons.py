@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prloom.cli.terminal import Role
-    from prloom.engine.views.daemons import DaemonStatus
+    from prloom.engine.views.daemons import DaemonStatus, RequestCounts
     from prloom.extensions.discovery import DiscoveredPlugin
     from prloom.storage.safe_dir import SafeDir
 
@@ -179,8 +179,16 @@ def _details(daemon: DaemonStatus) -> Iterator[str]:
         yield terminal.paint(f"{daemon.health_failures} health checks failed in a row", "warn")
     if daemon.events.delivered or daemon.events.dropped:
         yield f"events: {daemon.events.delivered} delivered, {daemon.events.dropped} dropped"
+    if daemon.requests:
+        yield f"requests: {'; '.join(f'{method} {_counts(each)}' for method, each in daemon.requests.items())}"
     if daemon.state == "error":
         yield from (terminal.paint(f"| {terminal.clean(line)}", "dim") for line in daemon.log)
+
+
+def _counts(found: RequestCounts) -> str:
+    """Return how the requests of a method ended, as far as there were any."""
+    counts = {"ok": found.ok, "denied": found.denied, "limited": found.limited, "failed": found.failed}
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
 def _wait() -> None:

@@ -23,6 +23,7 @@ from prloom.model.activity import ActivityEvent
 from prloom.model.record import Json
 from prloom.storage.safe_dir import SafeDir
 from prloom.testing import runners
+from prloom.testing.host_double import HostDouble
 
 LIMIT = timedelta(seconds=10)
 
@@ -37,12 +38,16 @@ def _ignore() -> None:
 
 @dataclass(frozen=True)
 class RunningDaemon:
-    """A daemon at work. What fails raises prloom's own errors, whose text says what the daemon did."""
+    """A daemon at work. What fails raises prloom's own errors, whose text says what the daemon did.
+
+    `host` keeps what the daemon requests of prloom, and answers.
+    """
 
     plugin: DiscoveredPlugin
     daemon: Daemon
     daemons: Daemons
     publisher: Publisher
+    host: HostDouble
 
     async def call(self, method: str, params: Json = None, limit: timedelta = LIMIT) -> Json:
         """Return the result of one of its methods; raises CallError."""
@@ -92,15 +97,18 @@ async def run(plugin: str | Path, settings: Mapping[str, Json] | None = None) ->
     values = daemon_settings.resolve(found.key, schema, Given(table, given.secrets, os.environ))
     with tempfile.TemporaryDirectory(prefix="prloom-test-") as scratch:
         publisher = Publisher()
-        preparation = Preparation(found, Path(scratch), settings=lambda: values)
+        host = HostDouble(Path(scratch))
+        preparation = Preparation(found, Path(scratch), settings=lambda: values, host_access=host.grants)
         with SafeDir.make(scratch) as local:
             daemon = Daemon(found.key, preparation, DaemonFiles(local, found.key), changed=_ignore)
             daemons = Daemons([daemon], clock=_now, publisher=publisher)
+            await host.socket.start()
             await daemons.start()
             try:
                 if await daemon.reached("running", "error") == "error":
                     printed = "\n".join(daemon.files.last_lines)
                     raise ExtensionError(f"the daemon did not start: {daemon.life.reason}\n{printed}")
-                yield RunningDaemon(found, daemon, daemons, publisher)
+                yield RunningDaemon(found, daemon, daemons, publisher, host)
             finally:
                 await daemons.close()
+                await host.socket.close()

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,12 @@ def host(number, method, params, stream):
     stream.flush()
     return json.loads(stream.readline())
 
+def ask_as_operator():
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(os.environ["PRLOOM_HOST_SOCKET"])
+        with line.makefile("rw") as stream:
+            return host(0, "hello", {"operator": True}, stream)
+
 def ask(requests):
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(os.environ["PRLOOM_HOST_SOCKET"])
@@ -34,6 +41,8 @@ def ask(requests):
 def answer(method, params):
     if method == "ask":
         return ask(params["requests"])
+    if method == "ask_as_operator":
+        return ask_as_operator()
     if method == "run_action":
         return {"message": f"{params['name']} for {params['by']}: {json.dumps(params['params'])}"}
     return {}
@@ -89,8 +98,7 @@ def start(repository: Repository) -> Iterator[Callable[[], subprocess.Popen[byte
             started.append(
                 subprocess.Popen(repository.command("start"), cwd=repository.root, env=repository.env, stderr=log)
             )
-        until(lambda: status(repository)["state"] == "running" and status(repository)["pid"] not in pids)
-        pids.append(status(repository)["pid"])
+        until(lambda: _is_new(status(repository), pids))
         return started[-1]
 
     yield begin
@@ -98,6 +106,14 @@ def start(repository: Repository) -> Iterator[Callable[[], subprocess.Popen[byte
         if each.poll() is None:
             each.send_signal(signal.SIGTERM)
             each.wait()
+
+
+def _is_new(daemon: Any, pids: list[int]) -> bool:
+    """Whether a daemon runs that is none of these; a killed dispatcher has left what it reported of its own."""
+    if daemon["state"] != "running" or daemon["pid"] in pids:
+        return False
+    pids.append(daemon["pid"])
+    return True
 
 
 def status(repository: Repository) -> Any:
@@ -122,6 +138,15 @@ def ask(repository: Repository, *requests: tuple[str, dict[str, Any]]) -> list[A
     return [each.get("result", each.get("error")) for each in answers[1:]]
 
 
+def ask_as_operator(repository: Repository) -> Any:
+    """Have the daemon say hello as the operator's commands do, and return the error."""
+    with socket.socket(socket.AF_UNIX) as line, line.makefile("rw") as stream:
+        line.connect(f"{status(repository)['runtimeDir']}/daemon.sock")
+        stream.write(json.dumps({"id": 1, "method": "ask_as_operator", "params": {}}) + "\n")
+        stream.flush()
+        return json.loads(stream.readline())["result"]["error"]
+
+
 def a_message(number: int, role: str = "user", content: str = "Look at this") -> tuple[str, dict[str, Any]]:
     return "add_message", {"message_id": f"m-{number}", "plan_id": "work", "role": role, "content": content}
 
@@ -143,3 +168,47 @@ def test_a_message_of_a_daemon_is_an_event_with_a_life_and_added_once_also_acros
     assert (event["type"], event["author"], event["id"]) == ("plugin_message", "plugin.helper", said["event_id"])
     until(lambda: (repository.local / "review.md").read_text().count("Look at this") == 1)
     until(lambda: status(repository)["requests"].get("add_message", {}).get("ok") == 2)
+
+
+def test_an_action_that_a_daemon_registers_is_run_by_the_operator_and_by_a_comment_and_ends_with_the_daemon(
+    repository: Repository, start: Callable[[], subprocess.Popen[bytes]]
+):
+    start()
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    ask(repository, ("register_action", {"name": "deploy", "description": "Deploy it", "params_schema": schema}))
+    done = repository.run("action", "helper", "deploy", "--params", '{"text": "now"}', "--plan", "work")
+    wrong = repository.run("action", "helper", "deploy", "--params", '{"text": 3}', code=1)
+    repository.run("emit", "work", "--id", "c-1", "--author", "ada", "--trust", "write", "--body", "/deploy to staging")
+    until(lambda: repository.json("events", "work")["events"][0]["state"] == "handled")
+    repository.run("plugins", "restart", "helper")
+    gone = repository.run("action", "helper", "deploy", code=1)
+
+    assert done.stdout == 'deploy for operator: {"text": "now"}\n'
+    assert "the params of deploy are not valid: text: 3 is not of type 'string'" in wrong.stderr
+    until(lambda: 'deploy for ada: {"text": "to staging"}' in (repository.local / "review.md").read_text())
+    assert repository.agent_runs == 0
+    assert "plugin helper has registered no action deploy; those that it has: none" in gone.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it reads the token from /proc")
+def test_a_daemon_may_not_use_the_token_of_another_or_speak_as_the_operator(
+    repository: Repository, start: Callable[[], subprocess.Popen[bytes]]
+):
+    """This process has started the dispatcher, and not the daemon; so the daemon's token is of no use to it."""
+    start()
+    environ = dict(
+        entry.split("=", 1)
+        for entry in Path(f"/proc/{status(repository)['pid']}/environ").read_text().split("\0")
+        if "=" in entry
+    )
+    with socket.socket(socket.AF_UNIX) as line, line.makefile("rw") as stream:
+        line.connect(environ["PRLOOM_HOST_SOCKET"])
+        hello = {"token": environ["PRLOOM_HOST_TOKEN"]}
+        stream.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "hello", "params": hello}) + "\n")
+        stream.flush()
+        answer = json.loads(stream.readline())
+    by_daemon = ask_as_operator(repository)
+
+    assert answer["error"]["message"] == f"process {os.getpid()} does not belong to the daemon of plugin helper"
+    assert by_daemon["code"] == -32001
+    assert by_daemon["message"].startswith("the daemon of plugin helper has started this command")

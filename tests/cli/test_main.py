@@ -47,7 +47,20 @@ def test_every_command_of_the_table_is_there() -> None:
             "outbox",
             "forget",
         ),
-        *("poll", "pause", "resume", "block", "unblock", "open", "rebase", "plugins", "skills", "bridges", "mcp"),
+        *(
+            "poll",
+            "pause",
+            "resume",
+            "block",
+            "unblock",
+            "open",
+            "rebase",
+            "plugins",
+            "action",
+            "skills",
+            "bridges",
+            "mcp",
+        ),
         *("exchange", "config", "doctor", "completion", "demo"),
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import tempfile
 from pathlib import Path
 from typing import get_args
@@ -11,8 +12,11 @@ import msgspec
 import pytest
 
 from prloom.api.manifest import Background, HealthCheck, Setting
+from prloom.core import plugin_rights
 from prloom.core.daemon_life import DaemonState
 from prloom.engine.background import event_sender
+from prloom.engine.plugin_requests import contexts, events, messages, outgoing, registered_actions, stores
+from prloom.engine.plugin_requests.caller import Params
 from prloom.extensions.background import call_error, client, connection, environment
 from prloom.model.activity import ActivityEvent
 from prloom.testing import BackgroundPluginContract
@@ -20,6 +24,7 @@ from prloom.testing.running_daemon import RunningDaemon
 
 PAGE = (Path(__file__).parents[2] / "docs" / "writing-a-background-plugin.md").read_text("utf-8")
 FILES = dict(re.findall(r"<!-- file prloom/plugins/call-counter/(\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL))
+REQUESTING = dict(re.findall(r"<!-- file prloom/plugins/failed-runs/(\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL))
 
 
 class TestTheCounterOfThePage(BackgroundPluginContract):
@@ -38,6 +43,27 @@ class TestTheCounterOfThePage(BackgroundPluginContract):
 
 def test_the_plugin_of_the_page_has_thirty_lines():
     assert len(FILES["daemon.py"].splitlines()) <= 33
+
+
+def test_the_plugin_of_the_page_that_requests_something_passes_its_own_test(tmp_path: Path):
+    for name, text in REQUESTING.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    test = runpy.run_path(str(tmp_path / "tests" / "test_failed_runs.py"))
+
+    test["test_a_failed_run_is_posted"]()
+
+
+def test_the_page_has_every_method_with_its_params_and_its_permission():
+    rows = dict(re.findall(r"^\| `(\w+)` \| `\{(.*?)\}` \| .* \|$", PAGE, re.MULTILINE))
+    shown = {name: {each.strip("? ") for each in params.split(",")} for name, params in rows.items()}
+    for method, right in plugin_rights.NEEDED.items():
+        assert re.search(rf"^\| `{method}` \| .* \| `{right}` \|$", PAGE, re.MULTILINE), method
+    for module in (contexts, events, messages, outgoing, registered_actions, stores):
+        for shape in vars(module).values():
+            if isinstance(shape, type) and issubclass(shape, Params) and shape is not Params:
+                method = re.sub(r"(?<!^)(?=[A-Z])", "_", shape.__name__).lower()
+                assert shown[method] == {field.name for field in msgspec.structs.fields(shape)}, method
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,18 @@ def first_argument(real: Weak, first: Any, *args: Any, **more: Any) -> Any:
     return first
 
 
+def same_text_digest(real: Weak, token: str) -> str:
+    return "the same"
+
+
+def no_ids(real: Weak, *args: Any) -> set[str]:
+    return set()
+
+
+async def certainly(real: Weak, *args: Any, **more: Any) -> bool:
+    return True
+
+
 async def nothing_at_all(real: Weak, *args: Any, **more: Any) -> None:
     return None
 
@@ -485,5 +497,40 @@ WEAKENINGS = (
         nothing,
         "engine/tools/test_call_sequence.py",
         "do_not_fit or checked_again",
+    ),
+    Weakening(
+        "P15: a message_id of a plugin is added once",
+        "prloom.engine.plugin_requests.message_index:_read",
+        no_ids,
+        "engine/plugin_requests/test_messages.py",
+        "is_added_once_for_each",
+    ),
+    Weakening(
+        "P15: a plugin does what the operator permits",
+        "prloom.core.plugin_rights:denial",
+        nothing,
+        "engine/plugin_requests/test_methods.py",
+        "without_a_permission",
+    ),
+    Weakening(
+        "P15: a chain of plugins' messages ends",
+        "prloom.core.message_chain:retry_after_ms",
+        nothing,
+        "engine/plugin_requests/test_messages.py",
+        "a_chain_of_messages",
+    ),
+    Weakening(
+        "P15: a connection is the plugin's whose token it has",
+        "prloom.engine.plugin_requests.grants:_digest",
+        same_text_digest,
+        "engine/plugin_requests/test_socket.py",
+        "token_says_which_plugin",
+    ),
+    Weakening(
+        "P15: only a daemon's own processes may use its token",
+        "prloom.engine.plugin_requests.authority:PluginAuthority._belongs",
+        certainly,
+        "engine/plugin_requests/test_socket.py",
+        "serves_only_the_processes",
     ),
 )

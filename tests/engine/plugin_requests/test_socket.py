@@ -35,7 +35,8 @@ async def hello(bench: RequestBench, connection: Client, plugin: str = "ci") -> 
 
 
 async def test_the_token_says_which_plugin_it_is_and_no_param_does(bench: RequestBench, socket: HostSocket):
-    async with client(socket) as connection:
+    async with client(socket) as connection, client(socket) as of_ci:
+        await hello(bench, of_ci)
         answer = await connection.ask("hello", {"token": bench.tokens["other"], "plugin": "ci"})
         named = await connection.ask("get_global_state", {"key": "a", "plugin": "ci"})
         await connection.ask("set_global_state", {"key": "a", "value": 1})
