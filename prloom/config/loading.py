@@ -22,7 +22,7 @@ REFUSED_TABLE = "bridges"
 """The table that a preset must not contain: one poll serves all plans, whichever preset each of them has."""
 
 _WHOLE_REPOSITORY = frozenset({"base_branch", "worktrees_dir", "dispatcher", "adopt"})
-_OF_PLUGINS = frozenset({"hook_timeout", "disabled", "settings"})
+_OF_PLUGINS = frozenset({"hook_timeout", "disabled", "settings", "permissions"})
 _OF_ONE_PLUGIN = frozenset({"on_error"})
 
 # A bridge's name becomes part of the names of its files.

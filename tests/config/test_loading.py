@@ -303,6 +303,7 @@ def test_a_size_has_a_unit_or_is_bytes(load: Callable[..., Config], spelled: str
         ("trust.minimum = 'read'\nbackoff.initial = '1s'\nstages.triage = 'codex'\nagents.timeout = '1m'", []),
         ("plugins.disabled = ['memory']\nplugins.hook_timeout = '1s'", []),
         ("plugins.settings.memory.on_error = 'pass'", []),
+        ("plugins.permissions.ci.add_messages = true", []),
         (
             "worktrees_dir = 'x'\nbase_branch = 'x'\ndispatcher.tick_interval = 1",
             ["base_branch", "dispatcher", "worktrees_dir"],
