@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -34,12 +34,24 @@ def run(
     args: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: str | None = None, limit: float = LIMIT
 ) -> subprocess.CompletedProcess[str]:
     """Run a command line of prloom to its end; raises TimeoutExpired, and kills it, where that takes too long."""
-    command = ["prloom", *args]
+    return run_at(_server(env.get("PYTHONPATH", "")), ["prloom", *args], cwd=cwd, env=env, stdin=stdin, limit=limit)
+
+
+def run_at(
+    server: CommandServer,
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: str | None = None,
+    limit: float = LIMIT,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a fork of a server, as `run` does."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write((stdin or "").encode())
         given.seek(0)
-        request = {"args": list(args), "cwd": str(cwd), "env": dict(env), "umask": _umask()}
-        code = _server(env.get("PYTHONPATH", "")).run(request, (given, out, err), limit)
+        request = {"argv": list(command), "cwd": str(cwd), "env": dict(env), "umask": _umask()}
+        code = server.run(request, (given, out, err), limit)
         if code is None:
             raise subprocess.TimeoutExpired(command, limit, _text(out), _text(err))
         return subprocess.CompletedProcess(command, code, _text(out), _text(err))
@@ -65,13 +77,13 @@ def _server(build: str) -> CommandServer:
 
 
 class CommandServer:
-    """The process that forks, as the tests see it."""
+    """The process that forks, as the tests see it; its program calls `serve`."""
 
-    def __init__(self, env: Mapping[str, str]) -> None:
+    def __init__(self, env: Mapping[str, str], program: str = __file__) -> None:
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(theirs.fileno())],
+                [sys.executable, program, str(theirs.fileno())],
                 env=dict(env),
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
@@ -165,7 +177,8 @@ class _Server:
                 connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
-def _import_prloom() -> None:
+def import_prloom() -> None:
+    """Import all that a command of a repository may need."""
     import importlib  # noqa: PLC0415 - the tests need none of it
     import pkgutil  # noqa: PLC0415
 
@@ -182,7 +195,7 @@ def _become(request: Mapping[str, Any]) -> None:
     os.umask(request["umask"])
     os.environ.clear()
     os.environ.update(request["env"])
-    sys.argv = ["prloom", *request["args"]]
+    sys.argv = request["argv"]
     sys.path[0] = request["cwd"]
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -210,17 +223,22 @@ def _end(code: int) -> None:
     os._exit(code)
 
 
-def main() -> None:
-    """Serve, and run prloom in each fork."""
+def serve(run: Callable[[], int]) -> None:
+    """Answer requests until the tests end; each fork runs the function, and ends with its exit code."""
     import gc  # noqa: PLC0415
 
-    sys.path[0] = str(Path(__file__).parents[2])
-    _import_prloom()
     gc.freeze()  # or each collection in a fork copies all pages
     request = _Server(socket.socket(fileno=int(sys.argv[1]))).serve()
     if request is not None:
         _become(request)
-        _end(_run())
+        _end(run())
+
+
+def main() -> None:
+    """Serve, and run prloom in each fork."""
+    sys.path[0] = str(Path(__file__).parents[2])
+    import_prloom()
+    serve(_run)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import command_server
 import environment
 import pytest
+from command_server import CommandServer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -28,19 +31,24 @@ FAILED = 1
 each_weakening = pytest.mark.parametrize("weakening", WEAKENINGS, ids=lambda weakening: weakening.guarantee)
 
 
-def command(weakening: Weakening) -> list[str]:
-    if weakening.matrix:
-        return [sys.executable, "tests/reliability/crash_matrix.py", *weakening.matrix, "--stop", "--jobs", "1"]
-    return [sys.executable, "-m", "pytest", *OPTIONS, f"tests/{weakening.test}", "-k", weakening.select]
+@pytest.fixture(scope="session")
+def server() -> Iterator[CommandServer]:
+    """Return what runs pytest in forks: to import it and prloom for each guarantee would cost more than all tests."""
+    started = CommandServer(environment.nested(), str(HERE / "weak_tests.py"))
+    yield started
+    started.close()
 
 
-def run(weakening: Weakening, called: Path) -> subprocess.CompletedProcess[str]:
+def run(weakening: Weakening, called: Path, server: CommandServer) -> subprocess.CompletedProcess[str]:
     """Run the test of a weakening in a process in which the function is weak; `called` is made when it is called."""
     path = os.pathsep.join(filter(None, (str(HERE / "site"), os.environ.get("PYTHONPATH"))))
     weak = {"PYTHONPATH": path, "PRLOOM_WEAKENED": weakening.guarantee, "PRLOOM_WEAKENED_CALLED": str(called)}
-    return subprocess.run(
-        command(weakening), cwd=ROOT, env=environment.nested() | weak, capture_output=True, text=True, check=False
-    )
+    env = environment.nested() | weak
+    if weakening.matrix:
+        argv = [sys.executable, "tests/reliability/crash_matrix.py", *weakening.matrix, "--stop", "--jobs", "1"]
+        return subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    argv = ["pytest", *OPTIONS, f"tests/{weakening.test}", "-k", weakening.select]
+    return command_server.run_at(server, argv, cwd=ROOT, env=env)
 
 
 @each_weakening
@@ -50,8 +58,8 @@ def test_what_is_weakened_exists(weakening: Weakening):
 
 @pytest.mark.timeout(600)
 @each_weakening
-def test_without_the_guarantee_its_test_fails(weakening: Weakening, tmp_path: Path):
-    ended = run(weakening, tmp_path / "called")
+def test_without_the_guarantee_its_test_fails(weakening: Weakening, tmp_path: Path, server: CommandServer):
+    ended = run(weakening, tmp_path / "called", server)
 
     assert ended.returncode == FAILED, ended.stdout + ended.stderr
     assert (tmp_path / "called").exists(), "the weak function was never called"

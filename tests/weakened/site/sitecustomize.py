@@ -13,7 +13,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -59,13 +58,10 @@ class Weakener:
 
     def _weaken(self, module: ModuleType) -> None:
         try:
-            weakenings.weaken(self._weakening, module, self._note)
+            weakenings.weaken(self._weakening, module, weakenings.noter(self._called))
         except weakenings.NoSuchNameError as error:
             os.write(2, f"{error}\n".encode())
             os._exit(NO_SUCH_NAME)  # nothing that a test might take for its own failure
-
-    def _note(self, opened: Any = os.open, close: Any = os.close) -> None:
-        close(opened(self._called, os.O_CREAT | os.O_WRONLY))
 
 
 if name := os.environ.get("PRLOOM_WEAKENED"):
