@@ -11,12 +11,14 @@ from tempfile import gettempdir, mkdtemp
 from types import ModuleType
 
 import environment
+import memory
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 OURS = ("prloom", "prloom_plugins")
 EXTENSIONS = ("prloom_plugins.", "prloom_bridges.")
 HOME = pytest.StashKey[str]()
+STARTED_IN = Path.cwd()
 
 
 def pytest_configure() -> None:
@@ -24,6 +26,7 @@ def pytest_configure() -> None:
 
     And let no property fail because the machine is busy; in a weakened build that it fails is enough, however simply.
     """
+    memory.keep_temporary_files()
     settings.register_profile("prloom", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("weakened", settings.get_profile("prloom"), phases=(Phase.explicit, Phase.generate))
     settings.load_profile("weakened" if "PRLOOM_WEAKENED" in os.environ else "prloom")
@@ -79,6 +82,13 @@ def _modules_of_its_own() -> Iterator[None]:
 
 def extensions(modules: dict[str, ModuleType]) -> set[str]:
     return {name for name in modules.copy() if name.startswith(EXTENSIONS)}
+
+
+@pytest.fixture(autouse=True)
+def _back_where_it_began() -> Iterator[None]:
+    """End in the folder in which the tests were started: `prloom -C` leaves it, and a test's own folder is removed."""
+    yield
+    os.chdir(STARTED_IN)
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,5 @@
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 from project import Project
@@ -10,19 +7,6 @@ from stage import Stage
 
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
-
-MEMORY = Path("/dev/shm")
-
-
-@pytest.fixture
-def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return a folder in memory where the machine has one: the engine flushes a lot, and disks are tested elsewhere."""
-    if not (MEMORY.is_dir() and os.access(MEMORY, os.W_OK)):
-        yield tmp_path_factory.mktemp("engine")
-        return
-    path = Path(mkdtemp(prefix="prloom-test-", dir=MEMORY))
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ from prloom.engine.views import doctor, events, status
 from prloom.model.kinds import DONE
 from prloom.storage.safe_dir import SafeDir
 
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 HANDLED, DEFERRED, TRIAGED = "!handle", "!defer", "please"
 
 
@@ -78,7 +77,7 @@ class Life(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         logging.getLogger("prloom").setLevel(logging.CRITICAL)
-        self.root = Path(mkdtemp(prefix="prloom-test-", dir=MEMORY))
+        self.root = Path(mkdtemp(prefix="prloom-test-"))
         self.stage = Stage(self.root)
         self.stage.plugin("counter", counting)
         self.posts = self.stage.bridge.posts = Posted(self.root / "posts")
@@ -178,7 +177,7 @@ BITS = st.one_of(
     content=st.lists(BITS, max_size=6).map(b"\n".join),
 )
 def test_any_bytes_in_a_journal_crash_no_reader(name: str, content: bytes):
-    root = Path(mkdtemp(prefix="prloom-test-", dir=MEMORY))
+    root = Path(mkdtemp(prefix="prloom-test-"))
     try:
         stage = Stage(root)
         local = stage.adopt()

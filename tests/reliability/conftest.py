@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
 from stage import Stage
 
 HERE = Path(__file__).parent
-MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture
@@ -39,8 +35,5 @@ def ran(tmp_path: Path) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    """Return a stage in memory where the machine has such a folder: the engine flushes a lot."""
-    root = mkdtemp(prefix="prloom-test-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None)
-    yield Stage(Path(root))
-    shutil.rmtree(root, ignore_errors=True)
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)

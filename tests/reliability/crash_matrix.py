@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 
 import matrix
+import memory
 import traced
 from matrix import Cell, Row
 
@@ -25,6 +26,7 @@ logging.lastResort = None
 def main(argv: Sequence[str]) -> int:
     """Break what is asked for and print one JSON document; the exit code says whether anything went wrong."""
     given = _arguments(argv)
+    memory.keep_temporary_files()
     begun = time.monotonic()
     if given.kind == "traced" and not traced.installed():
         return _report("traced", [], [], [], 0.0)

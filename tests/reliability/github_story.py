@@ -23,7 +23,7 @@ from typing import Any
 
 import calls
 import httpx
-from story import CONFIG, HERE, SHM, Story, clear, json_of
+from story import CONFIG, HERE, Story, clear, json_of
 
 from fake_github import Clock, Hub
 from fake_github.exchange import Request
@@ -190,7 +190,7 @@ async def _round(root: Path, token: str, clock: Clock) -> None:
 
 
 def _prepare() -> Path:
-    root = Path(mkdtemp(prefix="prloom-github-", dir=SHM if os.access(SHM, os.W_OK) else None))
+    root = Path(mkdtemp(prefix="prloom-github-"))
     worktree = root / "prloom/.local/worktrees" / PLAN
     worktree.mkdir(parents=True)
     with SafeDir.make(worktree, "prloom", ".local") as local:

@@ -22,7 +22,7 @@ import calls
 import work_story
 from calls import Call
 from forge_bridge import ForgeBridge
-from story import SHM, START, InTurn, Story, clear
+from story import START, InTurn, Story, clear
 from work_story import ShellPool
 
 from prloom.api import Action, Author, BridgeContext, Delivered, Event, Polled, PullRequest, Refused, Target
@@ -125,7 +125,7 @@ class KeptForge(ForgeBridge):
 
 
 def _prepare() -> Path:
-    base = Path(mkdtemp(prefix="prloom-pull-", dir=SHM if os.access(SHM, os.W_OK) else None)).resolve()
+    base = Path(mkdtemp(prefix="prloom-pull-")).resolve()
     root = base / "project"
     work_story.make_project(base)
     config = loading.load(root, {})

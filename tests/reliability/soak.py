@@ -24,6 +24,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "kit"), str(HERE.parents[1])]
 
+import memory
 import soak_checks
 from played_runs import played_pool
 from project import Project
@@ -36,7 +37,6 @@ from stage import Stage
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.work.todo_worker import TodoWorker
 
-SHM = Path("/dev/shm")
 DAY = 24
 WIDE = 7
 WINDING_DOWN = 30
@@ -200,8 +200,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args(argv)
     logging.lastResort = None
+    memory.keep_temporary_files()
     begun = time.monotonic()
-    with TemporaryDirectory(prefix="prloom-soak-", dir=SHM if SHM.is_dir() else None) as folder:
+    with TemporaryDirectory(prefix="prloom-soak-") as folder:
         made = played(Path(folder), seed=given.seed, plans=given.plans, days=given.days)
         report = made.report()
     told = {"seed": given.seed, **report, "seconds": round(time.monotonic() - begun, 1), "wrong": made.wrong}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
-import os
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,7 +29,7 @@ from prloom.storage.safe_dir import SafeDir
 
 
 def _prepare_init() -> Path:
-    root = Path(mkdtemp(prefix="prloom-init-", dir=os.environ.get("PRLOOM_MATRIX_FOLDER")))
+    root = Path(mkdtemp(prefix="prloom-init-"))
     quiet = ["git", "-c", "init.defaultBranch=main", "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run([*quiet, "init", "--quiet", "--template="], cwd=root, check=True)
     subprocess.run([*quiet, "commit", "--quiet", "--allow-empty", "--message=begin"], cwd=root, check=True)

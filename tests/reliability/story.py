@@ -73,7 +73,6 @@ PLAN = "story"
 A_POLL = 5
 ROTATE_AT = 2500
 ROUNDS = 12
-SHM = Path("/dev/shm")
 CONFIG = loading.parse(
     {"stages": {"default": "command"}, "agents": {"command": {"argv": ["true"]}}, "outbox": {"others": "auto"}}
 )
@@ -176,7 +175,7 @@ def sort(plan: str, ctx: TriageContext) -> None:
 
 def prepared() -> Path:
     """Make a repository with one adopted plan, and return its root."""
-    root = Path(mkdtemp(prefix="prloom-story-", dir=SHM if os.access(SHM, os.W_OK) else None))
+    root = Path(mkdtemp(prefix="prloom-story-"))
     where = RepositoryPaths(root, root / "prloom/.local/worktrees")
     worktree = where.worktree(PLAN)
     worktree.mkdir(parents=True)

@@ -125,8 +125,7 @@ class Played:
 
 @pytest.fixture(scope="module")
 def played() -> Iterator[Played]:
-    shared = Path("/dev/shm")
-    root = Path(mkdtemp(prefix="prloom-test-", dir=shared if os.access(shared, os.W_OK) else None))
+    root = Path(mkdtemp(prefix="prloom-test-"))
     try:
         yield asyncio.run(play(root))
     finally:

@@ -22,7 +22,7 @@ from typing import Any
 
 import calls
 from calls import Call
-from story import SHM, START, InTurn, Story, clear, json_of
+from story import START, InTurn, Story, clear, json_of
 
 from prloom.agents import registry, run_folder, run_message, runner
 from prloom.agents.run_folder import ProcessExit
@@ -264,7 +264,7 @@ def make_project(base: Path) -> None:
 
 
 def _prepare() -> Path:
-    base = Path(mkdtemp(prefix="prloom-work-", dir=SHM if os.access(SHM, os.W_OK) else None)).resolve()
+    base = Path(mkdtemp(prefix="prloom-work-")).resolve()
     make_project(base)
     root = base / "project"
     config = loading.load(root, {})

@@ -34,8 +34,6 @@ SNAPSHOT = b'{"snapshot":1}'
 LAST = b'{"last":1}'
 TORN = b'{"torn":"'
 NAME = "decisions.jsonl"
-# What a killed process leaves does not depend on the file system, and flushing memory is quick.
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 @dataclass(frozen=True)
@@ -211,7 +209,7 @@ def begin(scenario: Scenario, root: str) -> None:
 def crash_everywhere(scenario: Scenario, survives: Callable[..., bool] = survived, *, every: int = 1) -> int:
     """Crash once and twice at every step (the second time: `every` so many) and check; return the count of crashes."""
     crashes = 0
-    with tempfile.TemporaryDirectory(dir=MEMORY) as root:
+    with tempfile.TemporaryDirectory() as root:
         once, twice = steps(scenario, root)
         for first, second in product(once, (None, *twice[::every])):
             begin(scenario, root)

@@ -18,7 +18,6 @@ from prloom.storage.reader import JournalEntry, JournalReader
 from prloom.storage.safe_dir import SafeDir
 
 NAME = "events.jsonl"
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 lines = st.dictionaries(st.sampled_from("abc"), st.text(max_size=8) | st.integers(), max_size=2).map(
     lambda value: json.dumps(value).encode()
@@ -36,7 +35,7 @@ class JournalMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.root = tempfile.mkdtemp(dir=MEMORY)
+        self.root = tempfile.mkdtemp()
         self.folder = SafeDir.make(self.root, "bus")
         self.journal = Journal(self.folder, NAME)
         self.reader = JournalReader(self.folder, NAME)
