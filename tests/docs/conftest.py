@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import command_server
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -162,6 +163,10 @@ class Shop:
             "PRLOOM_AGENTS__COMMAND__ARGV": json.dumps(agent),
             INLINE: "inline",
         }
+        commands = folder / "commands"
+        commands.mkdir()
+        variable, self._inherited = command_server.shell_command(commands)
+        self._forked = {"PATH": f"{commands}{os.pathsep}{programs}", **variable}
         self.run("git init -q -b main && echo 'TIMEOUT = 2' > app.py && git add app.py && git commit -q -m 'Begin'")
 
     def isolate(self) -> None:
@@ -169,11 +174,12 @@ class Shop:
         self.environ.pop(INLINE)
 
     def run(self, script: str) -> Ran:
-        """Run commands as the reader's shell does."""
+        """Run commands as the reader's shell does; `prloom` is forked, and not started anew."""
         ended = subprocess.run(
             ["bash", "-c", script],
             cwd=self.folder,
-            env=self.environ,
+            env=self.environ | self._forked,
+            pass_fds=(self._inherited,),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -22,9 +22,12 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+import forked_command
+
 LEFT_OUT = ("prloom.testing", "prloom.exchange.postgres")
 """What no command of a repository needs: it would import pytest, or a library that may not be there."""
-
+NEEDED_LATER = ("bridges.github", "bridges.local", "filelock", "httpx", "markdown_it", "platformdirs", "yaml")
+"""What commands import where they use it. The bridges are loaded by each of them again; what these import is not."""
 
 LIMIT = 240
 """Seconds that a command may take: on a machine that has much else to do, many times what it needs."""
@@ -55,6 +58,15 @@ def run_at(
         if code is None:
             raise subprocess.TimeoutExpired(command, limit, _text(out), _text(err))
         return subprocess.CompletedProcess(command, code, _text(out), _text(err))
+
+
+def shell_command(folder: Path) -> tuple[dict[str, str], int]:
+    """Make a `prloom` in a folder for scripts; return the variable that it needs, and the file that they inherit."""
+    program = folder / "prloom"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {forked_command.__file__} "$@"\n')
+    program.chmod(0o755)
+    requests = _server("").requests
+    return {forked_command.SERVER: str(requests)}, requests
 
 
 def _umask() -> int:
@@ -104,6 +116,11 @@ class CommandServer:
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
                 return None
+
+    @property
+    def requests(self) -> int:
+        """The number of the file by which a fork is asked for."""
+        return self._socket.fileno()
 
     def close(self) -> None:
         self._socket.close()
@@ -187,6 +204,8 @@ def import_prloom() -> None:
     for module in pkgutil.walk_packages(prloom.__path__, "prloom."):
         if not module.name.startswith(LEFT_OUT) and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    for name in NEEDED_LATER:
+        importlib.import_module(name)
 
 
 def _become(request: Mapping[str, Any]) -> None:
