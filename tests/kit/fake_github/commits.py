@@ -34,14 +34,17 @@ def render(world: World, sha: str) -> Json:
 def resolve(world: World, ref: str) -> str:
     """Return the commit that a branch, a pull request's ref or a commit's own name stands for."""
     short = ref.removeprefix("refs/").removeprefix("heads/")
-    for pull in world.pulls():
-        if short == f"pull/{pull.number}/head":
-            return pull.head.sha
+    pulls = world.pulls()
+    if short.startswith("pull/"):
+        for pull in pulls:
+            if short == f"pull/{pull.number}/head":
+                return pull.head.sha
     if short in world.repository.branches:
         return world.repository.branches[short]
-    heads = (sha for pull in world.pulls() for sha in (pull.head.sha, pull.base.sha, pull.merge_sha, *pull.commits))
-    known = {*world.repository.branches.values(), *heads}
-    if ref not in known:
+    known = ref in world.repository.branches.values() or any(
+        ref in {pull.head.sha, pull.base.sha, pull.merge_sha, *pull.commits} for pull in pulls
+    )
+    if not known:
         raise gone()
     return ref
 
