@@ -8,7 +8,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 # One more than there are processors: many tests wait for a process of their own.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help setup demo test bench kill crash-matrix soak mutants check format lint types layers clean
+.PHONY: help setup demo test bench kill crash-matrix soak mutants check static format lint types layers clean
 
 help:
 	@echo "make demo    set up what the demo needs, and show prloom at work on a temporary repository"
@@ -84,7 +84,11 @@ types: setup
 layers: setup
 	$(BIN)/lint-imports
 
-check: lint types layers test
+# The static checks need seconds of one processor: they run beside the tests.
+check: setup
+	@$(MAKE) --no-print-directory --jobs=2 test static
+
+static: lint types layers
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache mutants
