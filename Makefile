@@ -8,11 +8,15 @@ DEMO_STAMP := $(VENV)/.installed-demo
 # One more than there are processors: many tests wait for a process of their own.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help setup demo test bench kill crash-matrix soak mutants check static format lint types layers clean
+.PHONY: help setup demo test browser screenshots bench kill crash-matrix soak mutants check static format lint types \
+	layers clean
 
 help:
 	@echo "make demo    set up what the demo needs, and show prloom at work on a temporary repository"
 	@echo "make test    set up and run all tests"
+	@echo "make browser install Chromium, with which the pages of prloom web are tested (Debian, as root)"
+	@echo "make screenshots"
+	@echo "             set up and take the pictures of these pages for the documents"
 	@echo "make bench   set up and run the benchmarks (15 minutes)"
 	@echo "make kill    set up and kill the exchange's workers and publishers 200 times (1 minute)"
 	@echo "make crash-matrix"
@@ -43,6 +47,16 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP))
 test: setup
 	@$(BIN)/python -m compileall -q prloom bridges plugins tests/kit tests/reliability  # so that the tests need not compile them in each process
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# Where it is not installed, and cannot be, the tests that need it are skipped.
+browser:
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then echo "Chromium is installed."; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver fonts-dejavu-core; \
+	else echo "Install Chromium and its driver: on Debian, \`apt-get install chromium chromium-driver\`, as root."; exit 1; fi
+
+screenshots: setup
+	$(BIN)/python tests/web/screenshots.py
 
 bench: setup
 	$(BIN)/python benchmarks

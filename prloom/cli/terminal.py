@@ -5,35 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from prloom.core.shown_text import clean, clean_block
-from prloom.core.time_text import duration, when
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-__all__ = [
-    "Role",
-    "clean",
-    "clean_block",
-    "clock",
-    "columns_of",
-    "duration",
-    "echo_json",
-    "echo_json_line",
-    "fit",
-    "line_width",
-    "paint",
-    "progress",
-    "table",
-    "wants_colour",
-    "when",
-    "width",
-]
 
 Role = Literal["good", "bad", "warn", "dim", "strong", "name"]
 
@@ -47,6 +25,34 @@ _STYLES: Mapping[Role, Mapping[str, str | bool]] = {
 }
 _DEFAULT_WIDTH = 100
 _NARROWEST = 40
+
+
+def clean(text: str) -> str:
+    """Return text from outside on one line, with what a terminal would obey or hide written out."""
+    from prloom.core import shown_text  # noqa: PLC0415 - `prloom --help` needs none
+
+    return shown_text.clean(text)
+
+
+def clean_block(text: str, *, prefix: str = "") -> str:
+    """Return text from outside with its lines kept, else as `clean` does; a prefix before each line."""
+    from prloom.core import shown_text  # noqa: PLC0415 - likewise
+
+    return shown_text.clean_block(text, prefix=prefix)
+
+
+def duration(span: timedelta, *, units: int = 2) -> str:
+    """Return a span for people, in its largest units: `450 ms`, `30 s`, `2 h 5 min`."""
+    from prloom.core import time_text  # noqa: PLC0415 - likewise
+
+    return time_text.duration(span, units=units)
+
+
+def when(moment: datetime, now: datetime, *, units: int = 2) -> str:
+    """Return where a moment lies as seen from now: `in 30 s`, `2 h 5 min ago`, `now`."""
+    from prloom.core import time_text  # noqa: PLC0415 - likewise
+
+    return time_text.when(moment, now, units=units)
 
 
 def paint(text: str, role: Role) -> str:

@@ -116,11 +116,18 @@ class OperatorScene:
 
     def ended_run(self, number: int, **about: Any) -> None:
         """Write a run of today that is over into the log of runs."""
-        given: dict[str, Any] = {"plan": "pr-1", "stage": "triage", "agent": "claude", "model": "opus", "status": "ok"}
+        run_id = f"20260101T1110{number:02d}000Z-triage-0000000{number % 10}"
+        given: dict[str, Any] = {
+            "id": run_id,
+            "plan": "pr-1",
+            "stage": "triage",
+            "agent": "claude",
+            "model": "opus",
+            "status": "ok",
+        }
         usage = RunUsage(input_tokens=1000, output_tokens=100)
         times = {"started_at": self.ago(minutes=50), "ended_at": self.ago(minutes=49), "seconds": 60.0}
         run = RunRecord(
-            id=f"20260101T1110{number:02d}000Z-triage-0000000{number % 10}",
             **{**given, **times, "usage": usage, "cost_usd": 0.5, **about},
         )
         run_log.append(self.root, run, self.now)

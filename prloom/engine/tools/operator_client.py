@@ -62,10 +62,13 @@ class OperatorClient:
         match method, params:
             case "listRequests", _:
                 return confirmations.listed(self._waiting.requests)
+            case "answerRequest", {"request": str(request), "choice": "allow", "text": str(text)} if text.strip():
+                return self._settle(request, PermissionAnswer(choice="allow", by="operator", text=text))
             case "answerRequest", {"request": str(request), "choice": "allow" | "allow_always" | "deny" as choice}:
                 return self._settle(request, PermissionAnswer(choice=choice, by="operator"))
             case "answerRequest", _:
-                raise RpcError('give {"request", "choice": "allow" | "allow_always" | "deny"}', jsonrpc.INVALID_PARAMS)
+                form = '{"request", "choice": "allow" | "allow_always" | "deny"}, and "text" to answer a question'
+                raise RpcError(f"give {form}", jsonrpc.INVALID_PARAMS)
             case _ if method in self._methods:
                 return await self._answered(self._methods[method], params)
             case _:

@@ -85,6 +85,17 @@ def in_state(repository: RepositoryPaths, states: Iterable[str], *, plan: str | 
     )
 
 
+def withheld(repository: RepositoryPaths, *, plan: str | None) -> tuple[RequestTarget, ...]:
+    """Return the actions that are withheld, of all plans or of one."""
+    return tuple(
+        RequestTarget(each.plan.id, queued.id, action=queued)
+        for each in snapshot.every(repository)
+        if plan in {None, each.plan.id}
+        for queued in each.bus.state.queue.values()
+        if queued.withheld
+    )
+
+
 def action(repository: RepositoryPaths, target: RequestTarget) -> Action:
     """Return what a queued action would do; raises PrloomError where its line cannot be read."""
     bus = snapshot.open_bus(repository, target.plan)

@@ -1,0 +1,107 @@
+"""Draw charts as SVG: bars with their figures beside them, so that a text alternative says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from markupsafe import Markup
+
+from prloom.core.shown_text import clean
+
+_HEIGHT: Final = 180
+_BASE: Final = 150
+_TOP: Final = 18
+_STEP: Final = 34
+_LONGEST_NAME: Final = 28
+_ROW: Final = 26
+_NAME_ROOM: Final = 190
+_BAR_ROOM: Final = 330
+_WIDTH: Final = 640
+_WIDE: Final = 1120
+
+
+class Bar(NamedTuple):
+    """One bar: its name, its length, and how its figure is written."""
+
+    name: str
+    value: float
+    shown: str
+
+
+def bars(title: str, given: Sequence[Bar]) -> Markup:
+    """Return horizontal bars, the names at the left and the figures at their ends; empty for none."""
+    if not given:
+        return Markup("")
+    longest = max(bar.value for bar in given) or 1.0
+    rows = [_row(bar, number, longest) for number, bar in enumerate(given)]
+    return _svg(title, given, _WIDTH, _ROW * len(given) + 8, rows)
+
+
+def columns(title: str, given: Sequence[Bar]) -> Markup:
+    """Return vertical bars in the order of time; empty for none."""
+    if not given:
+        return Markup("")
+    highest = max(bar.value for bar in given) or 1.0
+    room = max(_WIDE, _STEP * len(given))
+    step = room / len(given)
+    drawn = [_column(bar, number, step, highest) for number, bar in enumerate(given)]
+    axis = Markup('<line class="axis" x1="0" y1="{y}" x2="{x}" y2="{y}"></line>').format(y=_BASE, x=round(room))
+    return _svg(title, given, round(room), _HEIGHT, [*drawn, axis])
+
+
+def _row(bar: Bar, number: int, longest: float) -> Markup:
+    top = number * _ROW + 4
+    length = round(_BAR_ROOM * bar.value / longest, 1)
+    return Markup(
+        '<text class="name" x="{x}" y="{y}">{name}</text>'
+        '<rect class="bar" x="{left}" y="{top}" width="{length}" height="{height}" rx="3"></rect>'
+        '<text class="figure" x="{end}" y="{y}">{shown}</text>'
+    ).format(
+        x=_NAME_ROOM - 12,
+        y=top + 14,
+        name=_short(bar.name),
+        left=_NAME_ROOM,
+        top=top,
+        length=max(length, 2),
+        height=_ROW - 8,
+        end=_NAME_ROOM + max(length, 2) + 8,
+        shown=clean(bar.shown),
+    )
+
+
+def _column(bar: Bar, number: int, step: float, highest: float) -> Markup:
+    height = round((_BASE - _TOP) * bar.value / highest, 1)
+    middle = round(number * step + step / 2, 1)
+    width = min(step * 0.62, 64)
+    return Markup(
+        '<rect class="bar" x="{x}" y="{y}" width="{width}" height="{height}" rx="3"></rect>'
+        '<text class="value" x="{middle}" y="{above}">{shown}</text>'
+        '<text class="label" x="{middle}" y="{below}">{name}</text>'
+    ).format(
+        x=round(middle - width / 2, 1),
+        y=round(_BASE - height, 1),
+        width=round(width, 1),
+        height=max(height, 1),
+        middle=middle,
+        above=round(_BASE - height - 5, 1),
+        shown=clean(bar.shown),
+        below=_BASE + 18,
+        name=_short(bar.name),
+    )
+
+
+def _svg(title: str, given: Sequence[Bar], width: int, height: int, parts: Sequence[Markup]) -> Markup:
+    """Return the chart with its title, and all of its figures as its description."""
+    told = "; ".join(f"{clean(bar.name)}: {clean(bar.shown)}" for bar in given)
+    return Markup(
+        '<svg class="chart" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+        'aria-label="{title}: {told}"><title>{title}</title><desc>{told}</desc>{parts}</svg>'
+    ).format(width=width, height=height, title=title, told=told, parts=Markup("").join(parts))
+
+
+def _short(text: str) -> str:
+    shown = clean(text)
+    if len(shown) <= _LONGEST_NAME:
+        return shown
+    return f"{shown[: _LONGEST_NAME - 1]}…"

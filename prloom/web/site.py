@@ -1,0 +1,55 @@
+"""Hold what the pages are about: a repository, its configuration, and the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from prloom.config.models import Config
+from prloom.storage.paths import RepositoryPaths
+
+
+def utc_now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A repository as the pages show it. `read_config` reads the configuration anew; it raises ConfigError."""
+
+    where: RepositoryPaths
+    read_config: Callable[[], Config]
+    environ: Mapping[str, str]
+    clock: Callable[[], datetime] = utc_now
+
+
+class Page(NamedTuple):
+    """A page: its template, the value behind it, which is also its JSON, and what only people need beside that."""
+
+    template: str
+    title: str
+    value: object
+    more: Mapping[str, Any] = {}
+    parts: tuple[str, ...] = ()
+    """Whose changes a page shows: the ids of plans and runs; all, where none is named."""
+
+
+class Query(NamedTuple):
+    """What the address of a page asks for."""
+
+    path: Mapping[str, str]
+    given: Mapping[str, str]
+
+    def text(self, name: str) -> str | None:
+        """Return a part of the query that is not empty, or None."""
+        return self.given.get(name) or None
+
+    def number(self, name: str, otherwise: int, most: int) -> int:
+        """Return a number of at least 1 and at most `most`."""
+        text = self.given.get(name, "")
+        if not text.isascii() or not text.isdecimal():
+            return otherwise
+        return max(1, min(int(text[:9]), most))

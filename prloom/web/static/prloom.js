@@ -1,0 +1,134 @@
+// Keeps an open page up to date: the server says that something is new, and the page is read again and compared.
+"use strict";
+
+(() => {
+  const PAUSE = 300; // milliseconds between two readings
+  const live = document.getElementById("live");
+  const address = document.body.dataset.live;
+
+  const keyOf = (node) => (node.nodeType === 1 ? node.id || node.dataset.key || null : null);
+  const alike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
+
+  // Makes `old` look like `fresh`, and leaves alone what a person has opened, chosen or begun to write.
+  const morph = (old, fresh) => {
+    if (old.nodeType !== 1) {
+      if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
+      return;
+    }
+    const kept = old.nodeName === "DETAILS" ? "open" : null;
+    for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== kept) old.removeAttribute(name);
+    for (const { name, value } of fresh.attributes) {
+      if (old.getAttribute(name) !== value && name !== kept) old.setAttribute(name, value);
+    }
+    if (["INPUT", "TEXTAREA", "SELECT"].includes(old.nodeName)) {
+      if (old.type === "hidden") old.value = fresh.value;
+      return;
+    }
+    const keyed = new Map();
+    for (const child of old.childNodes) if (keyOf(child)) keyed.set(keyOf(child), child);
+    let place = old.firstChild;
+    for (const child of [...fresh.childNodes]) {
+      const key = keyOf(child);
+      let match = key ? keyed.get(key) : place;
+      if (!match || !alike(match, child)) {
+        old.insertBefore(document.importNode(child, true), place);
+        continue;
+      }
+      if (match === place) place = place.nextSibling;
+      else old.insertBefore(match, place);
+      morph(match, child);
+    }
+    while (place) {
+      const next = place.nextSibling;
+      place.remove();
+      place = next;
+    }
+  };
+
+  let reading = false;
+  let again = false;
+  const refresh = async () => {
+    if (reading) {
+      again = true;
+      return;
+    }
+    reading = true;
+    try {
+      const answer = await fetch(location.href, { headers: { accept: "text/html", "x-prloom-refresh": "1" }, cache: "no-store" });
+      if (answer.ok) {
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const notice = document.getElementById("notice");
+        const fresh = page.getElementById("main");
+        if (notice && !page.getElementById("notice")) fresh.prepend(document.importNode(notice, true));
+        morph(document.getElementById("main"), fresh);
+        document.body.dataset.csrf = page.body.dataset.csrf;
+      }
+    } catch {
+      // the stream says when the server is there again
+    }
+    setTimeout(() => {
+      reading = false;
+      if (again) {
+        again = false;
+        refresh();
+      }
+    }, PAUSE);
+  };
+
+  const show = (on) => {
+    live.classList.toggle("on", on);
+    document.getElementById("live-text").textContent = on ? "live" : "not live";
+  };
+
+  let stream = null;
+  const open = () => {
+    if (!address || !live || stream) return;
+    stream = new EventSource(address);
+    let before = false;
+    stream.onopen = () => {
+      show(true);
+      if (before) refresh();
+      before = true;
+    };
+    stream.onerror = () => {
+      show(false);
+      if (stream && stream.readyState === EventSource.CLOSED) {
+        stream = null;
+        setTimeout(open, 10000);
+      }
+    };
+    stream.addEventListener("change", refresh);
+  };
+  const close = () => {
+    if (stream) stream.close();
+    stream = null;
+    if (live) show(false);
+  };
+
+  // Times go on by themselves.
+  const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  const tick = () => {
+    const now = Date.now();
+    for (const each of document.querySelectorAll("time[data-ago]")) {
+      const span = (now - Date.parse(each.dateTime)) / 1000;
+      const distance = Math.abs(span);
+      let text = "now";
+      if (distance >= 1) {
+        const [unit, length] = UNITS.find(([, seconds]) => distance >= seconds);
+        text = span < 0 ? `in ${Math.floor(distance / length)} ${unit}` : `${Math.floor(distance / length)} ${unit} ago`;
+      }
+      if (each.textContent !== text) each.textContent = text;
+    }
+  };
+
+  // A page that nobody sees needs no stream; it is read again when it is looked at.
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) close();
+    else if (address) {
+      open();
+      refresh();
+    }
+  });
+  setInterval(tick, 1000);
+  if (!document.hidden) open();
+})();

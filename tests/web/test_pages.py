@@ -1,0 +1,184 @@
+"""Each page shows its value, to people and to programs, and every text as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import whole_page
+from operator_scene import EVIL, OperatorScene, every_state
+from stage import Stage, said
+from stage_parts import deferring
+from web_browser import Browser, Time
+
+from prloom.api import Author
+from prloom.engine.views import dashboard
+from prloom.model import record
+from prloom.web.app import PAGES
+from prloom.web.site import Site
+
+RUN = "20260101T115600000Z-worker-00000001"
+HOSTILE = (
+    f'{EVIL}\n<img src=x onerror=alert(1)>\n"><script>alert(2)</script>\n[click](javascript:alert(3))\n{{{{ 7 * 7 }}}}'
+)
+
+
+@pytest.fixture
+def scene(stage: Stage, time: Time) -> OperatorScene:
+    """Something in every state, with a script in every text."""
+    made = every_state(OperatorScene(stage.root, time.now))
+    made.plan(
+        "evil", f"- [ ] Do {EVIL} <!-- prloom:todo t-e -->\n\n## Notes\n\n{HOSTILE}\n", title=HOSTILE, branch=f"b{EVIL}"
+    )
+    return made
+
+
+@pytest.fixture
+async def played(stage: Stage) -> Stage:
+    """A plan whose events a dispatcher took in: a hostile one that is held, one that waits, one that is answered."""
+    stage.adopt(title=HOSTILE)
+    stage.plugin("quiet", deferring(saying="wait"))
+    held = said("h1", HOSTILE, title=HOSTILE, author=Author("eve<b>", "none"), url="javascript:alert(4)")
+    stage.append(held, said("d1", "please wait"), said("t1", HOSTILE))
+    await stage.tick()
+    return stage
+
+
+def test_every_page_is_whole_and_shows_each_text_as_text(scene: OperatorScene, browser: Browser):
+    paths = ["/", "/read", "/events", "/log", "/costs", "/extensions", f"/runs/{RUN}", "/plans/evil/todos/t-e"]
+    paths += [f"/plans/{plan}" for plan in ("evil", *(f"pr-{number}" for number in range(1, 18)), "cleanup")]
+    for path in paths:
+        answer = browser.get(path)
+        assert answer.status_code == 200, f"{path}: {whole_page.text(answer.text)}"
+        assert whole_page.problems(answer.text) == [], path
+        assert "\x1b" not in answer.text
+        assert "\u202e" not in answer.text
+    shown = whole_page.text(browser.get("/plans/evil").text)
+    assert "<script>alert(2)</script>" in shown
+    assert "\\u202e" in shown
+    assert "{{ 7 * 7 }}" in shown
+    assert "[click](javascript:alert(3))" in shown
+
+
+async def test_what_came_in_is_shown_as_text_on_each_page_that_has_it(played: Stage, browser: Browser):
+    for path in ("/", "/read", "/events", "/log?since=30d", "/plans/pr-7", "/event?id=h1", "/event?id=t1&plan=pr-7"):
+        answer = browser.get(path)
+        assert answer.status_code == 200, f"{path}: {whole_page.text(answer.text)}"
+        assert whole_page.problems(answer.text) == [], path
+    shown = whole_page.text(browser.get("/event?id=h1").text)
+    assert "<img src=x onerror=alert(1)>" in shown
+    assert "eve<b>" in shown
+
+
+def test_the_first_page_shows_the_value_that_the_other_screens_show(scene: OperatorScene, browser: Browser, site: Site):
+    value = dashboard.read(site.where, site.clock())
+
+    assert browser.json("/") == json.loads(json.dumps(record.to_builtins(value)))
+    shown = whole_page.text(browser.get("/").text)
+    for need in value.needs:
+        assert all(f"{command}" in shown or "\\" in shown for command in need.commands), need
+    for plan in value.plans:
+        assert plan.id in shown
+    assert f"{len(value.needs)} need you" in shown.replace("need you", " need you").replace("  ", " ")
+
+
+def test_the_first_page_of_an_empty_repository_says_how_to_begin(browser: Browser):
+    shown = whole_page.text(browser.get("/").text)
+
+    assert "Nothing needs you." in shown
+    assert "prloom adopt" in shown
+    assert "Dispatcher not running; prloom start runs it" in shown
+
+
+def test_a_configuration_that_cannot_be_read_is_shown_and_hides_nothing(stage: Stage, browser: Browser):
+    (stage.root / "prloom.toml").write_text("nonsense = 1\n")
+
+    assert "nonsense" in whole_page.text(browser.get("/").text)
+    assert "nonsense" in whole_page.text(browser.get("/extensions").text)
+
+
+async def test_a_plans_page_has_its_conversation_with_the_history_of_each_event(played: Stage, browser: Browser):
+    found = browser.json("/plans/pr-7")
+
+    assert [each["id"] for each in found["conversation"]] == ["t1", "d1", "h1"]
+    assert [each["state"] for each in found["conversation"]] == ["triaged", "deferred", "held"]
+    assert [step["verdict"] for step in found["conversation"][1]["steps"]] == ["admitted", "deferred"]
+    assert found["conversation"][2]["body"] == HOSTILE
+
+
+async def test_an_events_page_is_its_history(played: Stage, browser: Browser):
+    found = browser.json("/event?id=d1")
+    shown = whole_page.text(browser.get("/event?id=d1").text)
+
+    assert found["state"] == "deferred"
+    assert [step["verdict"] for step in found["steps"]] == ["admitted", "deferred"]
+    assert "quiet" in shown
+    assert "please wait" in shown
+
+
+def test_a_runs_page_has_its_activity_and_says_what_it_is_for(scene: OperatorScene, browser: Browser):
+    found = browser.json(f"/runs/{RUN}")
+
+    assert (found["run"]["stage"], found["steps"]) == ("worker", 3)
+    assert "TOOL_CALL_START" in browser.get(f"/runs/{RUN}").text
+
+
+def test_costs_have_charts_whose_figures_are_text_too(scene: OperatorScene, browser: Browser):
+    page = browser.get("/costs?since=30d").text
+
+    assert "$1.50" in whole_page.text(page)
+    assert 'role="img" aria-label="By plan: pr-1: $1.50"' in page
+    assert sum(group["runs"] for group in browser.json("/costs?since=30d")["groups"]) == 4
+
+
+def test_the_page_of_plugins_shows_what_went_wrong(scene: OperatorScene, browser: Browser):
+    shown = whole_page.text(browser.get("/extensions").text)
+
+    assert "gitea" in shown
+    assert "502" in shown
+    assert "line 3 is ignored" in shown
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/plans/none", "no plan none"),
+        ("/plans/%2e%2e", "no plan .."),
+        ("/plans/..%2F..%2Fetc", "there is no such page"),
+        ("/runs/none", "no run none in the worktrees"),
+        ("/event?id=none", "no event"),
+        ("/events?since=ever", "since=ever is no span of this page"),
+        ("/nothing", "there is no such page"),
+    ],
+)
+def test_what_is_not_there_is_said_in_one_line(stage: Stage, browser: Browser, path: str, told: str):
+    answer = browser.get(path)
+
+    assert answer.status_code == 404
+    assert told in whole_page.text(answer.text)
+
+
+def test_a_program_is_refused_as_json(browser: Browser):
+    answer = browser.get("/plans/none", headers={"accept": "application/json"})
+
+    assert answer.status_code == 404
+    assert answer.json()["error"].startswith("no plan none")
+
+
+def test_the_figures_are_in_prometheus_format(scene: OperatorScene, browser: Browser):
+    answer = browser.get("/metrics")
+    lines = answer.text.splitlines()
+
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert "prloom_dispatcher_up 0.0" in lines
+    assert 'prloom_needs{kind="held"} 2.0' in lines
+    assert 'prloom_bridge_up{bridge="gitea"} 0.0' in lines
+    assert "prloom_today_runs_total 4.0" in lines
+    assert "mallory" not in answer.text
+
+
+def test_each_page_is_tried_here():
+    tried = Path(__file__).read_text()
+
+    assert [path for path in PAGES if f'"{path.partition("{")[0]}' not in tried] == []

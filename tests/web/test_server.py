@@ -1,0 +1,148 @@
+"""The server over real connections: slow ones, a thousand at once, and changes that reach a page that is open."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import pytest
+from stage import Stage, said
+
+from prloom.errors import PrloomError
+from prloom.web import access, app, server, stream
+from prloom.web.server import Limits, PatientProtocol
+from prloom.web.sessions import Session, Sessions
+from prloom.web.site import Site
+
+pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+
+
+@dataclass
+class Serving:
+    """A server, and a session that is let in."""
+
+    port: int
+    session: Session
+    connections: Collection[object]
+
+    def head(self, path: str) -> bytes:
+        return (
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n"
+            f"Cookie: prloom_{self.port}={self.session.id}\r\n\r\n"
+        ).encode()
+
+    async def open(self, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(self.head(path))
+        await writer.drain()
+        return reader, writer
+
+    async def status(self, path: str) -> int:
+        """Return the status of one answer; 0 where the connection was closed without one."""
+        reader, writer = await self.open(path)
+        line = await reader.readline()
+        writer.close()
+        return int(line.split()[1]) if line else 0
+
+
+@asynccontextmanager
+async def serving(site: Site, limits: Limits = PatientProtocol.limits) -> AsyncIterator[Serving]:
+    listening = server.listen("127.0.0.1", 0)
+    port = listening.getsockname()[1]
+    sessions = Sessions(site.clock)
+    session = sessions.redeem(sessions.link_token)
+    assert session is not None
+    made = server.server(app.build(site, sessions, access.names("127.0.0.1", port)), limits)
+    task = asyncio.create_task(made.serve([listening]))
+    try:
+        yield Serving(port, session, made.server_state.connections)
+    finally:
+        made.should_exit = made.force_exit = True
+        await task
+        listening.close()
+
+
+async def test_a_change_reaches_a_page_that_is_open(stage: Stage, site: Site):
+    stage.adopt()
+    stage.adopt("other", pr=8)
+    async with serving(site) as served:
+        reader, writer = await served.open("/live?part=pr-7")
+        other, other_writer = await served.open("/live?part=other")
+        for stream_of in (reader, other):
+            await stream_of.readuntil(b"retry: 2000\n\n")
+        told = asyncio.create_task(reader.readuntil(b"event: change"))
+        not_told = asyncio.create_task(other.readuntil(b"event: change"))
+        for number in range(100):  # the folders are not watched yet when the first one comes
+            stage.append(said(f"d{number}"))
+            done, _ = await asyncio.wait([told], timeout=0.1)
+            if done:
+                break
+        assert told.done()
+        assert not not_told.done()
+        not_told.cancel()
+        writer.close()
+        other_writer.close()
+
+
+async def test_a_thousand_streams_leave_the_pages_as_they_were(site: Site):
+    async with serving(site) as served:
+        opened = [await served.open("/live") for _ in range(150)]
+        heads = [await reader.readline() for reader, _ in opened]
+
+        streams = sum(b" 200 " in head for head in heads)
+        assert streams == stream.MOST
+        assert sum(b" 503 " in head for head in heads) == len(heads) - streams
+        assert await served.status("/") == 200
+        for _, writer in opened:
+            writer.close()
+
+        more = [asyncio.create_task(served.status("/live")) for _ in range(850)]
+        found = await asyncio.gather(*more, return_exceptions=True)
+        assert {each for each in found if isinstance(each, int)} <= {0, 200, 503}
+        assert await served.status("/healthz") in {200, 503}
+
+
+async def ended(reader: asyncio.StreamReader) -> None:
+    """Read until the other end closes the connection."""
+    async with asyncio.timeout(20):
+        with suppress(ConnectionError):
+            while await reader.read(65536):
+                pass
+
+
+@pytest.mark.parametrize("before", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"])
+async def test_a_client_that_sends_slowly_is_given_up(site: Site, before: bytes):
+    async with serving(site, Limits(request_within=0.1)) as served:
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        writer.write(before)
+        if before:
+            await reader.readuntil(b"</html>")
+        writer.write(b"GET / HTTP/1.1\r\nHost: 127")
+        await ended(reader)
+        writer.close()
+
+
+async def test_a_client_that_does_not_read_is_given_up(site: Site):
+    async with serving(site, Limits(read_within=0.1)) as served:
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", served.port))
+            client.setblocking(False)  # noqa: FBT003 - it takes no keyword
+            with suppress(BlockingIOError):
+                client.sendall(served.head("/static/prloom.css") * 2000)
+            async with asyncio.timeout(20):
+                while not served.connections:  # noqa: ASYNC110 - uvicorn has no event for it
+                    await asyncio.sleep(0.01)
+                while served.connections:  # noqa: ASYNC110 - likewise
+                    await asyncio.sleep(0.01)
+        assert await served.status("/healthz") == 200
+
+
+def test_a_port_that_is_taken_is_said_in_one_line():
+    with server.listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(PrloomError, match=f"127.0.0.1:{port} cannot be listened on: .*; choose another one"):
+            server.listen("127.0.0.1", port)
