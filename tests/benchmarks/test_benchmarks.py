@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import command_server
 import postgres_server
 import pytest
+from command_server import CommandServer
 
 pytestmark = pytest.mark.timeout(300)  # real dispatchers, on a machine that may have much else to do
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 PAGE = (ROOT / "docs/benchmarks.md").read_text("utf-8")
 GROUPS = {
     "append": {"append"},
@@ -36,14 +41,19 @@ GROUPS = {
 }
 
 
-def bench(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks"), *args], capture_output=True, text=True, check=False, timeout=280
-    )
+Bench = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    """Return what runs the benchmarks with some arguments."""
+    server = CommandServer(os.environ, str(HERE / "bench_server.py"))
+    yield lambda *args: command_server.run_at(server, ["benchmarks", *args], cwd=ROOT, env=os.environ)
+    server.close()
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_row_can_be_measured_and_the_page_has_it(group: str, tmp_path: Path):
+def test_a_row_can_be_measured_and_the_page_has_it(group: str, tmp_path: Path, bench: Bench):
     if group == "latency without inotify" and not can_be_watchless():
         pytest.skip("this machine lets nobody make a user namespace")
     if group == "machines" and not can_have_postgres():
@@ -57,7 +67,7 @@ def test_a_row_can_be_measured_and_the_page_has_it(group: str, tmp_path: Path):
     assert [figure for figure in figures if in_words(figure) not in words(PAGE)] == []
 
 
-def test_a_row_that_does_not_exist_is_a_mistake():
+def test_a_row_that_does_not_exist_is_a_mistake(bench: Bench):
     ended = bench("--only", "no such row")
 
     assert ended.returncode == 2
