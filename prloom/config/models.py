@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, PrivateAttr
 
@@ -35,8 +35,6 @@ from prloom.config.work import LimitsSection, WorkSection
 from prloom.core.audience import Posting
 from prloom.errors import ConfigError
 from prloom.model.kinds import Permission
-
-T = TypeVar("T")
 
 
 class DispatcherSection(Section):
@@ -199,19 +197,11 @@ class PluginsSection(Section):
 
     def settings_of(self, name: str) -> PluginSettings:
         """Return the settings of a plugin, the defaults where it has none; `-` and `_` in its name are the same."""
-        return _of(self.settings, name) or PluginSettings()
-
-    def permissions_of(self, name: str) -> PermissionsSection:
-        """Return the permissions of a plugin, none where none are configured; `-` and `_` in its name are the same."""
-        return _of(self.permissions, name) or PermissionsSection()
-
-
-def _of(tables: Mapping[str, T], name: str) -> T | None:
-    """Return the table of a plugin; the one of exactly this name comes first."""
-    if name in tables:
-        return tables[name]
-    slug = name.replace("-", "_")
-    return next((table for key, table in tables.items() if key.replace("-", "_") == slug), None)
+        slug = name.replace("-", "_")
+        for key, settings in self.settings.items():
+            if key.replace("-", "_") == slug:
+                return settings
+        return PluginSettings()
 
 
 class Config(Section):

@@ -18,12 +18,13 @@ KINDS = ("standalone",)
 
 @dataclass(frozen=True)
 class PluginOptions:
-    """What the configuration says of plugins: their keys, and their settings by key."""
+    """What the configuration says of plugins: their keys, their settings by key, and who has permissions."""
 
     enabled: Sequence[str] = ()
     disabled: Sequence[str] = ()
     order: Sequence[str] = ()
     settings: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    permissions: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,7 @@ def _unmatched(options: PluginOptions, known: set[str]) -> tuple[str, ...]:
         "plugins.disabled": options.disabled,
         "plugins.order": options.order,
         "plugins.settings": tuple(options.settings),
+        "plugins.permissions": options.permissions,
     }
     return tuple(text for where, names in named.items() for text in _missing(where, names, known).values())
 

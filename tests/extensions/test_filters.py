@@ -216,11 +216,14 @@ def test_an_exact_name_is_never_taken_for_another() -> None:
 
 
 def test_names_that_mean_nothing_are_warnings_with_the_nearest() -> None:
-    wishes = PluginOptions(enabled=["memori"], disabled=["zzz"], order=["memroy"], settings={"mem/ory": {}})
+    wishes = PluginOptions(
+        enabled=["memori"], disabled=["zzz"], order=["memroy"], settings={"mem/ory": {}}, permissions=["memry"]
+    )
 
     assert filters.select([a_plugin("memory", "bundled")], wishes, {}).warnings == (
         "plugins.enabled: there is no plugin 'memori'; did you mean 'memory'?",
         "plugins.disabled: there is no plugin 'zzz'; `prloom plugins list` lists all plugins",
         "plugins.order: there is no plugin 'memroy'; did you mean 'memory'?",
         "plugins.settings: there is no plugin 'mem/ory'; did you mean 'memory'?",
+        "plugins.permissions: there is no plugin 'memry'; did you mean 'memory'?",
     )

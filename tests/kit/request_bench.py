@@ -80,6 +80,7 @@ class RequestBench:
         self.actions = RegisteredActions(self._call, self.chains, known.record)
         self.plugins = PluginSet([RunningPlugin(host.key, "test", host, "defer") for host in self.stage.hosts])
         self.actions.plugins = self.plugins
+        board.plugins = self.plugins.keys
         self.methods = Methods(board, self.stage.config, plugin_requests.methods(known, self.actions, self._run))
         self.authority = PluginAuthority(grants, lambda plugin, pid: True, self.methods, known.log)
         self.log = known.log

@@ -39,6 +39,7 @@ def options(config: Config) -> PluginOptions:
         disabled=plugins.disabled,
         order=plugins.order,
         settings={name: dict(settings.own) for name, settings in plugins.settings.items()},
+        permissions=tuple(plugins.permissions),
     )
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from prloom.engine.host_socket import server
 from prloom.engine.host_socket.pace import Pace
 from prloom.engine.host_socket.peer_process import PeerProcess
 from prloom.engine.host_socket.server import ClientSession
 from prloom.engine.plugin_requests.grants import Grant, Grants
-from prloom.engine.plugin_requests.request_log import OTHER, RequestLog
+from prloom.engine.plugin_requests.request_log import LIMITED, OTHER, RequestLog
 from prloom.errors import PrloomError
 from prloom.extensions import jsonrpc
 from prloom.extensions.jsonrpc import RpcError
 from prloom.model.record import Json
+
+MOST_CONNECTIONS: Final = 8
+"""Connections that one daemon may have."""
 
 Owns = Callable[[str, int], bool]
 """Whether a process is the daemon of a plugin, or was started by it."""
@@ -40,6 +44,7 @@ class PluginAuthority:
         self._requests = requests
         self._counts = counts
         self._paces: dict[str, Pace] = {}
+        self._open: Counter[str] = Counter()
 
     async def admit(self, params: Json, peer: PeerProcess) -> ClientSession | None:
         """Return the session of a daemon that has a valid token; None where there is none."""
@@ -53,9 +58,17 @@ class PluginAuthority:
             text = f"process {peer.pid} does not belong to the daemon of plugin {grant.plugin}"
             self._counts.refused(grant.plugin, server.HELLO, server.DENIED, text)
             raise RpcError(text, server.DENIED)
+        if self._open[grant.plugin] >= MOST_CONNECTIONS:
+            text = f"the daemon has {MOST_CONNECTIONS} connections already; close one, or use it"
+            self._counts.refused(grant.plugin, server.HELLO, LIMITED, text)
+            raise RpcError(text, LIMITED, {"retry_after_ms": 1000})
         self._counts.answered(grant.plugin, server.HELLO)
+        self._open[grant.plugin] += 1
         pace = self._paces.setdefault(grant.plugin, Pace())
-        return PluginSession(grant, pace, self._requests, self._counts)
+        return PluginSession(grant, pace, self._requests, self._counts, self._closed)
+
+    def _closed(self, plugin: str) -> None:
+        self._open[plugin] -= 1
 
     async def _belongs(self, grant: Grant, peer: PeerProcess) -> bool:
         """Whether a process may use a token; where the system does not tell who has connected, the token counts."""
@@ -65,7 +78,15 @@ class PluginAuthority:
 class PluginSession:
     """What one connection of a plugin's daemon may request."""
 
-    def __init__(self, grant: Grant, pace: Pace, requests: RequestMethods, counts: RequestLog) -> None:
+    def __init__(
+        self,
+        grant: Grant,
+        pace: Pace,
+        requests: RequestMethods,
+        counts: RequestLog,
+        closed: Callable[[str], None],
+    ) -> None:
+        self._closed = closed
         self._grant = grant
         self._pace = pace
         self._requests = requests
@@ -97,7 +118,8 @@ class PluginSession:
         """Ignore notifications: whatever a daemon requests is answered."""
 
     def close(self) -> None:
-        """Do nothing: what is under way for the connection is cancelled with it."""
+        """Note that the connection has ended; what was under way for it is cancelled with it."""
+        self._closed(self._grant.plugin)
 
     async def _answered(self, method: str, params: Json) -> Json:
         if self._grant.over:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from prloom.config.models import Config
 from prloom.core import plugin_rights
+from prloom.core.plugin_rights import PluginRights
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.plugin_requests import caller as request
@@ -54,7 +55,7 @@ class Methods:
         config = self._general
         if runtime is not None:
             config = runtime.rules.config
-        caller = Caller(grant, config.plugins.permissions_of(grant.plugin).rights, runtime)
+        caller = Caller(grant, self._rights(config, grant.plugin), runtime)
         denial = plugin_rights.denial(grant.plugin, method, caller.rights, stage)
         if denial is not None:
             raise request.denied(denial)
@@ -64,6 +65,17 @@ class Methods:
         if keys.resolve(grant.plugin, config.plugins.disabled) is not None:
             raise request.denied(f"{method}: permission denied; plan {plan_id} disables plugin {grant.plugin}")
         return await found.carry(caller, checked)
+
+    def _rights(self, config: Config, plugin: str) -> PluginRights:
+        """Return what a plugin is permitted: by the table of its key, or by the only one whose name means it."""
+        tables = config.plugins.permissions
+        if plugin in tables:
+            return tables[plugin].rights
+        named = (name for name in tables if keys.resolve(name, self._board.plugins) == plugin)
+        found = next(named, None)
+        if found is None:
+            return PluginRights()
+        return tables[found].rights
 
     def _plan(self, plan_id: str | None) -> PlanRuntime | None:
         """Return the open plan of an id; the repository as a whole is none."""

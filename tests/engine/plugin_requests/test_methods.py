@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from request_bench import RequestBench, a_message
-from stage import said
+from stage import ScriptedTriager, Stage, said, until
 
 from prloom.engine.plan import admission
 from prloom.model.event import Author
@@ -45,6 +48,23 @@ async def test_without_a_permission_nothing_is_done_and_the_error_names_the_key(
         )
         assert not bench.activity
         assert not bench.runs
+
+
+async def test_permissions_are_those_of_the_plugin_that_a_name_means_and_never_of_one_with_a_similar_name(
+    tmp_path: Path,
+):
+    bench = RequestBench(tmp_path, "[plugins.permissions.my-ci]\nemit_events = true\n")
+    for key in ("my_ci", "my-ci"):
+        bench.stage.plugin(key, lambda ctx: None)
+    with bench.open():
+        bench.grants.begin("my_ci")
+        bench.grants.begin("my-ci")
+        denied = await bench.error("emit_event", {"type": "x"}, "my_ci")
+        await bench.ask("emit_event", {"type": "x"}, "my-ci")
+        bench.board.plugins = ("my_ci",)
+        await bench.ask("emit_event", {"type": "x"}, "my_ci")
+
+    assert denied.code == -32001
 
 
 async def test_the_preset_of_a_plan_may_permit_less_and_disable_the_plugin(tmp_path: Path):
@@ -229,3 +249,24 @@ async def test_runs_that_a_plugin_requests_because_of_its_runs_end_like_a_chain_
 
     assert (error.code, error.data) == (-32002, {"retry_after_ms": 60_000})
     assert len(bench.runs) == 3
+
+
+async def test_a_dispatcher_accepts_requests_from_its_first_look_at_the_plans_until_it_begins_to_end(tmp_path: Path):
+    stage = Stage(tmp_path)
+    stage.adopt()
+    accepting: list[bool] = []
+
+    class Ending(ScriptedTriager):
+        async def close(self) -> None:
+            accepting.append(dispatcher.board.accepting)
+
+    stage.triager = Ending()
+    dispatcher = stage.dispatcher()
+    assert not dispatcher.board.accepting
+    task = asyncio.create_task(dispatcher.run(timedelta(milliseconds=5)))
+    await until(lambda: dispatcher.board.accepting)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+    assert accepting == [False]

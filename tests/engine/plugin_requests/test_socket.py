@@ -6,11 +6,12 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import pytest
 from request_bench import Client, RequestBench, a_message, client
+from stage import until
 
 from prloom.engine.host_socket.pace import BURST, SHARE, Pace
 from prloom.engine.host_socket.server import HostSocket
@@ -106,6 +107,20 @@ async def test_requests_are_counted_by_how_they_end(bench: RequestBench, socket:
         "other": {"ok": 0, "denied": 0, "limited": 0, "failed": 3},
         "run_agent": {"ok": 0, "denied": 1, "limited": 0, "failed": 0},
     }
+
+
+async def test_a_daemon_has_eight_connections_at_most(bench: RequestBench, socket: HostSocket):
+    async with AsyncExitStack() as opened:
+        several = [await opened.enter_async_context(client(socket)) for _ in range(9)]
+        for each in several[:8]:
+            await hello(bench, each)
+        refused = await several[8].ask("hello", {"token": bench.tokens["ci"]})
+        assert await several[8].read() is None
+        several[0].writer.close()
+        await until(lambda: bench.authority._open["ci"] == 7)
+        await hello(bench, await opened.enter_async_context(client(socket)))
+
+    assert refused["error"]["code"] == -32002
 
 
 @pytest.mark.parametrize(
