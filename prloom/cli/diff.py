@@ -40,7 +40,7 @@ def command(given: Options, plan: str, todo: str | None) -> None:
     else:
         text = plan_diff.of_todo(where, plan_id, todo)
     if text:
-        click.echo("\n".join(_lines(text)))
+        click.echo("\n".join(lines(text)))
     else:
         click.echo("nothing was changed", err=True)
 
@@ -54,7 +54,7 @@ def _base_branch(given: Options) -> str | None:
         return None
 
 
-def _lines(text: str) -> Iterator[str]:
+def lines(text: str) -> Iterator[str]:
     """Yield the lines with colours, and with nothing in them that a terminal would obey; tabs stay, for `git apply`."""
     for line in text.removesuffix("\n").split("\n"):
         shown = "\t".join(terminal.clean(part) for part in line.removesuffix("\r").split("\t"))

@@ -1,153 +1,120 @@
-"""List what waits for the operator in all plans, each with its age and the command that resolves it."""
+"""Show what waits for the operator, each entry with its age and the command that resolves it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.cli import layout, terminal
+from prloom.cli.terminal import Role
 
 if TYPE_CHECKING:
-    from prloom.engine.views.status_schema import (
-        BlockStatus,
-        LostPlan,
-        PlanStatus,
-        ProposedTodo,
-        StatusDocument,
-    )
-    from prloom.engine.views.waiting_schema import FailedAction, HeldEvent, ParkedEvent
-    from prloom.model.permission import PermissionRequest
+    from prloom.engine.views.dashboard_schema import Need
+
+_GAP = "  "
+_LEAST_TEXT = 30
+"""The fewest columns of a text beside which its command stands; with fewer the command gets a line of its own."""
+_BAD = frozenset({"blocked", "failed", "withheld", "lost", "bridge", "plugin", "dispatcher", "config"})
 
 
-class Need(NamedTuple):
-    """One thing that waits for the operator: since when, where that is known, what it is, and what to do."""
+class _Most(NamedTuple):
+    """How many lines a text and its remedy may have; None for as many as they need."""
 
-    label: str
-    text: str
-    remedy: str = ""
-    age_ms: int | None = None
+    text: int | None
+    remedy: int | None
 
 
-def lines(status: StatusDocument, now: datetime) -> Iterator[str]:
-    """Yield the section, the longest waiting first; nothing if nothing waits for the operator."""
-    found = sorted(_of_all(status, now), key=lambda need: -1 if need.age_ms is None else -need.age_ms - 1)
-    if not found:
-        return
+_WHOLE = _Most(None, None)
+_CUT = _Most(1, 2)
+
+
+def title(found: Sequence[Need]) -> str:
+    """Return the title of the part."""
     order = ""
     if len(found) > 1:
         order = ", oldest first"
+    return f"Needs you ({len(found)}{order})"
+
+
+def lines(found: Sequence[Need]) -> Iterator[str]:
+    """Yield all of the part, with an empty line before it; nothing if nothing waits for the operator."""
+    if not found:
+        return
     yield ""
-    yield terminal.paint(f"Needs you ({len(found)}{order})", "strong")
-    for need in found:
-        yield from layout.item(need.label, need.text, *filter(None, [need.remedy]))
+    yield terminal.paint(title(found), "strong")
+    for entry in entries(found, cut=False):
+        yield from entry
 
 
-def _of_all(status: StatusDocument, now: datetime) -> Iterator[Need]:
-    yield from map(_lost, status.lost_plans or ())
-    yield from (_request(each, now) for each in status.requests or ())
-    for plan in status.plans:
-        told = plan.block is not None and plan.block.reason == plan.last_error
-        if plan.blocked and plan.last_error and not told:
-            yield Need("blocked", f"{_plan(plan)}: {terminal.paint(terminal.clean(plan.last_error), 'bad')}")
-        if plan.block is not None:
-            yield _blocked(plan, plan.block, now)
-        if plan.todos.proposed:
-            yield _proposed(plan, plan.todos.proposed)
-        if plan.actions.drafts:
-            count = f"{plan.actions.drafts} repl{'y' if plan.actions.drafts == 1 else 'ies'}"
-            yield Need("draft", f"{_plan(plan)}: {count} to send, edit or drop", f"read: {layout.to_run('outbox')}")
-        if plan.status == "paused":
-            remedy = f"to resume it, run {layout.to_run('resume', plan.id)}"
-            yield Need("paused", f"{_plan(plan)}: only commands in comments are carried out", remedy)
-        yield from (_held(plan, event) for event in plan.events.held)
-        yield from (_parked(plan, event) for event in plan.events.parked)
-        yield from (_failed(plan, action) for action in plan.actions.failed)
+def entries(found: Sequence[Need], *, cut: bool = True) -> list[list[str]]:
+    """Return the lines of each entry; with `cut`, a text has one line, and else as many as it needs."""
+    width = terminal.line_width()
+    remedies = [terminal.clean(each.remedy) for each in found]
+    most = _WHOLE
+    if cut:
+        most = _CUT
+    if width is not None and width < layout.NARROW:
+        return [_narrow(each, remedy, most) for each, remedy in zip(found, remedies, strict=True)]
+    heads = terminal.table([_head(each) for each in found])
+    taken = len(layout.INDENT) + max(map(len, heads), default=0) + len(_GAP)
+    texts = [terminal.clean(each.text) for each in found]
+    room = _room(texts, remedies, taken)
+    shown = []
+    for need, head, text, remedy in zip(found, heads, texts, remedies, strict=True):
+        start = _painted(need, f"{layout.INDENT}{head}".ljust(taken))
+        if cut and room is not None and terminal.columns_of(remedy) <= room[1]:
+            fitted = terminal.fit(text, room[0])
+            shown.append([f"{start}{fitted}{' ' * (room[0] - terminal.columns_of(fitted))}{_GAP}{remedy}"])
+        else:
+            below = _below(" " * taken, remedy, taken, most.remedy)
+            shown.append([*_below(start, text, taken, most.text), *below])
+    return shown
 
 
-def _lost(plan: LostPlan) -> Need:
-    if plan.counts is not None:
-        counts = plan.counts.words()
-    else:
-        counts = ""
-    waited = ""
-    if counts:
-        waited = f"; last known there: {counts}"
-    forget = layout.to_run("forget", plan.id)
-    if plan.recover:
-        recover = f"adopt it again: `{terminal.clean(plan.recover)}`, or give it up: {forget}"
-    else:
-        recover = ""
-    text = f"{terminal.clean(plan.id)}: {terminal.paint(terminal.clean(plan.reason), 'bad')}{waited}"
-    return Need("lost", text, recover)
+def _room(texts: Sequence[str], remedies: Sequence[str], taken: int) -> tuple[int, int] | None:
+    """Return the columns of texts and of commands that stand side by side; None where there is no room for that."""
+    width = terminal.line_width()
+    longest = max(map(terminal.columns_of, texts), default=0)
+    if width is None:
+        return longest, max(map(terminal.columns_of, remedies), default=0)
+    least = max(_LEAST_TEXT, min(longest, (width - taken) // 2))
+    for size in sorted(set(map(terminal.columns_of, remedies)), reverse=True):
+        left = width - taken - len(_GAP) - size
+        if left >= least:
+            return min(longest, left), size
+    return None
 
 
-def _request(request: PermissionRequest, now: datetime) -> Need:
-    age = max(now - request.since, timedelta())
-    about = f"{terminal.clean(request.plan)}, run {terminal.clean(request.run)}, for {terminal.duration(age)}"
-    shown = layout.shown_id(request.id)
-    if request.question is not None:
-        text = f"{shown}  {about}: {terminal.clean(request.question)}"
-        remedy = f"answer where it was posted, or leave it: {layout.to_run('deny', request.id)}"
-        return Need("question", text, remedy, age // timedelta(milliseconds=1))
-    from prloom.core import permission  # noqa: PLC0415 - a status without such a request need not pay for it
-
-    text = f"{shown}  {about}: {terminal.clean(request.tool)}({terminal.clean(permission.arguments_line(request))})"
-    remedy = f"allow it: {layout.to_run('allow', request.id)}, deny it: {layout.to_run('deny', request.id)}"
-    return Need("allow", text, remedy, age // timedelta(milliseconds=1))
+def _below(start: str, text: str, taken: int, at_most: int | None) -> Iterator[str]:
+    """Yield a text behind a start as lines: at most so many, the last of which is cut."""
+    parts = layout.wrap(text, taken)
+    if at_most is not None and len(parts) > at_most:
+        parts = [*parts[: at_most - 1], " ".join(parts[at_most - 1 :])]
+    if at_most is not None:
+        parts = [layout.cut(part, taken) for part in parts]
+    for part in parts:
+        yield f"{start}{part}"
+        start = " " * taken
 
 
-def _blocked(plan: PlanStatus, block: BlockStatus, now: datetime) -> Need:
-    age = max(now - block.since, timedelta())
-    text = f"{_plan(plan)}, for {terminal.duration(age)}: {terminal.paint(terminal.clean(block.reason), 'bad')}"
-    return Need("blocked", text, f"to go on, run `{terminal.clean(block.way_on)}`", age // timedelta(milliseconds=1))
+def _narrow(need: Need, remedy: str, most: _Most) -> list[str]:
+    head = layout.INDENT + "  ".join(filter(None, _head(need)))
+    text, indent = terminal.clean(need.text), layout.INDENT * 2
+    body = _below(indent, text, len(indent), most.text)
+    below = _below(indent, remedy, len(indent), most.remedy)
+    return [_painted(need, layout.cut(head, 0)), *body, *below]
 
 
-def _proposed(plan: PlanStatus, todo: ProposedTodo) -> Need:
-    text = f"{layout.shown_id(todo.id)}  {_plan(plan)}: {terminal.clean(todo.title)}"
-    return Need("proposed", text, f"to have it done, run `{terminal.clean(todo.way_on)}`")
+def _head(need: Need) -> list[str]:
+    age = ""
+    if need.age_ms is not None:
+        age = terminal.duration(timedelta(milliseconds=need.age_ms), units=1)
+    return [age, terminal.fit(terminal.clean(need.plan or ""), 20), need.kind]
 
 
-def _held(plan: PlanStatus, event: HeldEvent) -> Need:
-    author = terminal.clean(event.author or "an unknown author")
-    if event.reason:
-        reason = f": {terminal.clean(event.reason)}"
-    else:
-        reason = ""
-    return Need(
-        "held",
-        f"{layout.shown_id(event.id)}  {_plan(plan)}, by {author}, for {_age(event.age_ms)}{reason}",
-        f"read it: {layout.to_run('why', event.id)}, approve it: {layout.to_run('approve', event.id)}",
-        event.age_ms,
-    )
-
-
-def _parked(plan: PlanStatus, event: ParkedEvent) -> Need:
-    if event.reason:
-        reason = f": {terminal.clean(event.reason)}"
-    else:
-        reason = ""
-    return Need(
-        "parked",
-        f"{layout.shown_id(event.id)}  {_plan(plan)}, for {_age(event.age_ms)}{reason}",
-        f"read it: {layout.to_run('why', event.id)}, try again: {layout.to_run('retry', event.id)}",
-        event.age_ms,
-    )
-
-
-def _failed(plan: PlanStatus, action: FailedAction) -> Need:
-    # else the error names it
-    if action.withheld:
-        remedy = ""
-    else:
-        remedy = f"try again: {layout.to_run('retry', action.id)}"
-    text = f"{layout.shown_id(action.id)}  {_plan(plan)}: {terminal.clean(action.error or 'no reason is known')}"
-    return Need("failed", text, remedy)
-
-
-def _plan(plan: PlanStatus) -> str:
-    return terminal.clean(plan.id or plan.title)
-
-
-def _age(milliseconds: int) -> str:
-    return terminal.duration(timedelta(milliseconds=milliseconds))
+def _painted(need: Need, text: str) -> str:
+    role: Role = "warn"
+    if need.kind in _BAD:
+        role = "bad"
+    return terminal.paint(text, role)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from prloom.cli import layout, needs, terminal, work_text
+from prloom.cli import dashboard_text, layout, needs, terminal, work_text
 from prloom.core import wake
 
 if TYPE_CHECKING:
+    from prloom.engine.views.dashboard_schema import Dashboard
     from prloom.engine.views.status_schema import (
         BridgeStatus,
-        DispatcherStatus,
         PlanStatus,
         PluginStatus,
         StatusDocument,
@@ -20,34 +20,35 @@ if TYPE_CHECKING:
     from prloom.engine.views.waiting_schema import DeferredEvent
 
 _GAP = "  "
+_ABOVE = frozenset({"dispatcher", "config"})
+"""The kinds of needs that stand above everything already."""
 
 
-def lines(status: StatusDocument, now: datetime) -> Iterator[str]:
-    """Yield the lines of the whole picture."""
-    yield from layout.paragraph(_dispatcher(status.dispatcher, now))
+def above(status: StatusDocument, shown: Dashboard) -> Iterator[str]:
+    """Yield what stands above everything: whether prloom is at work, and what is wrong as a whole."""
+    yield from dashboard_text.header(shown)
     if status.dispatcher.trouble:
         yield from layout.item("trouble", terminal.paint(terminal.clean(status.dispatcher.trouble), "bad"))
     if status.config_error:
         yield from layout.paragraph(terminal.paint(_config_error(status.config_error), "bad"))
-    yield from layout.paragraph(totals(status))
-    yield from needs.lines(status, now)
+    if not status.plans:
+        yield from layout.paragraph(totals(status))
+
+
+def lines(status: StatusDocument, shown: Dashboard, now: datetime) -> Iterator[str]:
+    """Yield everything about the plans of a status, and about the bridges and plugins."""
+    yield from above(status, shown)
+    if status.plans:
+        yield from layout.paragraph(totals(status))
+    yield from needs.lines([need for need in shown.needs if need.kind not in _ABOVE])
     for plan in status.plans:
         yield ""
-        yield from _plan(plan, now)
+        yield from plan_lines(plan, now)
     yield from _section("Bridges", [_bridge(bridge, now) for bridge in status.bridges])
     for bridge in status.bridges:
         for warning in bridge.warnings or ():
             yield from layout.item("warning", terminal.paint(terminal.clean(warning), "warn"))
     yield from _section("Plugins", [_plugin(plugin) for plugin in status.plugins])
-
-
-def _dispatcher(at_work: DispatcherStatus, now: datetime) -> str:
-    tick = ""
-    if at_work.last_tick_at:
-        tick = f", last tick {layout.when(at_work.last_tick_at, now)}"
-    if at_work.running:
-        return f"Dispatcher {terminal.paint('running', 'good')}, process {at_work.pid}{tick}."
-    return f"Dispatcher {terminal.paint('not running', 'warn')}{tick}; `prloom start` runs it."
 
 
 def _config_error(text: str) -> str:
@@ -106,7 +107,8 @@ def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, fail
     return found
 
 
-def _plan(plan: PlanStatus, now: datetime) -> Iterator[str]:
+def plan_lines(plan: PlanStatus, now: datetime) -> Iterator[str]:
+    """Yield how far a plan is, and what waits in it."""
     yield from layout.paragraph(_head(plan))
     yield from layout.paragraph(_counts(plan), indent=_GAP)
     if plan.last_error and not plan.blocked:  # else the operator is needed

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from prloom.engine.views.history import HistoryStep
     from prloom.engine.views.todo_history import TodoHistory
     from prloom.engine.views.why import EventLife
+    from prloom.storage.paths import RepositoryPaths
 
 _SHOWN_LINES = 20
 _TIME = 21  # columns for "2026-11-21 12:00:00"
@@ -48,29 +49,35 @@ def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> N
         named = None
     else:
         named = context.plan_id(where, plan)
+    if not as_json:
+        click.echo("\n".join(history(where, event, plan=named)))
+        return
     todo = todos.find(where, event, plan=named)
     if todo is not None:
-        _show_todo(todo, as_json=as_json)
-        return
-    life = why.find(where, event, plan=named)
-    if as_json:
-        terminal.echo_json(why.document(life))
+        terminal.echo_json(todos.document(todo))
     else:
-        click.echo("\n".join(_lines(life)))
+        terminal.echo_json(why.document(why.find(where, event, plan=named)))
 
 
-def _show_todo(todo: TodoHistory, *, as_json: bool) -> None:
+def history(where: RepositoryPaths, named: str, *, plan: str | None = None) -> list[str]:
+    """Return the history of an event or of a TODO, as lines; raises PrloomError where there is none of that name."""
+    from prloom.engine.views import why  # noqa: PLC0415 - `prloom why --help` needs none
     from prloom.engine.views import why_todo as todos  # noqa: PLC0415 - likewise
 
-    if as_json:
-        terminal.echo_json(todos.document(todo))
-        return
+    todo = todos.find(where, named, plan=plan)
+    if todo is not None:
+        return _of_todo(todo)
+    return list(_lines(why.find(where, named, plan=plan)))
+
+
+def _of_todo(todo: TodoHistory) -> list[str]:
+    from prloom.engine.views import why_todo as todos  # noqa: PLC0415 - likewise
+
     lines = [*why_todo.about(todo), ""]
     for happened in todo.happened:
         step = happened._replace(todo=None)  # it is the same in all of them
         lines += layout.item(layout.clock(happened.ts), *_step_lines(step), room=_TIME)
-    lines += ["", *why_todo.now(todo, todos.current(todo), todos.block(todo))]
-    click.echo("\n".join(lines))
+    return [*lines, "", *why_todo.now(todo, todos.current(todo), todos.block(todo))]
 
 
 def _lines(life: EventLife) -> Iterator[str]:

@@ -83,7 +83,7 @@ def test_a_lost_plan_is_shown_and_recovered_by_the_command_that_is_shown(operato
 
     (lost,) = operator.status()["lostPlans"]
     assert (lost["id"], lost["counts"]["held"]) == ("work", 1)
-    shown = operator.run("status")
+    shown = operator.run("status", "--all")
     assert "No plans yet" not in shown
     assert "last known there: 1 held event" in shown
     assert f"`{lost['recover']}`" in shown
@@ -111,7 +111,7 @@ def test_plans_are_found_through_git_after_git_clean_has_removed_all_of_prlooms_
 
     assert login["recover"] == "prloom adopt --branch feature/login --plan login --preset fast"
     assert work["recover"] == "prloom adopt --branch work --plan work"
-    assert f"`{work['recover']}`" in operator.run("status")
+    assert f"`{work['recover']}`" in operator.run("status", "--all")
     assert f"`{work['recover']}`" in operator.run("doctor", code=1)
     operator.run("forget", "login")
     operator.run(*shlex.split(work["recover"])[1:])

@@ -86,14 +86,14 @@ def test_a_line_that_was_meant_as_an_item_and_is_none_is_shown_until_it_is_corre
     repository.run("start", "--once")
     ignored = f"plan work: line {len(before.splitlines()) + 2} of review.md is ignored"
 
-    assert ignored in repository.run("status").stdout
+    assert ignored in repository.run("status", "--all").stdout
     assert ignored in repository.run("doctor").stdout
     assert "All is well" not in repository.run("doctor").stdout
 
     review.write_text(before + "- [ ] Rename it\n")
     repository.run("start", "--once")
 
-    assert "ignored" not in repository.run("status").stdout
+    assert "ignored" not in repository.run("status", "--all").stdout
     assert repository.plan()["todos"]["total"] == 1
 
 
@@ -143,7 +143,7 @@ def test_a_plugin_that_defers_is_named_in_the_status_with_reason_and_end(reposit
     assert (wait["id"], wait["plugin"], wait["reason"], wait["attempts"]) == ("c1", "later", "not today", 1)
     assert repository.json("status")["totals"]["deferred"] == 1
     assert repository.agent_runs == 0
-    assert "not today" in repository.run("status").stdout
+    assert "not today" in repository.run("status", "--all").stdout
 
 
 def test_a_plugin_that_ends_its_process_delays_its_events_and_nothing_else(repository):

@@ -128,7 +128,7 @@ async def test_a_withheld_action_is_shown_without_its_secrets_and_not_sent(
 async def test_status_says_that_somebody_has_to_look_at_what_is_withheld_not_to_try_again(
     stage: Stage, withheld: str, prloom: Prloom
 ) -> None:
-    text = prloom("status").out
+    text = prloom("status", "--all").out
     (failed,) = json.loads(prloom("status", "--json").out)["plans"][-1]["actions"]["failed"]
 
     assert f"to read it, run `prloom approve {withheld}`" in text

@@ -39,8 +39,8 @@ def test_a_call_and_a_question_that_wait_need_the_operator(stage: Stage, prloom:
         listed = json.loads(prloom("status", "--json").out)["requests"]
 
     assert "Needs you (2, oldest first)" in text
-    assert "ask-1  pr-7, run run-1, for " in text
-    assert "allow it: prloom allow ask-1, deny it: prloom deny ask-1" in text.replace("`", "")
+    assert "pr-7  confirm   the worker wants to call deploy(" in text
+    assert "`prloom allow ask-1` or `prloom deny ask-1`" in text
     assert "answer where it was posted, or leave it: prloom deny ask-2" in text.replace("`", "")
     assert "\x1b" not in text
     assert [(each["id"], each["tool"], each.get("question")) for each in listed] == [

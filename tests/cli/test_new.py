@@ -271,4 +271,4 @@ def test_a_draft_that_cannot_become_a_plan_needs_a_person_once(stage: Stage, prl
 
     assert "Needs you (1)" in shown
     assert shown.count("write draft or queued") == 1
-    assert "to go on, run `prloom edit one`" in shown
+    assert "`prloom edit one`" in shown

@@ -50,7 +50,7 @@ async def test_the_status_counts_the_drafts_and_says_where_they_are(stage: Stage
     actions = json.loads(run(stage, "status", "--json"))["plans"][0]["actions"]
 
     assert (actions["queued"], actions["drafts"]) == (0, 1)
-    assert "pr-7: 1 reply to send, edit or drop" in run(stage, "status")
+    assert "pr-7  draft  1 reply waits for you to send, edit or drop  `prloom outbox` or " in run(stage, "status")
 
 
 async def test_a_draft_is_edited_and_sent(stage: Stage, draft: str):

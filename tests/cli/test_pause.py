@@ -78,7 +78,7 @@ def test_a_paused_plan_shows_how_to_resume_it(stage: Stage, prloom: Prloom) -> N
 
     shown = " ".join(prloom("status").out.split())
 
-    assert "paused pr-7: only commands in comments are carried out to resume it, run `prloom resume pr-7`" in shown
+    assert "pr-7 paused the plan is paused: only commands in comments are carried out `prloom resume pr-7`" in shown
 
 
 async def test_an_event_of_a_paused_plan_shows_how_to_resume_it(stage: Stage, prloom: Prloom) -> None:

@@ -47,22 +47,22 @@ async def a_full_stage(stage: Stage) -> None:
 async def test_it_says_what_waits_for_whom_why_how_long_and_what_to_do(stage: Stage, prloom: Prloom) -> None:
     await a_full_stage(stage)
 
-    ran = prloom("status")
+    ran = prloom("status", "--all")
 
     assert ran.code == 0
-    text = re.sub(r"\d+ d\b(?: \d+ h\b)?", "N d", ran.out)
+    text = re.sub(r"\n {10,}`", "\n    `", re.sub(r"\d+ d\b(?: \d+ h\b)?", "N d", ran.out))
     (action,) = stage.state()["queue"]
     assert (
         text.partition("\n\nBridges")[0]
         == f"""\
-Dispatcher not running, last tick now; `prloom start` runs it.
+dispatcher not running, last tick 0 s ago; `prloom start` runs it · forge: last success N d ago
 1 plan: 1 deferred (the oldest for N d), 1 held, 1 action failed.
 
 Needs you (2, oldest first)
-  held     h  pr-7, by mallory, for N d: mallory has no permission here; at least write is required
-           read it: `prloom why h`, approve it: `prloom approve h`
-  failed   {action}  pr-7: the thread is locked
-           try again: `prloom retry {action}`
+  N d  pr-7  held    1 comment by mallory (has no permission here; at least write is required)
+    `prloom approve h`
+  N d  pr-7  failed  1 action failed: the thread is locked
+    `prloom retry {action}`
 
 pr-7  Cache it  #7  cache  review
   1 deferred (the oldest for N d), 1 held, 1 action failed; 1 triaged
@@ -80,7 +80,7 @@ async def test_bridges_and_plugins_are_shown_with_their_errors(stage: Stage, prl
     stage.bridge.fail = down
     await stage.tick()
 
-    text = prloom("status").out
+    text = prloom("status", "--all").out
 
     assert re.search(r"\n\nBridges\n  forge  last tried .* ago, no success yet; OSError: the source is down\n", text)
     assert "\n\nPlugins\n  quiet-period  test  beforeTriage\n" in text
@@ -94,7 +94,8 @@ async def test_a_bridge_that_failed_says_when_it_was_asked_and_when_that_worked(
     (stage.root / "prloom/.local/bus/state/bridges.json").write_text(json.dumps({"bridges": [bridge]}))
 
     assert re.search(
-        r"forge  last asked 1 min( \d+ s)? ago, last success 1 h( \d+ s)? ago; the source is down", prloom("status").out
+        r"forge  last asked 1 min( \d+ s)? ago, last success 1 h( \d+ s)? ago; the source is down",
+        prloom("status", "--all").out,
     )
 
 
@@ -103,7 +104,7 @@ async def test_a_bridge_that_had_nothing_to_ask_for_was_not_asked(stage: Stage, 
     stage.bridge.idle = "no plan has a pull request"
     await stage.tick()
 
-    assert "\n  forge  not asked: no plan has a pull request\n" in prloom("status").out
+    assert "\n  forge  not asked: no plan has a pull request\n" in prloom("status", "--all").out
     assert json.loads(prloom("status", "--json").out)["bridges"][0]["idle"] == "no plan has a pull request"
 
 
@@ -114,7 +115,7 @@ async def test_what_is_wrong_with_a_source_is_shown_and_bounded(stage: Stage, pr
 
     shown = json.loads(prloom("status", "--json").out)["bridges"][0]["warnings"]
 
-    assert re.search(r"\n  warning +line 3 is ignored\n", prloom("status").out)
+    assert re.search(r"\n  warning +line 3 is ignored\n", prloom("status", "--all").out)
     assert (len(shown), max(map(len, shown))) == (20, 500)
 
 
@@ -128,7 +129,7 @@ async def test_all_that_a_plugin_registers_is_shown(stage: Stage, prloom: Prloom
     stage.plugin("nothing", lambda ctx: None)
     await stage.tick()
 
-    text = prloom("status").out
+    text = prloom("status", "--all").out
 
     assert "  greeter  test  /greet\n" in text
     assert "  nothing  test  registers nothing\n" in text
@@ -142,30 +143,29 @@ async def test_a_parked_event_is_shown_with_its_reason_and_what_to_do(stage: Sta
     stage.clock.advance(days=8)
     await stage.tick()
 
-    text = prloom("status").out
+    text = prloom("status", "--all").out
 
-    assert re.search(r"  parked   e  pr-7, for \d+ d.*: quiet-period waited until the deadline", text)
-    assert "read it: `prloom why e`, try again: `prloom retry e`" in text
+    assert re.search(r"\d+ d +pr-7  parked  1 comment \(quiet-period waited until the deadline", text)
+    assert "`prloom retry e`" in text
 
 
 def test_a_repository_without_plans_says_how_to_get_one(prloom: Prloom) -> None:
-    assert prloom("status").out == (
-        "Dispatcher not running; `prloom start` runs it.\n"
-        "No plans yet; adopt one with `prloom adopt --branch BRANCH`.\n"
+    assert prloom("status", "--all").out == (
+        "dispatcher not running; `prloom start` runs it\nNo plans yet; adopt one with `prloom adopt --branch BRANCH`.\n"
     )
 
 
 def test_a_plan_where_nothing_waits_says_so(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
 
-    assert prloom("status").out == (
-        "Dispatcher not running; `prloom start` runs it.\n1 plan: nothing waits.\n\npr-7  #7  review\n  nothing waits\n"
+    assert prloom("status", "--all").out == (
+        "dispatcher not running; `prloom start` runs it\n1 plan: nothing waits.\n\npr-7  #7  review\n  nothing waits\n"
     )
 
 
 def test_a_running_dispatcher_is_shown_with_its_process(stage: Stage, prloom: Prloom) -> None:
     with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
-        assert f"Dispatcher running, process {os.getpid()}, last tick " in prloom("status").out
+        assert f"dispatcher running, pid {os.getpid()}, last tick " in prloom("status", "--all").out
 
 
 @pytest.mark.parametrize("named", ["pr-7", "7", "#7"])
@@ -224,11 +224,11 @@ async def test_nothing_from_outside_reaches_the_terminal_as_it_is(stage: Stage, 
     stage.append(said(f"d; rm -rf ~ {EVIL}", type=EVIL), said(f"h{EVIL}", author=Author(EVIL, "none")))
     await stage.tick()
 
-    text = prloom("status").out
+    text = prloom("status", "--all").out
 
     assert not set(text) & {"\x1b", "\x07", "\u202e"}
     assert "[/red][bold]" in text
-    assert [line for line in text.splitlines() if line.startswith("Dispatcher")] == [text.splitlines()[0]]
+    assert [line for line in text.splitlines() if line.lower().startswith("dispatcher")] == [text.splitlines()[0]]
     assert "'h\\x1b]0;owned\\x07\\x1b[2J\\u202e[/red][bold] Dispatcher running'`" in text
 
 
@@ -237,12 +237,12 @@ async def test_an_id_in_a_command_to_copy_is_one_word(stage: Stage, prloom: Prlo
     stage.append(said("x; rm -rf ~", author=Author("eve", "none")))
     await stage.tick()
 
-    assert "`prloom approve 'x; rm -rf ~'`" in prloom("status").out
+    assert "`prloom approve 'x; rm -rf ~'`" in prloom("status", "--all").out
 
 
 def test_a_watch_in_a_pipe_prints_once_for_each_change_and_ends_with_ctrl_c(stage: Stage) -> None:
     stage.adopt()
-    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--watch"]
+    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--all", "--watch"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
         assert watch.stderr is not None
@@ -264,7 +264,7 @@ def test_a_watch_on_a_terminal_draws_in_place_what_fits(stage: Stage, no_colour:
         stage.adopt(f"plan-{number}", pr=number)
     ours, theirs = pty.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 80, 0, 0))
-    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--watch"]
+    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--all", "--watch"]
     told = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES"}}  # the size is the pty's
     environ = {**told, "TERM": "xterm", "NO_COLOR": no_colour}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ) as watch:
@@ -277,10 +277,10 @@ def test_a_watch_on_a_terminal_draws_in_place_what_fits(stage: Stage, no_colour:
     os.close(ours)
 
     first, _, second = shown.decode().partition("\x1b[9F\x1b[J")
-    assert first.startswith("\x1b[JDispatcher ")
+    assert first.startswith("\x1b[Jdispatcher ")
     assert len(first.splitlines()) == 9
-    assert first.splitlines()[-1] == "…"
-    assert second.startswith("Dispatcher ")
+    assert "… 84 more; the arrow keys scroll, q ends" in first.splitlines()[-1]
+    assert second.startswith("dispatcher ")
 
 
 def test_a_watch_and_one_document_exclude_each_other(prloom: Prloom) -> None:
@@ -325,12 +325,12 @@ async def test_what_needs_the_operator_comes_first_for_all_plans_and_the_oldest_
     stage.append(said("younger", author=eve), plan_id="a")
     await stage.tick()
 
-    lines = prloom("status").out.splitlines()
+    lines = prloom("status", "--all").out.splitlines()
 
     assert lines[2:4] == ["", "Needs you (2, oldest first)"]
-    assert [line.split()[:3] for line in lines if line.startswith("  held")] == [
-        ["held", "older", "b,"],
-        ["held", "younger", "a,"],
+    assert re.findall(r" (\w)  held .*\n +`prloom approve (\w+)`", "\n".join(lines)) == [
+        ("b", "older"),
+        ("a", "younger"),
     ]
     assert lines.index("a  #1  review") > lines.index("Needs you (2, oldest first)") + 4
 
@@ -338,10 +338,10 @@ async def test_what_needs_the_operator_comes_first_for_all_plans_and_the_oldest_
 async def test_a_plan_that_cannot_be_worked_on_needs_the_operator(stage: Stage, prloom: Prloom) -> None:
     (stage.adopt() / "state.json").write_text("{")
 
-    lines = prloom("status").out.splitlines()
+    lines = prloom("status", "--all").out.splitlines()
 
     assert lines[3] == "Needs you (1)"
-    assert lines[4].startswith("  blocked  pr-7: ")
+    assert lines[4].startswith("    pr-7  blocked  ")
 
 
 # The configuration.
@@ -362,7 +362,7 @@ def test_a_configuration_that_is_wrong_is_shown_in_one_line_with_its_remedy_and_
     stage.adopt()
     (stage.root / "prloom.toml").write_text(text)
 
-    ran = prloom("status")
+    ran = prloom("status", "--all")
 
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
@@ -377,7 +377,7 @@ def test_a_configuration_that_is_wrong_is_shown_in_one_line_with_its_remedy_and_
 def test_of_several_mistakes_in_the_configuration_the_first_is_shown(stage: Stage, prloom: Prloom) -> None:
     (stage.root / "prloom.toml").write_text("tick = 1\ntack = 2\ntock = 3\n")
 
-    assert prloom("status").out.splitlines()[1].endswith(" (2 more; `prloom doctor` lists them)")
+    assert prloom("status", "--all").out.splitlines()[1].endswith(" (2 more; `prloom doctor` lists them)")
 
 
 @pytest.mark.parametrize("command", ["events", "why e"])

@@ -33,7 +33,7 @@ SEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u200b\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
 """What must reach neither an agent nor a terminal."""
-SHOWN = (["status"], ["events"], ["why", "t0"], ["doctor"], ["-v", "poll"])
+SHOWN = (["status"], ["status", "--all"], ["events"], ["why", "t0"], ["doctor"], ["-v", "poll"])
 
 
 def line(kind: str, data: str) -> str:

@@ -216,7 +216,7 @@ def test_the_real_dispatcher_goes_on_when_a_full_disk_has_room_again(repository:
         fill(filling)
         made.run("emit", "work", "--body", "second", "--id", "c2")  # a line in a page that has room for it
         until(lambda: "trouble" in made.json("status")["dispatcher"])
-        told = made.run("status").stdout
+        told = made.run("status", "--all").stdout
         filling.unlink()
         until(lambda: handled() == 2)
         until(lambda: "trouble" not in made.json("status")["dispatcher"])
@@ -240,7 +240,7 @@ def test_on_a_file_system_that_is_read_only_each_command_says_so_in_one_line(rep
 
     refused = made.run("start", "--once", code=1)
     also = made.run("emit", "work", "--body", "second", "--id", "c2", code=1)
-    looked = made.run("status").stdout
+    looked = made.run("status", "--all").stdout
     remount(made, "rw")
     made.run("start", "--once")
 
@@ -336,7 +336,7 @@ def test_without_a_watch_the_real_dispatcher_says_so_and_finds_everything_by_its
 
     with running(made, *NAMESPACE, "sh", "-c", set_it, "sh"):
         until(lambda: "trouble" in made.json("status")["dispatcher"])
-        told = made.run("status").stdout
+        told = made.run("status", "--all").stdout
         made.run("emit", "work", "--body", "first", "--id", "c1")
         until(lambda: bool(made.plan()["events"]["handled"]))
 

@@ -56,13 +56,20 @@ def find_lost(where: RepositoryPaths, named: str) -> Adopted | None:
 
 
 def matches(named: str, known: tuple[Plan, ...] | list[Plan]) -> list[Plan]:
-    """Return the plans whose pull request has that number, else those whose branch has that name."""
+    """Return the plans whose pull request has that number or URL, else those whose branch has that name."""
+    if named.startswith(("https://", "http://")):
+        return [plan for plan in known if plan.url is not None and _is_at(named, plan.url)]
     digits = named.removeprefix("#")
     number = None
     if digits.isascii() and digits.isdecimal():
         number = int(digits)
     by_number = [plan for plan in known if number is not None and plan.pr == number]
     return by_number or [plan for plan in known if plan.branch == named]
+
+
+def _is_at(named: str, url: str) -> bool:
+    """Whether an address is that of a pull request, or of something on its page."""
+    return named == url or named.startswith((f"{url.rstrip('/')}/", f"{url}#", f"{url}?"))
 
 
 def near(named: str, known: tuple[Plan, ...], ids: tuple[str, ...]) -> str | None:

@@ -100,6 +100,7 @@ def _blocked(plan: PlanStatus, block: BlockStatus) -> Need:
     about, reason, remedy = "", block.reason, ""
     if block.title:
         about = f'TODO "{block.title}": '
+        reason = reason.removeprefix(f'the TODO "{block.title}" is blocked: ')
     if block.question:
         reason, remedy = f'asks "{block.question}"', f"answer on the pull request, or `{block.way_on}`"
     kind: NeedKind = "blocked"
@@ -203,7 +204,7 @@ def _failed(plan: PlanStatus, group: list[FailedAction]) -> Need:
     kind: NeedKind = "failed"
     way_on = command("retry", *ids)
     if group[0].withheld:
-        kind, way_on = "withheld", command("approve", "--release", *ids)
+        kind, way_on = "withheld", command("approve", *ids)
     return Need(
         key=_key(plan, kind, ids[0]),
         kind=kind,

@@ -55,7 +55,7 @@ def test_a_name_from_outside_is_one_quoted_word_of_a_command(shown: Dashboard) -
         ("brake", "the brake max_replies_per_thread_per_day = 10 is on", "`prloom retry a-4`"),
         ("brake", 'TODO "Pay": the brake max_runs_per_day = 200 is on: 200 runs today', "`prloom resume pr-16`"),
         ("failed", "1 action failed: the thread is locked", "`prloom retry a-1`"),
-        ("withheld", "1 action failed: it holds a secret", "`prloom approve --release a-2`"),
+        ("withheld", "1 action failed: it holds a secret", "`prloom approve a-2`"),
         ("draft", "1 reply waits for you to send, edit or drop", "`prloom outbox` or `prloom outbox send a-3`"),
         ("blocked", "the remote refuses the commit", "`prloom resume pr-13`"),
         ("proposed", 'TODO "three" waits to be allowed', "`prloom todo pr-14 go t-14`"),

@@ -1,0 +1,246 @@
+"""Show the dashboard to a person on one screen, whatever the number of plans: what needs them comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from prloom.cli import layout, needs, plan_table, terminal
+
+if TYPE_CHECKING:
+    from prloom.engine.views.dashboard_schema import Dashboard, Source, Wait, Working
+    from prloom.engine.views.status_schema import Spent
+
+Entries = Sequence[Sequence[str]]
+"""The lines of each entry of a part."""
+
+_LEAST = 6
+"""Rows that each part of the screen has at least, as far as it has entries for them."""
+_IN_A_PIPE = (20, 20, 5, 30)
+"""How many needs, runs, waits and plans are shown where nothing says how high the screen is."""
+_MILLION = 1_000_000
+_THOUSAND = 1000
+_PHASES = {
+    "taken": "prepares the worktree",
+    "prepared": "runs the hooks before the work",
+    "ready": "starts a worker",
+    "running": "waits for the worker",
+    "changed": "runs the checks",
+    "checked": "has the change reviewed",
+    "reviewed": "runs the hooks after the work",
+    "accepted": "commits",
+    "committed": "pushes",
+    "pushed": "reports",
+}
+
+
+class Part(NamedTuple):
+    """One part of the screen: its title, and its entries with the lines of each."""
+
+    title: str
+    entries: Entries
+
+    @property
+    def rows(self) -> int:
+        """How many lines it fills."""
+        if not self.title:
+            return 0
+        return 1 + sum(map(len, self.entries))
+
+
+def screen(shown: Dashboard, above: Sequence[str], rows: int | None) -> list[str]:
+    """Return the dashboard with lines above it, within so many rows; None where the height is not known.
+
+    What does not fit is counted.
+    """
+    found = parts(shown)
+    if rows is None:
+        budgets = [1 + sum(map(len, part.entries[:most])) for part, most in zip(found, _IN_A_PIPE, strict=True)]
+        budgets = [budget + (part.rows > budget) for part, budget in zip(found, budgets, strict=True)]
+    else:
+        budgets = _budgets([part.rows for part in found], rows - len(above) - 1)
+    lines = [*above, ""]
+    for part, budget in zip(found, budgets, strict=True):
+        if part.title and budget > 0:
+            title = terminal.paint(layout.cut(part.title, 0), "strong")
+            lines += [title, *_fitting(part.entries, budget - 1)]
+    return lines
+
+
+def whole(shown: Dashboard, above: Sequence[str]) -> list[str]:
+    """Return all of the dashboard, for a screen that scrolls."""
+    lines = [*above, ""]
+    for part in parts(shown):
+        if part.title:
+            lines += [terminal.paint(part.title, "strong"), *(line for entry in part.entries for line in entry)]
+    return lines
+
+
+def parts(shown: Dashboard) -> tuple[Part, Part, Part, Part]:
+    """Return what needs a person, what goes on, what waits, and the plans; a part without an entry has no title."""
+    return (
+        _part(needs.title(shown.needs), needs.entries(shown.needs)),
+        _part(f"Working ({len(shown.working)})", _lines(list(map(_working, shown.working)))),
+        _part(_waiting_title(shown), _lines(list(map(_waiting, shown.waiting)))),
+        _part(f"Plans ({len(shown.plans)})", plan_table.entries(shown.plans)),
+    )
+
+
+def _part(title: str, entries: Entries) -> Part:
+    if not entries:
+        title = ""
+    return Part(title, entries)
+
+
+def _budgets(wanted: Sequence[int], available: int) -> list[int]:
+    """Return how many rows each part gets: first some for each, then needs up to half, then the others."""
+    given = [min(rows, _LEAST) for rows in wanted]
+    given[2] = min(wanted[2], 1)
+    left = available - sum(given)
+    for part, most in ((0, available // 2), (1, available // 3), (3, available), (2, available), (0, available)):
+        more = max(0, min(wanted[part], most) - given[part])
+        more = min(more, max(0, left))
+        given[part] += more
+        left -= more
+    while left < 0 and max(given[1:]) > 1:  # a screen that is lower than what each part gets at least
+        largest = given.index(max(given[1:]), 1)
+        given[largest] -= 1
+        left += 1
+    return given
+
+
+def _fitting(entries: Entries, rows: int) -> list[str]:
+    """Return the lines of as many entries as fit, and how many do not; nothing where there is no room at all."""
+    if rows <= 0:
+        return []
+    if sum(map(len, entries)) <= rows:
+        return [line for entry in entries for line in entry]
+    lines: list[str] = []
+    count = 0
+    for entry in entries:
+        if len(lines) + len(entry) > rows - 1:
+            break
+        lines += entry
+        count += 1
+    more = f"… and {len(entries) - count} more, `prloom status --all`"
+    return [*lines, layout.INDENT + terminal.paint(more, "dim")]
+
+
+def header(shown: Dashboard) -> Iterator[str]:
+    """Yield the lines that say whether prloom is at work, and what it took today."""
+    words = [_dispatcher(shown), *map(_source, shown.sources)]
+    if shown.runs_now:
+        words.append(f"{shown.runs_now} {_plural(shown.runs_now, 'run')} now")
+    if shown.today.runs:
+        words.append(_today(shown.today))
+    yield from layout.paragraph(" · ".join(words))
+
+
+def _dispatcher(shown: Dashboard) -> str:
+    tick = ""
+    if shown.last_tick_age_ms is not None:
+        tick = f", last tick {_age(shown.last_tick_age_ms)} ago"
+    if shown.dispatcher.running:
+        return f"dispatcher {terminal.paint('running', 'good')}, pid {shown.dispatcher.pid}{tick}"
+    return f"dispatcher {terminal.paint('not running', 'warn')}{tick}; `prloom start` runs it"
+
+
+def _source(source: Source) -> str:
+    name = terminal.clean(source.name)
+    if source.last_ok_age_ms is not None:
+        words = f"last success {_age(source.last_ok_age_ms)} ago"
+    elif source.error is not None:
+        words = "no success yet"
+    else:
+        words = "not polled yet"
+    if source.error is not None:
+        words = terminal.paint(f"fails, {words}", "bad")
+    return f"{name}: {words}"
+
+
+def _today(today: Spent) -> str:
+    words = [f"today {today.runs} {_plural(today.runs, 'run')}"]
+    tokens = today.input_tokens + today.output_tokens
+    if tokens:
+        words.append(f"{_short(tokens)} tokens")
+    if today.cost_usd is not None:
+        words.append(f"${today.cost_usd:.2f}")
+    text = ", ".join(words)
+    if today.unmeasured_runs:
+        return f"{text} ({today.unmeasured_runs} {_plural(today.unmeasured_runs, 'run')} unmeasured)"
+    return text
+
+
+def _short(count: int) -> str:
+    """Return a number of tokens in few signs: `950`, `1.2 k`, `3.4 M`."""
+    if count >= _MILLION:
+        return f"{count / _MILLION:.1f} M"
+    if count >= _THOUSAND:
+        return f"{count / _THOUSAND:.1f} k"
+    return str(count)
+
+
+def _plural(count: int, noun: str) -> str:
+    if count == 1:
+        return noun
+    return f"{noun}s"
+
+
+def _working(each: Working) -> list[str]:
+    words = []
+    if each.title:
+        words.append(f'"{terminal.clean(each.title)}"')
+    if each.attempt and each.todo:
+        words.append(f"attempt {each.attempt}")
+    if each.kind == "step" and each.phase:
+        words.append(_PHASES[each.phase])
+    if each.tool_calls:
+        words.append(f"{each.tool_calls} {_plural(each.tool_calls, 'tool call')}")
+    command = ""
+    if each.run is not None:
+        command = layout.to_run("logs", each.plan or each.run, "-f")
+    stage = {"run": each.stage, "hook": each.stage, "step": "work"}[each.kind]
+    age = ""
+    if each.age_ms is not None:
+        age = terminal.duration(timedelta(milliseconds=each.age_ms))
+    return [each.plan or "repository", stage, each.agent or "", age, ", ".join(words), command]
+
+
+def _waiting_title(shown: Dashboard) -> str:
+    words = [str(len(shown.waiting))]
+    if shown.waiting_oldest_ms is not None:
+        words.append(f"the oldest for {_age(shown.waiting_oldest_ms)}")
+    if shown.waiting_next_ms:
+        words.append(f"next in {_age(shown.waiting_next_ms)}")
+    elif shown.waiting_next_ms is not None:
+        words.append("next now")
+    return f"Waiting ({'; '.join(words)})"
+
+
+def _waiting(wait: Wait) -> list[str]:
+    age, end = "", "until then"
+    if wait.age_ms is not None:
+        age = f"for {_age(wait.age_ms)}"
+    if wait.ends_in_ms is None:
+        end = ""
+    elif wait.ends_in_ms:
+        end = f"next in {_age(wait.ends_in_ms)}"
+    else:
+        end = "due now"
+    return [wait.plan or "repository", wait.kind, age, end, f"{wait.reason}: {wait.text}"]
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> Entries:
+    """Return rows of plain cells, the first the plan's id, as entries of one line each that fit the terminal."""
+    width = terminal.line_width()
+    cleaned = [[terminal.clean(cell) for cell in row] for row in rows]
+    if width is not None and width < layout.NARROW:
+        cleaned = [[row[0], " ".join(filter(None, row[1:]))] for row in cleaned]
+    if width is not None:
+        cleaned = [[terminal.fit(row[0], width // 4), *row[1:]] for row in cleaned]
+    return [[layout.INDENT + layout.cut(line, len(layout.INDENT))] for line in terminal.table(cleaned)]
+
+
+def _age(milliseconds: int) -> str:
+    return terminal.duration(timedelta(milliseconds=milliseconds // 1000 * 1000), units=1)

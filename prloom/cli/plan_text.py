@@ -1,0 +1,82 @@
+"""Show everything about one plan: what needs the operator, what goes on and waits, its TODOs, and its latest runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from prloom.cli import dashboard_text, layout, needs, status_text, terminal
+
+if TYPE_CHECKING:
+    from prloom.cli.terminal import Role
+    from prloom.core.plan_file import TodoItem
+    from prloom.engine.views.dashboard_schema import Dashboard
+    from prloom.engine.views.status_schema import PlanStatus, StatusDocument
+    from prloom.storage.paths import RepositoryPaths
+
+_RUNS = 5
+_ROLES: dict[str, Role] = {"done": "good", "blocked": "bad", "dropped": "dim", "open": "name"}
+
+
+def lines(where: RepositoryPaths, status: StatusDocument, shown: Dashboard, now: datetime) -> Iterator[str]:
+    """Yield everything about the plans of a status that is of one plan."""
+    yield from status_text.above(status, shown)
+    yield from about(where, status, shown, now)
+
+
+def about(where: RepositoryPaths, status: StatusDocument, shown: Dashboard, now: datetime) -> Iterator[str]:
+    """Yield the same without the lines above, which are about the repository as a whole."""
+    from msgspec.structs import replace  # noqa: PLC0415 - `prloom status --help` needs none
+
+    ids = {plan.id for plan in status.plans}
+    yield from needs.lines([need for need in shown.needs if need.plan in ids])
+    shown = replace(shown, waiting=tuple(wait for wait in shown.waiting if wait.plan in ids))
+    for part in dashboard_text.parts(shown)[1:3]:
+        if part.title:
+            yield from ("", terminal.paint(part.title, "strong"), *(line for entry in part.entries for line in entry))
+    for plan in status.plans:
+        yield ""
+        yield from status_text.plan_lines(plan, now)
+        if plan.worktree is not None:
+            yield from layout.item("worktree", terminal.clean(plan.worktree))
+            yield from _todos(_items(where, plan))
+            yield from _runs(where, plan, now)
+
+
+def _items(where: RepositoryPaths, plan: PlanStatus) -> Sequence[TodoItem]:
+    from prloom.engine.views import snapshot  # noqa: PLC0415 - `prloom status --help` needs none
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415
+
+    trees = SafeDir.open(where.worktrees)
+    if trees is None:
+        return ()
+    with trees:
+        return snapshot.of_plan(where, trees, plan.id).todos
+
+
+def _todos(items: Sequence[TodoItem]) -> Iterator[str]:
+    if not items:
+        return
+    yield ""
+    yield terminal.paint(f"TODOs ({len(items)})", "strong")
+    for item in items:
+        texts = [f"{layout.shown_id(item.id or '')}  {terminal.clean(item.title)}".strip()]
+        if item.reason:
+            texts.append(terminal.clean(item.reason))
+        yield from layout.item(terminal.paint(item.state, _ROLES[item.state]), *texts)
+
+
+def _runs(where: RepositoryPaths, plan: PlanStatus, now: datetime) -> Iterator[str]:
+    from prloom.core import run_line  # noqa: PLC0415 - likewise
+    from prloom.engine.runs import listing  # noqa: PLC0415
+
+    found = listing.listed(where, now, plan_id=plan.id, limit=_RUNS)
+    if not found:
+        return
+    yield ""
+    yield terminal.paint("Latest runs", "strong")
+    for run in reversed(found):
+        when = layout.when(run.started_at, now, units=1)
+        yield from layout.item(when, terminal.clean(run_line.line(run)), room=11)
+    yield layout.INDENT + f"all: {layout.to_run('runs', plan.id)}, what they took: {layout.to_run('costs', plan.id)}"

@@ -1,0 +1,138 @@
+"""Show something again and again until Ctrl-C: on a terminal in place, where keys scroll it, else at each change."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from prloom.cli import terminal
+
+if TYPE_CHECKING:
+    from prloom.cli.status import Shown
+
+_PAUSE = 1.0
+"""Seconds between two looks."""
+_KEYS = {
+    "j": 1,
+    "\x1b[B": 1,
+    "\x1bOB": 1,
+    "k": -1,
+    "\x1b[A": -1,
+    "\x1bOA": -1,
+}
+_PAGES = {" ": 1, "\x1b[6~": 1, "b": -1, "\x1b[5~": -1}
+_FIRST, _LAST = ("g", "\x1b[H"), ("G", "\x1b[F")
+
+
+def watch(read: Callable[[], Shown], lines: Callable[[Shown], list[str]]) -> NoReturn:
+    """Show what is read; `q` ends it on a terminal, as Ctrl-C does."""
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        with _keys() as keys:
+            _redraw_for_ever(read, lines, keys)
+    _print_changes(read, lines)
+
+
+def _print_changes(read: Callable[[], Shown], lines: Callable[[Shown], list[str]]) -> NoReturn:
+    from prloom.engine.views import status as views  # noqa: PLC0415 - `prloom status --help` needs none
+
+    before: object = None
+    while True:
+        shown = read()
+        timeless = views.timeless(shown.status)
+        if timeless != before:
+            click.echo("\n".join([*lines(shown), ""]))
+            sys.stdout.flush()
+            before = timeless
+        time.sleep(_PAUSE)
+
+
+def _redraw_for_ever(
+    read: Callable[[], Shown], lines: Callable[[Shown], list[str]], keys: Callable[[float], str]
+) -> NoReturn:
+    drawn, top = 0, 0
+    while True:
+        content = lines(read())
+        until = time.monotonic() + _PAUSE
+        while True:
+            height = os.get_terminal_size().lines - 1
+            top = min(max(top, 0), max(0, len(content) - height + 1))
+            drawn = _draw(_window(content, top, height), drawn)
+            key = keys(until - time.monotonic())
+            if key in {"q", "Q"}:
+                raise KeyboardInterrupt
+            moved = _moved(key, top, height, len(content))
+            if not key or moved is None:
+                break
+            top = moved
+
+
+def _moved(key: str, top: int, height: int, count: int) -> int | None:
+    """Return which line is the first after a key; None for one that means nothing."""
+    if key in _KEYS:
+        return top + _KEYS[key]
+    if key in _PAGES:
+        return top + _PAGES[key] * max(height - 2, 1)
+    if key in _FIRST:
+        return 0
+    if key in _LAST:
+        return count
+    return None
+
+
+def _window(lines: list[str], top: int, height: int) -> list[str]:
+    """Return as many lines from `top` on as fit, and how many there are below."""
+    if len(lines) - top <= height:
+        return lines[top:]
+    below = len(lines) - top - height + 1
+    return [*lines[top : top + height - 1], terminal.paint(f"… {below} more; the arrow keys scroll, q ends", "dim")]
+
+
+def _draw(lines: list[str], drawn: int) -> int:
+    """Draw lines over the rows drawn before, and return how many rows they fill."""
+    columns = terminal.width()
+    up = ""
+    if drawn:
+        up = f"\x1b[{drawn}F"
+    sys.stdout.write(f"{up}\x1b[J")  # not by click, which with NO_COLOR drops it
+    click.echo("\n".join(lines))
+    return sum(max(1, -(-terminal.columns_of(line) // columns)) for line in lines)
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[float], str]]:
+    """Yield a function that waits for a key, at most so many seconds: it returns the key, or an empty text.
+
+    Ctrl-C stays what it is. Where stdin is no terminal there are no keys.
+    """
+    if not sys.stdin.isatty():
+        yield _sleep
+        return
+    import termios  # noqa: PLC0415 - only a terminal needs them
+    import tty  # noqa: PLC0415
+
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+    try:
+        tty.setcbreak(fd)
+        yield lambda seconds: _key(fd, seconds)
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+def _sleep(seconds: float) -> str:
+    time.sleep(max(0.0, seconds))
+    return ""
+
+
+def _key(fd: int, seconds: float) -> str:
+    ready, _, _ = select.select([fd], [], [], max(0.0, seconds))
+    if not ready:
+        return ""
+    return os.read(fd, 16).decode("utf-8", "replace")

@@ -1,0 +1,83 @@
+"""How the dashboard looks on screens of several sizes."""
+
+from __future__ import annotations
+
+import click
+import pytest
+from operator_scene import EVIL, NOW, OperatorScene, every_state
+
+from prloom.cli import dashboard_text, terminal
+from prloom.engine.views import dashboard
+from prloom.engine.views.dashboard_schema import Dashboard
+from prloom.model.state import DispatchState
+from prloom.storage import paths
+from prloom.storage.dispatcher_files import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Dashboard:
+    scene = every_state(OperatorScene(tmp_path_factory.mktemp("repository")))
+    for number in range(100, 120):
+        scene.plan(f"pr-{number}", "", DispatchState(open={"d": scene.deferred("d")}))
+    with SafeDir.make(scene.root, *paths.LOCAL) as local, DispatcherLock(local):
+        return dashboard.read(scene.where, NOW)
+
+
+@pytest.fixture
+def width(monkeypatch: pytest.MonkeyPatch):
+    """Return a function that says how wide the terminal is."""
+
+    def set_width(columns: int) -> None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+
+    return set_width
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 130])
+@pytest.mark.parametrize("rows", [24, 50])
+def test_it_fits_on_the_screen_whatever_there_is_to_show(shown: Dashboard, width, columns: int, rows: int) -> None:
+    width(columns)
+    above = list(dashboard_text.header(shown))
+
+    lines = dashboard_text.screen(shown, above, rows)
+
+    assert len(lines) <= rows
+    assert max(map(terminal.columns_of, lines)) <= columns
+    assert not set("".join(lines).replace("\x1b[", "")) & {"\x07", "\u202e"}
+
+
+def test_every_entry_is_there_where_the_screen_scrolls_and_what_is_cut_is_counted(shown: Dashboard, width) -> None:
+    width(200)
+
+    whole = dashboard_text.whole(shown, [])
+    some = dashboard_text.screen(shown, [], 30)
+
+    assert sum(f"pr-{number} " in line for line in whole for number in range(100, 120)) == 40
+    assert len([line for line in some if "more, `prloom status --all`" in line]) >= 2
+
+
+def test_what_needs_a_person_has_its_age_its_plan_its_sentence_and_its_command(shown: Dashboard) -> None:
+    lines = [click.unstyle(line).split() for line in dashboard_text.whole(shown, [])]
+
+    (held,) = [line for line in lines if "mallory" in line]
+    assert (
+        " ".join(held)
+        == "1 h pr-7 held 3 comments by mallory (has no permission here) `prloom approve @mallory --plan pr-7`"
+    )
+
+
+def test_the_header_says_who_works_and_what_it_took_today(shown: Dashboard) -> None:
+    text = click.unstyle(" ".join(dashboard_text.header(shown)))
+
+    assert text.startswith("dispatcher running, pid ")
+    assert "github: last success 12 s ago · gitea: fails, last success 1 h ago" in text
+    assert text.endswith("2 runs now · today 4 runs, 3.3 k tokens, $1.50 (1 run unmeasured)")
+
+
+def test_text_from_outside_is_inert(shown: Dashboard) -> None:
+    text = "\n".join(dashboard_text.whole(shown, list(dashboard_text.header(shown))))
+
+    assert EVIL not in text
+    assert terminal.clean(EVIL) in text
