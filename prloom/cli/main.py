@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "start": Lazy("prloom.cli.start", "Run the dispatcher."),
     "worker": Lazy("prloom.cli.worker", "Run agents for a dispatcher on another machine."),
     "status": Lazy("prloom.cli.status", "Show what is waiting, and why."),
+    "top": Lazy("prloom.cli.top", "Show the status on a full screen, and act on it with keys."),
     "web": Lazy("prloom.cli.web", "Show everything in a browser, and take your actions there."),
     "events": Lazy("prloom.cli.events", "List events and their states."),
     "why": Lazy("prloom.cli.why", "Show the complete history of an event."),

@@ -30,7 +30,7 @@ def raising(error: BaseException) -> click.Command:
 
 def test_every_command_of_the_table_is_there() -> None:
     assert list(main.COMMANDS) == [
-        *("init", "adopt", "new", "edit", "queue", "todo", "start", "worker", "status", "web", "events", "why"),
+        *("init", "adopt", "new", "edit", "queue", "todo", "start", "worker", "status", "top", "web", "events", "why"),
         "diff",
         *(
             "runs",

@@ -1,0 +1,125 @@
+"""Do what a key asks for, by the functions that the commands use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from prloom.cli import context
+from prloom.cli.context import Options
+from prloom.core.requests import Verb
+from prloom.core.shown_text import clean
+from prloom.engine.operator import event_requests, plan_texts, run_stop, submission, todo_changes
+from prloom.engine.views import request_targets
+from prloom.engine.views.request_targets import RequestTarget
+from prloom.errors import PrloomError
+from prloom.mcp import decisions
+from prloom.model.permission import Choice
+from prloom.storage.paths import RepositoryPaths
+from prloom.top.rows import Subject
+
+
+class Operator(NamedTuple):
+    """The operator at a full screen, of one repository; `given` is what the command line said before `top`.
+
+    Each method returns what was done, as a sentence, and raises PrloomError.
+    """
+
+    where: RepositoryPaths
+    given: Options
+
+    def approve(self, subject: Subject) -> str:
+        """Approve the held events of a row, or let its withheld actions go."""
+        found = self._targets(subject)
+        event_requests.check_approval(found)
+        digests = event_requests.digests(target for target in found if target.event is not None)
+        return self._submit("approve", [target.id for target in found], "Approved", digests=digests)
+
+    def retry(self, subject: Subject) -> str:
+        """Make the events or actions of a row due now, or a TODO open again."""
+        if subject.todo is not None and subject.plan is not None and not subject.events:
+            verb = "go" if subject.need is not None and subject.need.kind == "proposed" else "open"
+            context.refuse_in_run("prloom top")
+            plan = plan_texts.find(self.where, subject.plan)
+            return todo_changes.change(self.where, plan, verb, subject.todo)
+        found = self._targets(subject)
+        event_requests.check_retry(found)
+        return self._submit("retry", [target.id for target in found], "Due now")
+
+    def drop(self, subject: Subject, reason: str) -> str:
+        """Drop the events of a row, or its drafts, for good."""
+        if subject.need is not None and subject.need.kind == "draft":
+            return self._submit("draft_drop", subject.actions, "Dropped")
+        found = self._targets(subject)
+        event_requests.check_drop(found)
+        return self._submit("drop", [target.id for target in found], "Dropped", reason=reason)
+
+    def send(self, subject: Subject) -> str:
+        """Send the drafts of a row."""
+        if subject.need is None or subject.need.kind != "draft":
+            raise PrloomError("this is no draft of a reply; choose one under what needs you")
+        return self._submit("draft_send", subject.actions, "Sent")
+
+    def pause(self, subject: Subject) -> str:
+        """Pause the plan of a row."""
+        return self._submit("pause", [_plan(subject)], "Paused")
+
+    def resume(self, subject: Subject) -> str:
+        """Resume the plan of a row, and lift its brakes."""
+        return self._submit("resume", [_plan(subject)], "Resumed")
+
+    def stop(self, subject: Subject) -> str:
+        """End the run of a row, and pause its plan."""
+        if subject.run is None:
+            raise PrloomError("no agent runs here; choose a run under what goes on")
+        context.refuse_in_run("prloom top")
+        url = context.config(self.given).exchange.url
+        stopped = run_stop.stop(self.where, subject.run, exchange_url=url or "", by="`prloom top`")
+        if stopped.pause is None:
+            return f"Run {clean(stopped.run)} has ended already."
+        return f"Stopping {clean(stopped.run)}. {stopped.pause.message('Paused')}"
+
+    async def decide(self, subject: Subject, choice: Choice) -> str:
+        """Allow or deny the call of a tool that waits, or leave a question without an answer."""
+        context.refuse_in_run("prloom top")
+        decided = await decisions.send(self.where.root, _request(subject), choice)
+        done = "Allowed"
+        if choice == "deny":
+            done = "Denied"
+        return f"{done}: {clean(decided.tool)} in {clean(decided.plan)}."
+
+    async def answer(self, subject: Subject, text: str) -> str:
+        """Answer the question of an agent's run."""
+        context.refuse_in_run("prloom top")
+        decided = await decisions.answer(self.where.root, _request(subject), text)
+        return f"Answered, in {clean(decided.plan)}."
+
+    def _targets(self, subject: Subject) -> Sequence[RequestTarget]:
+        ids = [*subject.events, *subject.actions]
+        if not ids:
+            raise PrloomError("this is no event and no action; choose one under what needs you or what waits")
+        return request_targets.named(self.where, ids, plan=subject.plan)
+
+    def _submit(self, verb: Verb, ids: Sequence[str], done: str, **about: object) -> str:
+        context.refuse_in_run("prloom top")
+        return submission.submit(self.where, verb, ids, **about).message(done)  # type: ignore[arg-type]
+
+
+def shell() -> list[str]:
+    """Return the command line of the operator's shell."""
+    from prloom.engine.operator import session  # noqa: PLC0415 - only where a worktree is opened
+
+    return session.shell(os.environ)
+
+
+def _plan(subject: Subject) -> str:
+    if subject.plan is None:
+        raise PrloomError("this is about no plan; choose one")
+    return subject.plan
+
+
+def _request(subject: Subject) -> str:
+    if subject.request is None:
+        raise PrloomError("no call of a tool and no question waits here; choose one under what needs you")
+    return subject.request

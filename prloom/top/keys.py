@@ -1,0 +1,158 @@
+"""The keys that act on the chosen row: each asks first where that cannot be undone, and says what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import click
+from textual import work
+from textual.app import App
+from textual.binding import BindingType
+
+from prloom.engine.operator import session
+from prloom.errors import PrloomError
+from prloom.model.permission import Choice
+from prloom.top import actions
+from prloom.top.actions import Operator
+from prloom.top.dialogs import Prompt, Confirm
+from prloom.top.rows import Subject
+
+
+class ActionKeys(App[None]):
+    """An application with these keys; `operator` does what they ask for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("a", "approve", "approve"),
+        ("x", "drop", "drop"),
+        ("r", "retry", "retry"),
+        ("s", "send", "send"),
+        ("w", "answer", "answer"),
+        ("y", "decide('allow')", "allow"),
+        ("Y", "decide('allow_always')", "always allow"),
+        ("n", "decide('deny')", "deny"),
+        ("p", "pause", "pause"),
+        ("u", "resume", "resume"),
+        ("k", "stop", "stop"),
+        ("o", "open", "open"),
+    ]
+
+    def __init__(self, operator: Operator) -> None:
+        super().__init__()
+        self.operator = operator
+
+    @property
+    @abstractmethod
+    def subject(self) -> Subject | None:
+        """What the chosen row is about; None where nothing is chosen."""
+
+    @abstractmethod
+    async def read(self) -> None:
+        """Read again what is shown."""
+
+    def action_approve(self) -> None:
+        """Approve what is held, after a question where it is more than one event, or withheld."""
+        subject = self.subject
+        if subject is not None:
+            count = len(subject.events) + len(subject.actions)
+            self._confirm(
+                f"Approve {count or 'this'}? What was approved is read by plugins and agents, or sent.", "approve"
+            )
+
+    def action_retry(self) -> None:
+        """Make it due now."""
+        self._do("retry")
+
+    def action_pause(self) -> None:
+        """Pause the plan."""
+        self._do("pause")
+
+    def action_resume(self) -> None:
+        """Resume the plan."""
+        self._do("resume")
+
+    def action_send(self) -> None:
+        """Send the drafts, after a question."""
+        self._confirm("Send the draft? What is sent cannot be taken back.", "send")
+
+    def action_stop(self) -> None:
+        """Stop the run, after a question."""
+        self._confirm("Stop the run, and pause its plan?", "stop")
+
+    @work
+    async def action_drop(self) -> None:
+        """Drop for good, with a reason."""
+        subject = self.subject
+        reason = await self.push_screen_wait(Prompt("Drop it for good: why? (Esc: do not)"))
+        if subject is not None and reason is not None:
+            await self._report(lambda: self.operator.drop(subject, reason))
+
+    @work
+    async def action_answer(self) -> None:
+        """Answer the question of an agent."""
+        subject = self.subject
+        if subject is None or subject.request is None:
+            self.notify("no question of a run waits here; answer a worker's on the pull request", markup=False)
+            return
+        text = await self.push_screen_wait(Prompt("Answer:"))
+        if text is not None:
+            try:
+                self._say(await self.operator.answer(subject, text))
+            except PrloomError as error:
+                self._fail(error)
+
+    @work
+    async def action_decide(self, choice: Choice) -> None:
+        """Allow or deny the call of a tool."""
+        subject = self.subject
+        if subject is None:
+            return
+        if choice == "allow_always" and not await self.push_screen_wait(Confirm("Allow all later calls of this tool?")):
+            return
+        try:
+            self._say(await self.operator.decide(subject, choice))
+        except PrloomError as error:
+            self._fail(error)
+
+    async def action_open(self) -> None:
+        """Open the plan's worktree in a shell, and come back to the screen after it."""
+        subject = self.subject
+        if subject is None or subject.plan is None:
+            self.notify("this is about no plan; choose one", markup=False)
+            return
+        plan = subject.plan
+        try:
+            with self.suspend():
+                click.echo("prloom does not work on the plan until you leave this shell.")
+                session.run(self.operator.where, plan, "shell", actions.shell())
+        except PrloomError as error:
+            self._fail(error)
+        await self.read()
+
+    @work
+    async def _confirm(self, question: str, name: str) -> None:
+        subject = self.subject
+        if subject is not None and await self.push_screen_wait(Confirm(question)):
+            await self._report(lambda: getattr(self.operator, name)(subject))
+
+    @work
+    async def _do(self, name: str) -> None:
+        subject = self.subject
+        if subject is not None:
+            await self._report(lambda: getattr(self.operator, name)(subject))
+
+    async def _report(self, act: Callable[[], str]) -> None:
+        """Do something in a thread, and say what came of it."""
+        try:
+            self._say(await asyncio.to_thread(act))
+        except PrloomError as error:
+            self._fail(error)
+        await self.read()
+
+    def _say(self, text: str) -> None:
+        self.notify(text, markup=False)
+
+    def _fail(self, error: PrloomError) -> None:
+        self.notify(str(error), severity="error", markup=False)
