@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from prloom.cli import context
+from prloom.cli import context, dispatcher_request
 from prloom.cli.context import Options
 from prloom.core.requests import Verb
 from prloom.core.shown_text import clean
@@ -14,8 +14,8 @@ from prloom.engine.operator import event_requests, plan_texts, run_stop, submiss
 from prloom.engine.views import request_targets
 from prloom.engine.views.request_targets import RequestTarget
 from prloom.errors import PrloomError
-from prloom.mcp import decisions
 from prloom.model.permission import Choice
+from prloom.model.record import Json
 from prloom.storage.paths import RepositoryPaths
 from prloom.top.rows import Subject
 
@@ -80,20 +80,21 @@ class Operator(NamedTuple):
             return f"Run {clean(stopped.run)} has ended already."
         return f"Stopping {clean(stopped.run)}. {stopped.pause.message('Paused')}"
 
-    async def decide(self, subject: Subject, choice: Choice) -> str:
+    def decide(self, subject: Subject, choice: Choice) -> str:
         """Allow or deny the call of a tool that waits, or leave a question without an answer."""
-        context.refuse_in_run("prloom top")
-        decided = await decisions.send(self.where.root, _request(subject), choice)
+        answer = self._send({"request": _request(subject), "choice": choice})
         done = "Allowed"
         if choice == "deny":
             done = "Denied"
-        return f"{done}: {clean(decided.tool)} in {clean(decided.plan)}."
+        return f"{done}: {clean(str(answer['tool']))} in {clean(str(answer['plan']))}."
 
-    async def answer(self, subject: Subject, text: str) -> str:
+    def answer(self, subject: Subject, text: str) -> str:
         """Answer the question of an agent's run."""
-        context.refuse_in_run("prloom top")
-        decided = await decisions.answer(self.where.root, _request(subject), text)
-        return f"Answered, in {clean(decided.plan)}."
+        return f"Answered, in {clean(str(self._send({'request': _request(subject), 'text': text})['plan']))}."
+
+    def _send(self, params: Json) -> Json:
+        absent = "no dispatcher is running, so no call waits; `prloom start` runs it"
+        return dispatcher_request.send(self.given, "prloom top", "answerRequest", params, absent=absent)
 
     def _targets(self, subject: Subject) -> Sequence[RequestTarget]:
         ids = [*subject.events, *subject.actions]

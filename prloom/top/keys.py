@@ -17,7 +17,7 @@ from prloom.errors import PrloomError
 from prloom.model.permission import Choice
 from prloom.top import actions
 from prloom.top.actions import Operator
-from prloom.top.dialogs import Prompt, Confirm
+from prloom.top.dialogs import Confirm, Prompt
 from prloom.top.rows import Subject
 
 
@@ -98,10 +98,7 @@ class ActionKeys(App[None]):
             return
         text = await self.push_screen_wait(Prompt("Answer:"))
         if text is not None:
-            try:
-                self._say(await self.operator.answer(subject, text))
-            except PrloomError as error:
-                self._fail(error)
+            await self._report(lambda: self.operator.answer(subject, text))
 
     @work
     async def action_decide(self, choice: Choice) -> None:
@@ -111,10 +108,7 @@ class ActionKeys(App[None]):
             return
         if choice == "allow_always" and not await self.push_screen_wait(Confirm("Allow all later calls of this tool?")):
             return
-        try:
-            self._say(await self.operator.decide(subject, choice))
-        except PrloomError as error:
-            self._fail(error)
+        await self._report(lambda: self.operator.decide(subject, choice))
 
     async def action_open(self) -> None:
         """Open the plan's worktree in a shell, and come back to the screen after it."""
