@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from prloom.cli import context, dispatcher_request
 from prloom.cli.context import Options
 from prloom.core.requests import Verb
 from prloom.core.shown_text import clean
-from prloom.engine.operator import event_requests, plan_texts, run_stop, submission, todo_changes
+from prloom.engine.operator import event_requests, plan_texts, question_answer, run_stop, submission, todo_changes
 from prloom.engine.views import request_targets
 from prloom.engine.views.request_targets import RequestTarget
 from prloom.errors import PrloomError
@@ -89,8 +90,13 @@ class Operator(NamedTuple):
         return f"{done}: {clean(str(answer['tool']))} in {clean(str(answer['plan']))}."
 
     def answer(self, subject: Subject, text: str) -> str:
-        """Answer the question of an agent's run."""
-        return f"Answered, in {clean(str(self._send({'request': _request(subject), 'text': text})['plan']))}."
+        """Answer the question of an agent's run, or of a worker about a TODO."""
+        if subject.request is None and subject.todo is not None and subject.plan is not None:
+            context.refuse_in_run("prloom top")
+            question_answer.answer(self.where, subject.plan, subject.todo, text, datetime.now(UTC))
+            return f"Answered, in {clean(subject.plan)}."
+        answered = self._send({"request": _request(subject), "choice": "allow", "text": text})
+        return f"Answered, in {clean(str(answered['plan']))}."
 
     def _send(self, params: Json) -> Json:
         absent = "no dispatcher is running, so no call waits; `prloom start` runs it"

@@ -19,7 +19,7 @@ h  history of the event or the TODO   a  approve what is held or withheld
 v  difference of the TODO, the plan   x  drop for good, with a reason
 l  log of the run                     r  retry; of a TODO: open, let begin
                                       s  send the draft
-The plan of the row                   w  answer the question of a run
+The plan of the row                   w  answer the question
 p  pause                              y  allow the call of a tool; Y: always
 u  resume                             n  deny it
 o  open its worktree in a shell       k  stop the run, pause its plan

@@ -93,8 +93,8 @@ class ActionKeys(App[None]):
     async def action_answer(self) -> None:
         """Answer the question of an agent."""
         subject = self.subject
-        if subject is None or subject.request is None:
-            self.notify("no question of a run waits here; answer a worker's on the pull request", markup=False)
+        if subject is None or (subject.request is None and subject.todo is None):
+            self.notify("no question waits here; choose one under what needs you", markup=False)
             return
         text = await self.push_screen_wait(Prompt("Answer:"))
         if text is not None:
