@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import command_server
 import environment
@@ -28,27 +29,37 @@ ROOT = HERE.parents[1]
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "-p", "no:anyio")
 FAILED = 1
 
+
+class Servers(NamedTuple):
+    """What runs the tests of weak builds, and what makes parts of the crash matrix."""
+
+    tests: CommandServer
+    matrix: CommandServer
+
+
 each_weakening = pytest.mark.parametrize("weakening", WEAKENINGS, ids=lambda weakening: weakening.guarantee)
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[CommandServer]:
-    """Return what runs pytest in forks: to import it and prloom for each guarantee would cost more than all tests."""
-    started = CommandServer(environment.nested(), str(HERE / "weak_tests.py"))
+def servers() -> Iterator[Servers]:
+    """Return what runs them in forks: to import pytest and prloom for each guarantee would cost more than all tests."""
+    programs = (HERE / "weak_tests.py", HERE.parent / "reliability/matrix_server.py")
+    started = Servers(*(CommandServer(environment.nested(), str(program)) for program in programs))
     yield started
-    started.close()
+    for each in started:
+        each.close()
 
 
-def run(weakening: Weakening, called: Path, server: CommandServer) -> subprocess.CompletedProcess[str]:
+def run(weakening: Weakening, called: Path, servers: Servers) -> subprocess.CompletedProcess[str]:
     """Run the test of a weakening in a process in which the function is weak; `called` is made when it is called."""
     path = os.pathsep.join(filter(None, (str(HERE / "site"), os.environ.get("PYTHONPATH"))))
-    weak = {"PYTHONPATH": path, "PRLOOM_WEAKENED": weakening.guarantee, "PRLOOM_WEAKENED_CALLED": str(called)}
+    weak = {"PYTHONPATH": path, weakenings.NAMED: weakening.guarantee, weakenings.CALLED: str(called)}
     env = environment.nested() | weak
     if weakening.matrix:
-        argv = [sys.executable, "tests/reliability/crash_matrix.py", *weakening.matrix, "--stop", "--jobs", "1"]
-        return subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+        argv = ["crash_matrix", *weakening.matrix, "--stop", "--jobs", "1"]
+        return command_server.run_at(servers.matrix, argv, cwd=ROOT, env=env)
     argv = ["pytest", *OPTIONS, f"tests/{weakening.test}", "-k", weakening.select]
-    return command_server.run_at(server, argv, cwd=ROOT, env=env)
+    return command_server.run_at(servers.tests, argv, cwd=ROOT, env=env)
 
 
 @each_weakening
@@ -58,8 +69,8 @@ def test_what_is_weakened_exists(weakening: Weakening):
 
 @pytest.mark.timeout(600)
 @each_weakening
-def test_without_the_guarantee_its_test_fails(weakening: Weakening, tmp_path: Path, server: CommandServer):
-    ended = run(weakening, tmp_path / "called", server)
+def test_without_the_guarantee_its_test_fails(weakening: Weakening, tmp_path: Path, servers: Servers):
+    ended = run(weakening, tmp_path / "called", servers)
 
     assert ended.returncode == FAILED, ended.stdout + ended.stderr
     assert (tmp_path / "called").exists(), "the weak function was never called"

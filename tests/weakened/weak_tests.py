@@ -9,7 +9,6 @@ prloom calls functions through their modules; where it does not, the test of the
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from pathlib import Path
 
@@ -28,9 +27,7 @@ LOADED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 
 def main() -> int:
     """Weaken what the environment names, and run pytest with the arguments of this process."""
-    weakening = weakenings.named(os.environ["PRLOOM_WEAKENED"])
-    note = weakenings.noter(os.environ["PRLOOM_WEAKENED_CALLED"])
-    weakenings.weaken(weakening, importlib.import_module(weakening.module), note)
+    weakenings.weaken_this_process()
     return int(pytest.main([*LOADED, *sys.argv[1:]]))
 
 

@@ -9,14 +9,20 @@ function is called, because the functions are replaced while prloom is imported.
 from __future__ import annotations
 
 import os
+import runpy
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
 from inspect import iscoroutinefunction
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
+
+NAMED, CALLED = "PRLOOM_WEAKENED", "PRLOOM_WEAKENED_CALLED"
+"""The variables that say which guarantee is weak, and which file notes that the weak function was called."""
 
 Weak = Callable[..., Any]
 """Called with the real function, and with the arguments of the call."""
@@ -65,6 +71,14 @@ def noter(file: str) -> Callable[[], None]:
     """Return what makes a file at each call, with functions that no test has replaced."""
     opened, close = os.open, os.close
     return lambda: close(opened(file, os.O_CREAT | os.O_WRONLY))
+
+
+def weaken_this_process() -> None:
+    """Weaken what the environment names in a fork: where it is imported already, and where it will be."""
+    weakening = named(os.environ[NAMED])
+    runpy.run_path(str(Path(__file__).parent / "site/sitecustomize.py"))
+    if weakening.module in sys.modules:
+        weaken(weakening, sys.modules[weakening.module], noter(os.environ[CALLED]))
 
 
 def find(weakening: Weakening, module: ModuleType) -> tuple[Any, str, Any]:
