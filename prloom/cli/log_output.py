@@ -19,6 +19,20 @@ class _Clean(logging.Formatter):
         return "\n".join([first, *(f"    {line}" for line in others)])  # so that no text passes for a line of the log
 
 
+class _Json(logging.Formatter):
+    """Writes each record as one JSON object on a line of pure ASCII, for journals."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        import json  # noqa: PLC0415 - only this form needs them
+        from datetime import UTC, datetime  # noqa: PLC0415
+
+        from prloom.core import secret_scan  # noqa: PLC0415
+
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        message = secret_scan.masked(super().format(record))
+        return json.dumps({"ts": at, "level": record.levelname, "logger": record.name, "message": message})
+
+
 class _Stderr(logging.Handler):
     """Writes where stderr is now, not where it was when the handler was made."""
 
@@ -29,8 +43,10 @@ class _Stderr(logging.Handler):
             self.handleError(record)
 
 
-def to_stderr(level: Literal["DEBUG", "INFO", "WARNING"]) -> None:
+def to_stderr(level: Literal["DEBUG", "INFO", "WARNING"], *, as_json: bool = False) -> None:
     """Log from this level on: warnings as plain lines, lower levels with time and origin; may be called again.
+
+    With `as_json`, each line is a JSON object with the keys `ts`, `level`, `logger` and `message`.
 
     Other libraries are heard from WARNING on only: what they say below may hold addresses with credentials.
     """
@@ -38,6 +54,8 @@ def to_stderr(level: Literal["DEBUG", "INFO", "WARNING"]) -> None:
     handler.set_name(_NAME)
     detailed = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
     handler.setFormatter(_Clean("prloom: %(message)s" if level == "WARNING" else detailed))
+    if as_json:
+        handler.setFormatter(_Json("%(message)s"))
     root = logging.getLogger()
     for old in [each for each in root.handlers if each.name == _NAME]:
         root.removeHandler(old)

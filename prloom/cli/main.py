@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "logs": Lazy("prloom.cli.logs", "Show what an agent says and does."),
     "stop": Lazy("prloom.cli.runs", "End a run of an agent, and pause its plan.", "stop"),
     "costs": Lazy("prloom.cli.runs", "Add up what agents took: time, tokens and cost.", "costs"),
+    "stats": Lazy("prloom.cli.stats", "Show the throughput, waits, slow plugins and failures."),
     "emit": Lazy("prloom.cli.emit", "Append an event by hand."),
     "retry": Lazy("prloom.cli.retry", "Make waiting events due now.", "retry"),
     "approve": Lazy("prloom.cli.approve", "Approve held events."),

@@ -12,7 +12,7 @@ from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.terminal import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from prloom.core.costs import CostGroup
     from prloom.model.run import RunRecord
@@ -61,30 +61,39 @@ def runs(given: Options, plan: str | None, *, since: str | None, limit: int, as_
 @click.command("costs")
 @click.argument("plan", required=False, shell_complete=completion.plans)
 @click.option("--since", metavar="TIME", help=f"Count only runs that began since then: {_SINCE}")
+@click.option("--by", "grouping", type=click.Choice(["plan", "stage", "model", "day"]), help="Add up by this only.")
 @json_option
 @pass_options
-def costs(given: Options, plan: str | None, *, since: str | None, as_json: bool) -> None:
+def costs(given: Options, plan: str | None, *, since: str | None, grouping: str | None, as_json: bool) -> None:
     """Add up the runs of agents of all plans, or of one PLAN: their number, time, tokens and cost.
 
     What an agent program did not measure is not guessed: such runs are counted as unmeasured.
     """
-    from prloom.core import costs as core  # noqa: PLC0415 - `prloom costs --help` needs none
+    from msgspec.structs import replace  # noqa: PLC0415 - `prloom costs --help` needs none
+
+    from prloom.core import costs as core  # noqa: PLC0415 - likewise
     from prloom.engine.runs import listing  # noqa: PLC0415 - likewise
 
     now = datetime.now(UTC)
     where, _ = context.repository_to_read(given)
     begin = _since(since, now)
     found = listing.spent(where, now, plan_id=_plan(given, plan), since=begin)
-    if as_json:
+    if as_json and grouping is None:
         terminal.echo_json(listing.costs_of(found, begin))
+        return
+    if as_json:
+        grouped = core.groups(found, _KEYS[str(grouping)])
+        sums = tuple(core.total(members, key) for key, members in sorted(grouped.items()))
+        terminal.echo_json(replace(listing.costs_of((), begin), groups=sums))
         return
     if not found:
         click.echo("No runs yet.")
         return
-    keys = (("PLAN", _plan_of), ("STAGE", _stage_of), ("MODEL", _model_of), ("DAY", _day_of))
-    for head, by in keys:
+    for head, by in _KEYS.items():
+        if grouping not in {None, head}:
+            continue
         grouped = core.groups(found, by)
-        _echo_costs(head, [core.total(members, key) for key, members in sorted(grouped.items())])
+        _echo_costs(head.upper(), [core.total(members, key) for key, members in sorted(grouped.items())])
     _echo_costs("TOTAL", [core.total(found, "")])
 
 
@@ -204,3 +213,12 @@ def _model_of(run: RunRecord) -> str:
 
 def _day_of(run: RunRecord) -> str:
     return run.started_at.date().isoformat()
+
+
+_KEYS: Mapping[str, Callable[[RunRecord], str]] = {
+    "plan": _plan_of,
+    "stage": _stage_of,
+    "model": _model_of,
+    "day": _day_of,
+}
+"""What costs are added up by, with the key of a run's group."""

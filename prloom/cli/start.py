@@ -6,7 +6,7 @@ import contextlib
 import logging
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -30,8 +30,15 @@ RUNNING = "prloom is running. Press Ctrl-C to stop it; run `prloom status` in an
 @click.option(
     "--dry-run", is_flag=True, help="Show what would be decided, but write nothing, send nothing and run no agent."
 )
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Log lines for people, or one JSON object on each line.",
+)
 @pass_options
-def command(given: Options, *, once: bool, dry_run: bool) -> None:
+def command(given: Options, *, once: bool, dry_run: bool, log_format: str) -> None:
     """Run the dispatcher of this repository until you interrupt it.
 
     If this interrupts an agent's run, the next start runs the agent again; this does not count as an attempt.
@@ -50,8 +57,12 @@ def command(given: Options, *, once: bool, dry_run: bool) -> None:
     if not dry_run:
         roots.claim(found)
         config_check.remember_valid(given)
-    if not given.verbose:
-        log_output.to_stderr("INFO" if not once and not dry_run else "WARNING")
+    level: Literal["DEBUG", "INFO", "WARNING"] = "INFO"
+    if given.verbose:
+        level = "DEBUG"
+    elif once or dry_run:
+        level = "WARNING"
+    log_output.to_stderr(level, as_json=log_format == "json")
     if dry_run:
         with terminal.progress("deciding"):
             lines = asyncio.run(_dry_run(root, config))

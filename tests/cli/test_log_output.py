@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -46,3 +47,20 @@ def test_a_log_goes_where_stderr_is_now() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stderr == "prloom: here\n"
+
+
+def test_a_log_for_a_journal_is_one_json_object_on_each_line_with_no_secret_and_no_control_character() -> None:
+    program = (
+        "import logging; from prloom.cli import log_output; log_output.to_stderr('INFO', as_json=True);"
+        "logging.getLogger('prloom.engine').info('tick %s', '\\x1b[31m\\nforged '"
+        "'ghp_x7Kq2LmN9pRs4TvW8yZb1CdF3gHj5KlM6nPq')"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    (line,) = done.stderr.splitlines()
+    said = json.loads(line)
+    assert (said["level"], said["logger"]) == ("INFO", "prloom.engine")
+    assert said["message"].startswith("tick \x1b[31m\nforged ")
+    assert "x7Kq2LmN9pRs" not in line
+    assert "\x1b" not in line

@@ -38,6 +38,7 @@ def test_every_command_of_the_table_is_there() -> None:
             "logs",
             "stop",
             "costs",
+            "stats",
             "emit",
             "retry",
             "approve",
@@ -125,7 +126,7 @@ def test_the_shell_completes_commands_without_importing_them() -> None:
 
     done = subprocess.run(PRLOOM, capture_output=True, text=True, check=True, env=environ)
 
-    assert done.stdout == "plain,start\nplain,status\n"
+    assert done.stdout == "plain,start\nplain,status\nplain,stats\n"
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,7 +220,7 @@ def test_an_interruption_at_a_question_is_an_interruption(capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["statsu"], "prloom: no command statsu; did you mean status? See `prloom --help`.\n"),
+        (["statuss"], "prloom: no command statuss; did you mean status? See `prloom --help`.\n"),
         (["xyzzy"], "prloom: no command xyzzy. See `prloom --help`.\n"),
         (["evil\x1b[2J"], "prloom: no command evil\\x1b[2J. See `prloom --help`.\n"),
         (

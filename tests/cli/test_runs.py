@@ -214,6 +214,10 @@ async def test_costs_add_up_and_name_what_was_not_measured(stage: Stage, prloom:
     shown = prloom("costs", "pr-7", "--since", "1h").out.splitlines()
     assert [line.split()[0] for line in shown if line and not line.startswith(" ")][:1] == ["PLAN"]
     assert shown[-1].split()[-4:] == ["40", "0.7500", "USD", "1"]
+    (by_stage,) = json.loads(prloom("costs", "--by", "stage", "--json").out)["groups"]
+    assert (by_stage["runs"], by_stage["costUsd"]) == (3, 0.75)
+    heads = [line.split()[0] for line in prloom("costs", "--by", "model").out.splitlines() if line]
+    assert heads == ["MODEL", "command", "TOTAL", "3"]
 
 
 def test_without_runs_that_is_said(stage: Stage, prloom: Prloom) -> None:

@@ -96,7 +96,7 @@ class RepositoryLog:
         with bus:
             journal = JournalReader(bus, paths.DECISIONS)
             self._decided[plan] = journal.end()
-            return _newest([_of_decision(plan, each) for each in _back_to(journal, since, limit, self._room)], limit)
+            return _newest([_of_decision(plan, each) for each in back_to(journal, since, limit, self._room)], limit)
 
     def _added(self, plan: str) -> Iterator[LogEntry]:
         bus = self._bus(plan)
@@ -138,7 +138,7 @@ class RepositoryLog:
             yield from ((plan, unopened[plan]) for plan in self._plans() if plan in unopened)
 
 
-def _back_to(journal: JournalReader, since: datetime | None, limit: int | None, room: int) -> list[LoggedDecision]:
+def back_to(journal: JournalReader, since: datetime | None, limit: int | None, room: int) -> list[LoggedDecision]:
     """Return the last decisions: those since a time, or at least `limit` where there are as many."""
     closed = [journal.size(number) or 0 for number in journal.segments()[:-1]]
     size = journal.end().offset + sum(closed)

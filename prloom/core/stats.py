@@ -1,0 +1,163 @@
+"""Add up what decisions and runs of some time came to: throughput, waits, the time of plugins, and failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from prloom.model.decision import Decision
+from prloom.model.kinds import DONE
+from prloom.model.record import Record, Timestamp
+from prloom.model.run import RunRecord
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class TimedDecision(NamedTuple):
+    """A decision of a plan, and when it was made."""
+
+    plan: str
+    made_at: datetime
+    decision: Decision
+
+
+class Spread(Record, frozen=True, kw_only=True):
+    """How times are spread, in milliseconds: half of them are at most `p50_ms`, and nineteen of twenty `p95_ms`."""
+
+    count: int
+    p50_ms: int | None
+    p95_ms: int | None
+    longest_ms: int | None
+
+
+class PluginTimes(Record, frozen=True, kw_only=True):
+    """The hook calls of one plugin that decided something, and how many of them failed."""
+
+    plugin: str
+    times: Spread
+    failures: int
+
+
+class FailureCount(Record, frozen=True, kw_only=True):
+    """How often something of a kind failed: hooks of a plugin, deliveries, runs of a stage, or parked events."""
+
+    kind: str
+    name: str
+    count: int
+
+
+class Throughput(Record, frozen=True, kw_only=True):
+    """What was done: events that came in and ended, by their states, TODOs, actions that were delivered, and runs."""
+
+    events_in: int
+    handled: int
+    triaged: int
+    dropped: int
+    superseded: int
+    todos_done: int
+    actions_delivered: int
+    runs: int
+
+
+class Stats(Record, frozen=True, kw_only=True):
+    """The document of `prloom stats --json`; `waits` are the times from the arrival of events to their ends."""
+
+    since: Timestamp | None
+    throughput: Throughput
+    waits: Spread
+    plugins: tuple[PluginTimes, ...]
+    failures: tuple[FailureCount, ...]
+
+
+def of(made: Iterable[TimedDecision], runs: Iterable[RunRecord], since: datetime | None) -> Stats:
+    """Return the sums of what began or ended since a time; what arrived before it counts for the waits that ended."""
+    decisions, runs = list(made), [run for run in runs if since is None or run.started_at >= since]
+    recent = [each for each in decisions if since is None or each.made_at >= since]
+    begin = None
+    if since is not None:
+        begin = Timestamp.of(since)
+    return Stats(
+        since=begin,
+        throughput=_throughput(recent, len(runs)),
+        waits=spread(_waits(decisions, since)),
+        plugins=_plugins(recent),
+        failures=_failures(recent, runs),
+    )
+
+
+def spread(milliseconds: Iterable[int]) -> Spread:
+    """Return how times are spread, each percentile by the nearest rank."""
+    ordered = sorted(milliseconds)
+    if not ordered:
+        return Spread(count=0, p50_ms=None, p95_ms=None, longest_ms=None)
+    return Spread(count=len(ordered), p50_ms=_rank(ordered, 50), p95_ms=_rank(ordered, 95), longest_ms=ordered[-1])
+
+
+def _rank(ordered: Sequence[int], percent: int) -> int:
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+
+def _throughput(made: Sequence[TimedDecision], runs: int) -> Throughput:
+    states = Counter(change.state for each in made for change in each.decision.changes)
+    steps = [each.decision.work for each in made if each.decision.work is not None]
+    deliveries = [change for each in made for change in each.decision.deliveries]
+    return Throughput(
+        events_in=sum(change.intake is not None for each in made for change in each.decision.changes),
+        handled=states["handled"],
+        triaged=states["triaged"],
+        dropped=states["dropped"],
+        superseded=states["superseded"],
+        todos_done=sum(step.box == "done" for step in steps),
+        actions_delivered=sum(change.state == "delivered" for change in deliveries),
+        runs=runs,
+    )
+
+
+def _waits(made: Iterable[TimedDecision], since: datetime | None) -> list[int]:
+    """Return how long each event that ended since a time had been there, as far as its arrival is known."""
+    arrived: dict[tuple[str, str], datetime] = {}
+    found = []
+    for each in made:
+        for change in each.decision.changes:
+            key = (each.plan, change.event_id)
+            if change.intake is not None:
+                arrived[key] = each.made_at
+            if change.state in DONE and key in arrived:
+                begun = arrived.pop(key)
+                if since is None or each.made_at >= since:
+                    found.append((each.made_at - begun) // _MILLISECOND)
+    return found
+
+
+def _plugins(made: Iterable[TimedDecision]) -> tuple[PluginTimes, ...]:
+    """Return the times of plugins, the slowest first."""
+    times: dict[str, list[int]] = {}
+    failures: Counter[str] = Counter()
+    for each in made:
+        if each.decision.duration_ms is not None:
+            times.setdefault(each.decision.by, []).append(each.decision.duration_ms)
+        if _is_failed_hook(each.decision):
+            failures[each.decision.by] += 1
+    found = [PluginTimes(plugin=name, times=spread(taken), failures=failures[name]) for name, taken in times.items()]
+    return tuple(sorted(found, key=lambda plugin: -(plugin.times.p95_ms or 0)))
+
+
+def _is_failed_hook(decision: Decision) -> bool:
+    """Whether a hook of a plugin failed: then the reason names the hook, which that of its own mark does not."""
+    if decision.duration_ms is None:
+        return False
+    return any(decision.stage in (change.reason or "") for change in decision.changes)
+
+
+def _failures(made: Iterable[TimedDecision], runs: Iterable[RunRecord]) -> tuple[FailureCount, ...]:
+    """Return what failed, the most frequent first."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for each in made:
+        counts.update(("delivery", each.plan) for change in each.decision.deliveries if change.state == "failed")
+        counts.update(("parked", each.decision.by) for change in each.decision.changes if change.state == "parked")
+        if _is_failed_hook(each.decision):
+            counts["hook", each.decision.by] += 1
+    counts.update(("run", run.stage) for run in runs if run.status == "failed")
+    return tuple(FailureCount(kind=kind, name=name, count=count) for (kind, name), count in counts.most_common())
