@@ -20,6 +20,12 @@ _REMEMBERED: Final = 1000
 
 _MOST_LINKS: Final = 16
 
+_OF_PLUGINS: Final = frozenset({"PLUGIN_MESSAGE_RECEIVED", "PLUGIN_EVENT_EMITTED"})
+"""The activity that says how deep in a chain it is."""
+
+_NO_PLAN: Final = ""
+"""Stands for what names no plan: a message to any plan may be because of it."""
+
 
 class Chains:
     """The latest messages of each plan, and what each plugin was shown; `plans` are the open ones.
@@ -44,9 +50,15 @@ class Chains:
         """Return in how many milliseconds the plugin may add a message, or None where it may now."""
         return message_chain.retry_after_ms(self._of(plugin, plan_id), self._clock())
 
-    def shown_depth(self, plugin: str, plan_id: str) -> int:
-        """Return how deep in a chain of messages that is what the plugin was shown of a plan within the last minute."""
-        return message_chain.shown_depth(self._of(plugin, plan_id), self._clock())
+    def shown_depth(self, plugin: str, plan_id: str | None) -> int:
+        """Return how deep in a chain of messages that is what the plugin was shown of a plan within the last minute.
+
+        Without a plan, it is what the plugin was shown of any.
+        """
+        shown = self._of(plugin, plan_id or _NO_PLAN)
+        if plan_id is None:
+            shown = tuple(link for (key, _), links in self._shown.items() if key == plugin for link in links)
+        return message_chain.shown_depth(shown, self._clock())
 
     def added(self, plan_id: str, depth: int) -> None:
         """Note that a message was added to a plan."""
@@ -60,7 +72,7 @@ class Chains:
     def showed(self, plugin: str, plan_id: str, depth: int) -> None:
         """Note that the plugin was shown something of a plan."""
         if depth > 0:
-            links = [each for each in self._of(plugin, plan_id) if each.depth > depth]
+            links = [each for each in self._shown.get((plugin, plan_id), ()) if each.depth > depth]
             self._shown[plugin, plan_id] = (*links[-_MOST_LINKS:], Link(depth, self._clock()))
 
     def read(self, plugin: str, plan_id: str, events: Iterable[Event]) -> None:
@@ -78,14 +90,15 @@ class Chains:
 
     def showed_activity(self, plugin: str, event: ActivityEvent) -> None:
         """Note that the plugin is sent an event of the activity."""
-        if event.plan_id is None:
-            return
-        if event.run_id is not None:
-            self.showed(plugin, event.plan_id, self.depth_of_run(event.plan_id, event.run_id))
-            return
-        depth = event.data.get("depth")
-        if isinstance(depth, int):
-            self.showed(plugin, event.plan_id, depth)
+        depths = [0]
+        if event.plan_id is not None and event.run_id is not None:
+            depths.append(self.depth_of_run(event.plan_id, event.run_id))
+        own = event.data.get(
+            "depth"
+        )  # what a plugin emits because of a message has the message's, whatever run it names
+        if event.type in _OF_PLUGINS and isinstance(own, int):
+            depths.append(min(own, message_chain.MOST))
+        self.showed(plugin, event.plan_id or _NO_PLAN, max(depths))
 
     def depth_of_run(self, plan_id: str, run_id: str) -> int:
         """Return how deep in a chain of messages a run is; 0 where none is behind it."""
@@ -111,7 +124,8 @@ class Chains:
         return max((_depth(runtime, each) for each in causes), default=0)
 
     def _of(self, plugin: str, plan_id: str) -> tuple[Link, ...]:
-        return self._shown.get((plugin, plan_id), ())
+        of_any = self._shown.get((plugin, _NO_PLAN), ())
+        return (*self._shown.get((plugin, plan_id), ()), *of_any)
 
 
 def _depth(runtime: PlanRuntime, event_id: str) -> int:

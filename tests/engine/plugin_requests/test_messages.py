@@ -201,3 +201,23 @@ async def test_without_an_open_plan_or_a_dispatcher_that_is_ready_nothing_is_add
     assert (unknown.code, str(unknown)) == (-32004, "there is no plan 'pr-8'")
     assert whole.code == -32004
     assert (starting.code, str(starting)) == (-32003, "the dispatcher is starting or stopping")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"log": "x" * 200_000}, {f"k{number}": "y" * 99 for number in range(2000)}, {"n": [[[[1] * 30] * 30] * 30]}],
+)
+@pytest.mark.parametrize("run", [None, "run-1"])
+@pytest.mark.parametrize("about", [{"plan_id": "pr-7"}, {}])
+async def test_an_emitted_event_passes_on_the_depth_also_with_a_run_or_without_a_plan(
+    bench: RequestBench, about: dict[str, str], run: str | None, data: dict[str, str]
+):
+    bench.chains.showed("ci", "pr-7", 3)
+    await bench.ask("emit_event", {"type": "note", "data": data, **about})
+    (emitted,) = bench.activity
+    if about:
+        emitted = replace(emitted, run_id=run)
+    bench.chains.showed_activity("other", emitted)
+
+    assert emitted.data["depth"] == 3
+    assert (await bench.error("add_message", a_message("m-1"), "other")).code == -32002
