@@ -38,7 +38,7 @@ def names(address: str, port: int, machine: tuple[str, ...] = ()) -> Names:
     """
     known: tuple[str, ...] = (_bracketed(address),)
     if is_loopback(address):
-        known = _LOOPBACK
+        known = (*_LOOPBACK, *known)
     elif address in _EVERYWHERE:
         known = (*_LOOPBACK, *machine)
     hosts = {f"{name.lower()}:{port}" for name in known if name}

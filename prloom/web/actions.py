@@ -30,7 +30,11 @@ Act = Callable[[Site, Form], str]
 
 def _approve(site: Site, form: Form) -> str:
     """Approve events for exactly the texts that the page has shown."""
-    texts = dict(zip(_ids(form), form.every("digest"), strict=False))
+    ids = _ids(form)
+    texts = dict(zip(ids, form.every("digest"), strict=False))
+    for each in ids:
+        if not texts.get(each):
+            raise PrloomError(f"the text of {each} is not named; reload the page, and read it")
     held = list(request_targets.named(site.where, texts, plan=_plan(form)))
     event_requests.check_approval(held)
     for target in held:
@@ -43,6 +47,9 @@ def _release(site: Site, form: Form) -> str:
     """Send an action that is withheld because it contains a secret."""
     found = list(request_targets.named(site.where, _ids(form), plan=_plan(form)))
     event_requests.check_approval(found)
+    for target in found:
+        if target.action is None:  # an event is approved for a text that was shown, and not so
+            raise PrloomError(f"{target.id} is an event, and not a reply that is withheld; read it, and approve it")
     return submission.submit(site.where, "approve", _ids(form)).message("Released")
 
 

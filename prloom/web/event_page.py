@@ -70,6 +70,8 @@ class LogDocument(Record, frozen=True, kw_only=True):
 def event(site: Site, query: Query) -> Page:
     """Return the history of one event, named by its id or URL; that of a TODO, where the id is a TODO's."""
     named, plan = query.text("id") or "", query.text("plan")
+    if plan is not None:
+        plan = plan_names.find(site.where, plan)  # a folder has its name, so it has to be one of a plan
     found_todo = why_todo.find(site.where, named, plan=plan)
     if found_todo is not None:
         raise PrloomError(f"{named} is a TODO of plan {found_todo.plan}; its page is linked there")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from prloom.web import access, form, render, sessions
+from prloom.web import access, form, render
 from prloom.web.access import Names
 from prloom.web.sessions import Session, Sessions
 
@@ -87,8 +86,8 @@ class Gate:
 
     def _of_metrics(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Response | Receive:
         """Have the figures be asked for with the password, where there is one: they name plugins and bridges."""
-        password = self.sessions.password
-        if password is None or sessions.same(password, _basic_password(headers.get("authorization", ""))):
+        given = headers.get("authorization")
+        if self.sessions.password is None or (given is not None and self.sessions.fits(_basic_password(given))):
             return receive
         answer = render.refusal(scope, 401, "give the password, with any user name")
         answer.headers["www-authenticate"] = 'Basic realm="prloom"'
@@ -158,7 +157,7 @@ def _basic_password(header: str) -> str:
         return ""
     try:
         return base64.b64decode(value, validate=True).decode("utf-8", "replace").partition(":")[2]
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one; letters that are not ASCII raise another
         return ""
 
 

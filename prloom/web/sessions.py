@@ -68,13 +68,19 @@ class Sessions:
 
     def log_in(self, password: str) -> Session | None:
         """Return a new session for the password; None for a wrong one, and for any in the moments after a wrong one."""
-        now = self.clock()
-        if self.password is None or (self._wrong_at is not None and now - self._wrong_at < PAUSE):
-            return None
-        if not same(self.password, password):
-            self._wrong_at = now
+        if not self.fits(password):
             return None
         return self._begin()
+
+    def fits(self, password: str) -> bool:
+        """Whether this is the password; in the moments after a wrong one, wherever it was given, nothing is."""
+        now = self.clock()
+        if self.password is None or (self._wrong_at is not None and now - self._wrong_at < PAUSE):
+            return False
+        if not same(self.password, password):
+            self._wrong_at = now
+            return False
+        return True
 
     def find(self, session_id: str) -> Session | None:
         """Return the session of a cookie, which is used now; None where there is none, or it is over."""

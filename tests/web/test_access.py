@@ -56,3 +56,8 @@ def test_a_form_of_the_page_itself_may_act():
     for headers in ({"origin": "http://localhost:7717"}, {"sec-fetch-site": "same-origin"}):
         given = {"host": "localhost:7717", **headers}
         assert access.problem("POST", given, access.names("127.0.0.1", 7717)) is None
+
+
+@pytest.mark.parametrize("address", ["127.0.0.2", "::1", "localhost", "127.0.0.1", "192.168.1.5", "0.0.0.0"])
+def test_the_link_that_is_printed_has_a_name_of_the_server(address: str):
+    assert access.names(address, 7717).has(f"{access.link_host(address)}:7717")

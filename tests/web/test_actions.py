@@ -155,3 +155,9 @@ def test_each_action_is_tried_here(request: pytest.FixtureRequest):
     tried = request.path.read_text()
 
     assert [action for action in ACTIONS if f'"{action}"' not in tried and action != "release"] == []
+
+
+async def test_nothing_is_approved_without_the_text_that_was_shown(waiting: Stage, browser: Browser):
+    assert browser.act("approve", id="h1", plan="pr-7") == "the text of h1 is not named; reload the page, and read it"
+    assert browser.act("release", id="h1", plan="pr-7").startswith("h1 is an event, and not a reply that is withheld")
+    assert state(waiting, "h1") == "held"

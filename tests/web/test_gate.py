@@ -180,11 +180,12 @@ def test_a_password_lets_in_and_a_wrong_one_has_to_wait(stranger: Callable[..., 
     assert browser.get("/").status_code == 200
 
 
-def test_with_a_password_the_figures_need_it_too(stranger: Callable[..., Browser]):
+def test_with_a_password_the_figures_need_it_too(stranger: Callable[..., Browser], time: Time):
     browser = stranger(password="correct horse battery")
 
     assert browser.get("/metrics").status_code == 401
     assert browser.get("/metrics", auth=("any", "wrong")).status_code == 401
+    time.advance(seconds=3)
     assert browser.get("/metrics", auth=("any", "correct horse battery")).status_code == 200
     assert browser.get("/healthz").text == "ok\n"
 
@@ -199,3 +200,29 @@ def test_there_is_a_limit_to_sessions(time: Time):
     assert first is not None
     assert sessions.find(first.id) is None
     assert len(sessions._sessions) == 50
+
+
+def test_the_figures_are_no_place_to_guess_the_password_faster(stranger: Callable[..., Browser], time: Time):
+    browser = stranger(password="correct horse battery")
+
+    assert browser.get("/metrics", auth=("any", "wrong")).status_code == 401
+    assert browser.get("/metrics", auth=("any", "correct horse battery")).status_code == 401
+    time.advance(seconds=3)
+    assert browser.get("/metrics").status_code == 401
+    assert browser.get("/metrics", auth=("any", "correct horse battery")).status_code == 200
+
+
+@pytest.mark.parametrize("header", ["Basic é", "Basic !", "Basic", "Bearer x", "Basic Og=="])
+def test_a_header_that_has_no_password_is_refused_like_a_wrong_one(stranger: Callable[..., Browser], header: str):
+    answer = stranger(password="correct horse battery").get(
+        "/metrics", headers={"authorization": header.encode("latin-1")}
+    )
+
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "path", ["/plans/%00", "/runs/%00", "/event?id=%00&plan=%00", "/read?plan=../..", "/plans/..%2f.."]
+)
+def test_what_can_be_no_name_is_a_page_that_is_not_there(browser: Browser, path: str):
+    assert browser.get(path).status_code in {200, 404}

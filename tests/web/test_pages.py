@@ -182,3 +182,14 @@ def test_each_page_is_tried_here():
     tried = Path(__file__).read_text()
 
     assert [path for path in PAGES if f'"{path.partition("{")[0]}' not in tried] == []
+
+
+def test_a_plan_is_named_and_no_path_leads_to_that_of_another_repository(scene: OperatorScene, browser: Browser):
+    outside = scene.root.parent / "other"
+    (outside / "prloom" / ".local").mkdir(parents=True)
+    (outside / "prloom" / ".local" / "plan.md").write_text("# P\n\n## TODO\n\n- [ ] Theirs <!-- prloom:todo t-x -->\n")
+
+    answer = browser.get("/event", params={"id": "t-x", "plan": "../../../../other"})
+
+    assert answer.status_code == 404
+    assert "is a TODO" not in answer.text
