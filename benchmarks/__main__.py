@@ -25,6 +25,7 @@ import history
 import idle
 import latency
 import machines
+import web
 import working
 from harness import TINY, Figure, Row, Sizes, document, scaled, table
 
@@ -41,6 +42,7 @@ ROWS: tuple[Row, ...] = (
     *exchange_commands.ROWS,
     *exchange_postgres.ROWS,
     *machines.ROWS,
+    *web.ROWS,
 )
 
 

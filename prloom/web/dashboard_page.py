@@ -15,5 +15,5 @@ def dashboard_page(site: Site, query: Query) -> Page:
         site.read_config()
     except ConfigError as error:
         problem = str(error)
-    value = dashboard.read(site.where, site.clock(), config_error=problem)
+    value = dashboard.read(site.where, site.clock(), config_error=problem, cache=site.cache)
     return Page("dashboard.html", "Overview", value, {"remedies": [remedies.of(each) for each in value.needs]})

@@ -75,7 +75,7 @@ class _Figures:
 def text(site: Site) -> bytes:
     """Return the figures in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Figures(dashboard.read(site.where, site.clock())))
+    registry.register(_Figures(dashboard.read(site.where, site.clock(), cache=site.cache)))
     return generate_latest(registry)
 
 

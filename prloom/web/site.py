@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from prloom.config.models import Config
+from prloom.engine.views.snapshot import SnapshotCache
 from prloom.storage.paths import RepositoryPaths
 
 
@@ -24,6 +25,7 @@ class Site:
     read_config: Callable[[], Config]
     environ: Mapping[str, str]
     clock: Callable[[], datetime] = utc_now
+    cache: SnapshotCache = field(default_factory=SnapshotCache)
 
 
 class Page(NamedTuple):

@@ -38,6 +38,7 @@ GROUPS = {
     "working": {"working"},
     "commands": {"help", "status 2", "status 3"},
     "machines": {"machines"},
+    "web": {"web page", "web change"},
 }
 
 

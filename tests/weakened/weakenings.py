@@ -144,6 +144,12 @@ async def nothing_at_all(real: Weak, *args: Any, **more: Any) -> None:
     return None
 
 
+def without_escaping(real: Weak) -> Any:
+    made = real()
+    made.autoescape = False
+    return made
+
+
 def cursor_before_events(real: Weak, poller: Any, polled: Any, *args: Any) -> Any:
     poller._cursor.save({"state": polled.state})
     return real(poller, polled, *args)
@@ -552,5 +558,26 @@ WEAKENINGS = (
         certainly,
         "engine/plugin_requests/test_socket.py",
         "serves_only_the_processes",
+    ),
+    Weakening(
+        "web: a page answers to its own names only",
+        "prloom.web.access:Names.has",
+        true,
+        test="web/test_gate.py",
+        select="rebound",
+    ),
+    Weakening(
+        "web: an action needs the token of its session",
+        "prloom.web.sessions:Session.accepts",
+        true,
+        test="web/test_gate.py",
+        select="token_of_its_page",
+    ),
+    Weakening(
+        "web: every text is shown as text",
+        "prloom.web.render:environment",
+        without_escaping,
+        test="web/test_pages.py",
+        select="each_text_as_text",
     ),
 )

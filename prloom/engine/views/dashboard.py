@@ -19,6 +19,7 @@ from prloom.engine.views import daemons, needs, plan_counts, runtime_status, sna
 from prloom.engine.views import status as statuses
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Dashboard, FullStatus, Need, PlanLine, Source, Working
+from prloom.engine.views.snapshot import SnapshotCache
 from prloom.engine.views.stall import Movement
 from prloom.engine.views.status_schema import BridgeStatus, PlanStatus, Spent, StatusDocument
 from prloom.engine.views.working import StartedRun
@@ -41,9 +42,15 @@ class Activity(NamedTuple):
     movement: Movement | None = None
 
 
-def read(repository: RepositoryPaths, now: datetime, *, config_error: str | None = None) -> Dashboard:
+def read(
+    repository: RepositoryPaths,
+    now: datetime,
+    *,
+    config_error: str | None = None,
+    cache: SnapshotCache | None = None,
+) -> Dashboard:
     """Return the dashboard of a repository; `config_error` is what is wrong with its configuration."""
-    status = statuses.read(repository, now)
+    status = statuses.read(repository, now, cache=cache)
     return of(repository, replace(status, config_error=config_error or UNSET), now)
 
 

@@ -14,8 +14,9 @@ from prloom.model import record
 from prloom.model.plan import Plan
 from prloom.model.record import Cursor
 from prloom.model.state import DispatchState
-from prloom.storage import paths
+from prloom.storage import file_stamp, paths
 from prloom.storage.document import Document
+from prloom.storage.file_stamp import FileStamp
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
@@ -29,6 +30,17 @@ REPOSITORY = ""
 
 UNREADABLE = "unreadable"
 """The status of a plan whose `state.json` cannot be used."""
+
+
+_LOCAL = "/".join(paths.LOCAL)
+_READ = (
+    paths.PLAN_STATE,
+    f"{paths.BUS}/{paths.DECISIONS}",
+    f"{paths.BUS}/{paths.EVENTS}",
+    f"{paths.BUS}/{paths.BUS_STATE}/{paths.DISPATCHER}",
+    paths.PLAN_TEXT,
+)
+"""The files of a plan that a snapshot is read from, below its folder of prloom's own files."""
 
 
 class BusSnapshot(NamedTuple):
@@ -67,6 +79,36 @@ def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:
         with trees:
             found = [of_plan(repository, trees, plan_id) for plan_id in ids]
     return (*found, *_of_repository(repository))
+
+
+class SnapshotCache:
+    """Reads the plans again and again, and of each only what its files hold that is new: for a program that goes on."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[FileStamp | None, ...], Snapshot]] = {}
+
+    def every(self, repository: RepositoryPaths) -> tuple[Snapshot, ...]:
+        """Return what `every` of this module does."""
+        ids = plans.ids(repository)
+        self._known = {plan_id: known for plan_id, known in self._known.items() if plan_id in ids}
+        trees = None
+        if ids:
+            trees = SafeDir.open(repository.worktrees)
+        found: tuple[Snapshot, ...] = ()
+        if trees is not None:
+            with trees:
+                found = tuple(self._of_plan(repository, trees, plan_id) for plan_id in ids)
+        return (*found, *_of_repository(repository))
+
+    def _of_plan(self, repository: RepositoryPaths, trees: SafeDir, plan_id: str) -> Snapshot:
+        home = f"{repository.worktrees}/{plan_id}/{_LOCAL}"
+        stamps = tuple(file_stamp.at(f"{home}/{name}") for name in _READ)  # before: what is new meanwhile is read again
+        known = self._known.get(plan_id)
+        if known is not None and known[0] == stamps:
+            return known[1]
+        found = of_plan(repository, trees, plan_id)
+        self._known[plan_id] = stamps, found
+        return found
 
 
 def of_plan(repository: RepositoryPaths, trees: SafeDir, plan_id: str) -> Snapshot:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from prloom.core import plan_status as statuses
 from prloom.engine.views import drafts, plan_counts, plan_names, runtime_status, snapshot, work_status
-from prloom.engine.views.snapshot import Snapshot
+from prloom.engine.views.snapshot import Snapshot, SnapshotCache
 from prloom.engine.views.status_schema import (
     BlockStatus,
     BridgeStatus,
@@ -36,9 +36,18 @@ if TYPE_CHECKING:
 NOTHING_SPENT = Spent(runs=0, seconds=0, input_tokens=0, output_tokens=0, cost_usd=None, unmeasured_runs=0)
 
 
-def read(repository: RepositoryPaths, now: datetime, *, plan: str | None = None) -> StatusDocument:
-    """Return the status of a repository, or of one of its plans."""
-    found = snapshot.every(repository)
+def read(
+    repository: RepositoryPaths,
+    now: datetime,
+    *,
+    plan: str | None = None,
+    cache: SnapshotCache | None = None,
+) -> StatusDocument:
+    """Return the status of a repository, or of one of its plans; a `cache` keeps what has not changed since."""
+    if cache is None:
+        found = snapshot.every(repository)
+    else:
+        found = cache.every(repository)
     if plan is None:
         missing = plan_names.lost_plans(repository)
     else:
