@@ -121,7 +121,7 @@ def status(repository: Repository) -> Any:
 
 
 def until(condition: Callable[[], object]) -> None:
-    given_up = time.monotonic() + 20
+    given_up = time.monotonic() + 60  # a start of prloom takes long where all cores are busy
     while not condition():
         assert time.monotonic() < given_up
         time.sleep(0.05)
