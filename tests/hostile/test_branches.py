@@ -24,8 +24,8 @@ print(json.dumps({"items": [{"eventId": i, "verdict": "answered", "reply": "Yes.
 """
 
 
-AGE = re.compile(r"\b(now|\d+ \w+ ago|for \d+ \w+)\b")
-"""What a command says of how long ago something was, which is another a moment later."""
+AGE = re.compile(r'\b(now|\d+ \w+ ago|for \d+ \w+)\b|"at": "[^"]+"')
+"""What a command says of how long ago something was, and the time at which it looks: others a moment later."""
 
 
 def traps(canary: Path) -> dict[str, str]:

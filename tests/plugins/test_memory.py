@@ -283,9 +283,10 @@ def test_a_comment_that_is_shown_again_is_not_noted_nor_answered_again(bench: Be
 
 
 @pytest.mark.parametrize("where", ["AGENTS.md", "docs"])
-def test_no_symbolic_link_is_followed(bench: Bench, tmp_path: Path, where: str) -> None:
-    outside = tmp_path.parent / f"{tmp_path.name}-outside"
-    outside.mkdir()
+def test_no_symbolic_link_is_followed(
+    bench: Bench, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, where: str
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
     (outside / "target.md").write_text("mine")
     (tmp_path / where).symlink_to(outside / ("target.md" if where == FILE else ""))
     event = a_comment("!memory Use tabs")
