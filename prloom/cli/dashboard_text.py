@@ -36,17 +36,18 @@ _PHASES = {
 
 
 class Part(NamedTuple):
-    """One part of the screen: its title, and its entries with the lines of each."""
+    """One part of the screen: its title, its first entries with the lines of each, and how many entries there are."""
 
     title: str
     entries: Entries
+    total: int
 
     @property
     def rows(self) -> int:
-        """How many lines it fills."""
+        """How many lines it fills, as far as its entries are here."""
         if not self.title:
             return 0
-        return 1 + sum(map(len, self.entries))
+        return 1 + sum(map(len, self.entries)) + (self.total > len(self.entries))
 
 
 def screen(shown: Dashboard, above: Sequence[str], rows: int | None) -> list[str]:
@@ -54,7 +55,7 @@ def screen(shown: Dashboard, above: Sequence[str], rows: int | None) -> list[str
 
     What does not fit is counted.
     """
-    found = parts(shown)
+    found = parts(shown, at_most=rows or max(_IN_A_PIPE))
     if rows is None:
         budgets = [1 + sum(map(len, part.entries[:most])) for part, most in zip(found, _IN_A_PIPE, strict=True)]
         budgets = [budget + (part.rows > budget) for part, budget in zip(found, budgets, strict=True)]
@@ -64,7 +65,7 @@ def screen(shown: Dashboard, above: Sequence[str], rows: int | None) -> list[str
     for part, budget in zip(found, budgets, strict=True):
         if part.title and budget > 0:
             title = terminal.paint(layout.cut(part.title, 0), "strong")
-            lines += [title, *_fitting(part.entries, budget - 1)]
+            lines += [title, *_fitting(part, budget - 1)]
     return lines
 
 
@@ -77,20 +78,24 @@ def whole(shown: Dashboard, above: Sequence[str]) -> list[str]:
     return lines
 
 
-def parts(shown: Dashboard) -> tuple[Part, Part, Part, Part]:
-    """Return what needs a person, what goes on, what waits, and the plans; a part without an entry has no title."""
+def parts(shown: Dashboard, *, at_most: int | None = None) -> tuple[Part, Part, Part, Part]:
+    """Return what needs a person, what goes on, what waits, and the plans; a part without an entry has no title.
+
+    Of each part, `at_most` so many entries are laid out: of hundreds, few fit on a screen.
+    """
+    working, waiting = shown.working[:at_most], shown.waiting[:at_most]
     return (
-        _part(needs.title(shown.needs), needs.entries(shown.needs)),
-        _part(f"Working ({len(shown.working)})", _lines(list(map(_working, shown.working)))),
-        _part(_waiting_title(shown), _lines(list(map(_waiting, shown.waiting)))),
-        _part(f"Plans ({len(shown.plans)})", plan_table.entries(shown.plans)),
+        _part(needs.title(shown.needs), needs.entries(shown.needs[:at_most]), len(shown.needs)),
+        _part(f"Working ({len(shown.working)})", _lines(list(map(_working, working))), len(shown.working)),
+        _part(_waiting_title(shown), _lines(list(map(_waiting, waiting))), len(shown.waiting)),
+        _part(f"Plans ({len(shown.plans)})", plan_table.entries(shown.plans[:at_most]), len(shown.plans)),
     )
 
 
-def _part(title: str, entries: Entries) -> Part:
+def _part(title: str, entries: Entries, total: int) -> Part:
     if not entries:
         title = ""
-    return Part(title, entries)
+    return Part(title, entries, total)
 
 
 def _budgets(wanted: Sequence[int], available: int) -> list[int]:
@@ -110,20 +115,20 @@ def _budgets(wanted: Sequence[int], available: int) -> list[int]:
     return given
 
 
-def _fitting(entries: Entries, rows: int) -> list[str]:
+def _fitting(part: Part, rows: int) -> list[str]:
     """Return the lines of as many entries as fit, and how many do not; nothing where there is no room at all."""
     if rows <= 0:
         return []
-    if sum(map(len, entries)) <= rows:
-        return [line for entry in entries for line in entry]
+    if part.rows - 1 <= rows and part.total == len(part.entries):
+        return [line for entry in part.entries for line in entry]
     lines: list[str] = []
-    count = 0
-    for entry in entries:
+    shown = 0
+    for entry in part.entries:
         if len(lines) + len(entry) > rows - 1:
             break
         lines += entry
-        count += 1
-    more = f"… and {len(entries) - count} more, `prloom status --all`"
+        shown += 1
+    more = f"… and {part.total - shown} more, `prloom status --all`"
     return [*lines, layout.INDENT + terminal.paint(more, "dim")]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 import pytest
+from msgspec.structs import replace
 from operator_scene import EVIL, NOW, OperatorScene, every_state
 
 from prloom.cli import dashboard_text, terminal
@@ -81,3 +82,13 @@ def test_text_from_outside_is_inert(shown: Dashboard) -> None:
 
     assert EVIL not in text
     assert terminal.clean(EVIL) in text
+
+
+def test_three_hundred_plans_are_thirty_lines_and_a_count_in_a_pipe(shown: Dashboard) -> None:
+    (line,) = [plan for plan in shown.plans if plan.id == "pr-5"]
+    many = replace(shown, needs=(), working=(), waiting=(), plans=(line,) * 300)
+
+    lines = dashboard_text.screen(many, [], None)
+
+    assert lines.count(lines[2]) == 30
+    assert click.unstyle(lines[-1]) == "  … and 270 more, `prloom status --all`"
