@@ -80,7 +80,7 @@ class RegisteredActions:
                 problem = f"params_schema: {problem}"
         if problem is not None:
             raise request.invalid(REGISTER, problem)
-        if not known:
+        if caller.plugin not in self._by_plugin:
             self._by_plugin[caller.plugin] = known
             caller.grant.on_end.append(lambda: self._forget(caller.grant))
         known[params.name] = RegisteredAction(params.description, params.params_schema)

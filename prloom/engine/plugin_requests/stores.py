@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from prloom.api.store import Store
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plugin_requests import caller as request
@@ -83,7 +85,7 @@ def _write(method: str, caller: Caller, runtime: PlanRuntime, scope: Scope, para
         store.set(params.key, params.value)
     except ExtensionError as error:
         raise _refused(method, error) from error
-    if stores.get(caller.plugin).values.get(params.key) == params.value:
+    if _same(stores.get(caller.plugin).values.get(params.key), params.value):
         return {"success": True}
     made = store.writes()
     write = StateWrite(
@@ -96,6 +98,11 @@ def _write(method: str, caller: Caller, runtime: PlanRuntime, scope: Scope, para
     with request.writing(method, runtime):
         runtime.event_store.commit("state", caller.plugin, writes=(write,))
     return {"success": True}
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Whether two values are the same JSON: to Python, true is 1."""
+    return msgspec.json.encode(one) == msgspec.json.encode(other)
 
 
 def _refused(method: str, error: ExtensionError) -> RpcError:

@@ -164,6 +164,14 @@ async def test_events_are_read_on_from_an_id(bench: RequestBench):
     assert str(none) == "read_events: limit: expected `int` >= 1"
 
 
+@pytest.mark.parametrize(("one", "other"), [(True, 1), (1, True), (0, False), ([1], [True]), ({"a": 1}, {"a": True})])
+async def test_a_value_that_python_takes_for_another_is_written(bench: RequestBench, one: object, other: object):
+    await bench.ask("set_state", {**PLAN, "key": "a", "value": one})
+    await bench.ask("set_state", {**PLAN, "key": "a", "value": other})
+
+    assert str(bench.plan.stores.get("ci").values["a"]) == str(other)
+
+
 async def test_the_stores_are_those_of_the_plugins_hooks(closed: RequestBench):
     with closed.open():
         assert await closed.ask("set_state", {**PLAN, "key": "a", "value": [1]}) == {"success": True}

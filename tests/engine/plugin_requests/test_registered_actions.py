@@ -42,6 +42,17 @@ async def test_an_action_is_a_command_of_its_plugin_until_the_daemon_ends(bench:
     assert bench.plugins.subscribers().commands == {"deploy": "ci"}
 
 
+async def test_an_action_that_is_registered_again_and_again_leaves_nothing_behind(bench: RequestBench):
+    grant = bench.grants.current("ci")
+    assert grant is not None
+    before = len(grant.on_end)
+    for _ in range(3):
+        await bench.ask("register_action", {"name": "deploy"})
+        await bench.ask("unregister_action", {"name": "deploy"})
+
+    assert len(grant.on_end) == before + 1
+
+
 async def test_an_action_can_be_taken_back(bench: RequestBench):
     await a_deploy(bench)
     assert await bench.ask("unregister_action", {"name": "deploy"}) == {"success": True}
