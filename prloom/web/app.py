@@ -123,7 +123,7 @@ class Pages:
             await asyncio.sleep(0)
             needs_password = self.sessions.password is not None
             return render.sign_in(request.scope, needs_password=needs_password, wrong=True)
-        answer = RedirectResponse("/", 303)
+        answer = _let_in(request)
         answer.set_cookie(gate.cookie_name(self.names.port), session.id, httponly=True, samesite="strict", path="/")
         return answer
 
@@ -144,6 +144,15 @@ class Pages:
         """Return the figures for Prometheus."""
         content = await to_thread.run_sync(metrics.text, self.site, limiter=self.limiter)
         return Response(content, media_type=metrics.CONTENT_TYPE)
+
+
+def _let_in(request: Request) -> Response:
+    """Lead a browser to the first page. After a link of another site, only a page of this one leads to the cookie."""
+    if request.headers.get("sec-fetch-site") != "cross-site":
+        return RedirectResponse("/", 303)
+    answer = render.page(request.scope, "let_in.html", {"title": "Signed in"})
+    answer.headers["refresh"] = "0; url=/"
+    return answer
 
 
 async def _health(request: Request) -> Response:

@@ -226,3 +226,15 @@ def test_a_header_that_has_no_password_is_refused_like_a_wrong_one(stranger: Cal
 )
 def test_what_can_be_no_name_is_a_page_that_is_not_there(browser: Browser, path: str):
     assert browser.get(path).status_code in {200, 404}
+
+
+def test_a_link_in_another_sites_page_lets_in_by_a_page_of_this_server(stranger: Callable[..., Browser]):
+    """A browser withholds a SameSite=Strict cookie from the redirect that answers another site's link."""
+    browser = stranger()
+    from_a_chat = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+
+    answer = browser.get(f"/login?token={browser.sessions.link_token}", headers=from_a_chat)
+
+    assert (answer.status_code, answer.headers["refresh"]) == (200, "0; url=/")
+    assert "token" not in answer.text
+    assert browser.get("/").status_code == 200
