@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import msgspec
 
@@ -43,21 +43,33 @@ class HookServices:
         An event whose author is not trusted is left out, whatever became of it later: only its own showing carries the
         vouch of a person.
         """
+        found: list[Event] = []
+        last = since_id
+        for event_id, event in self.scan_events(types=types, since_id=since_id):
+            if len(found) >= min(limit, MOST):
+                break
+            last = event_id
+            if event is not None:
+                found.append(event)
+        return tuple(found), last
+
+    def scan_events(self, *, types: Sequence[str] | None, since_id: str | None) -> Iterator[tuple[str, Event | None]]:
+        """Yield the id of each event after another, oldest first, and the event if it is wanted and may be read.
+
+        Whoever reads a long journal can let others have their turn between two of them.
+        """
         start = None
         if since_id is not None:
             start = self._position(since_id)
-        found: list[Event] = []
-        last = since_id
         for entry in self._runtime.event_store.events.scan(start):
             event = entries.event(entry.line)
             if event is None or entry.position == start:
                 continue
-            if len(found) >= min(limit, MOST):
-                break
-            last = event.id
-            if self._may_be_read(event) and (types is None or event.type in types):
-                found.append(event)
-        return tuple(found), last
+            wanted = types is None or event.type in types
+            if wanted and self._may_be_read(event):
+                yield event.id, event
+            else:
+                yield event.id, None
 
     def latest_events(self, limit: int) -> tuple[Event, ...]:
         """Return the latest events of this plan whose authors are trusted, oldest first."""

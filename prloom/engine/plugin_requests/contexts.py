@@ -17,6 +17,7 @@ from prloom.engine.plugin_requests.chains import Chains
 from prloom.engine.runs import listing
 from prloom.errors import ExtensionError
 from prloom.model import record
+from prloom.model.event import Event
 from prloom.model.record import Json
 from prloom.model.run import RunRecord
 from prloom.storage.paths import RepositoryPaths
@@ -28,6 +29,9 @@ _LATEST_EVENTS: Final = 50
 _LATEST_RUNS: Final = 20
 _COUNTED_RUNS: Final = 1000
 _MOST_EVENTS: Final = 1000
+
+_AT_ONCE: Final = 200
+"""Events that are looked at before everything else in the dispatcher goes on."""
 
 
 class GetContext(Params, frozen=True, kw_only=True):
@@ -78,14 +82,28 @@ class Contexts:
         runtime = caller.plan
         request.require_usable(runtime)
         try:
-            events, last = self._services(runtime).read_events(
-                types=params.types, since_id=params.since_id, limit=params.limit
-            )
+            events, last = await self._found(runtime, params)
         except ExtensionError as error:
             problem = str(error).removeprefix(f"{READ_EVENTS}: ")
             raise request.invalid(READ_EVENTS, f"since_id: {problem}") from error
         self._chains.read(caller.plugin, runtime.id, events)
         return {"events": [record.to_wire(event) for event in events], "last_id": last}
+
+    async def _found(self, runtime: PlanRuntime, params: ReadEvents) -> tuple[list[Event], str | None]:
+        """Return the events that are asked for, and the id of the last one that was looked at."""
+        events: list[Event] = []
+        last = params.since_id
+        scanned = self._services(runtime).scan_events(types=params.types, since_id=params.since_id)
+        for number, (event_id, event) in enumerate(scanned, 1):
+            if len(events) >= params.limit:
+                break
+            last = event_id
+            if event is not None:
+                events.append(event)
+            if number % _AT_ONCE == 0:  # a journal may be long, and few of its events wanted
+                await asyncio.sleep(0)
+                request.require_usable(runtime)
+        return events, last
 
     def _services(self, runtime: PlanRuntime) -> HookServices:
         return HookServices(runtime, run=_no_agent, read_plan=self._read_plan)

@@ -164,6 +164,24 @@ async def test_events_are_read_on_from_an_id(bench: RequestBench):
     assert str(none) == "read_events: limit: expected `int` >= 1"
 
 
+async def test_a_long_journal_of_which_nothing_is_wanted_leaves_the_others_their_turn(bench: RequestBench):
+    bench.stage.append(*(said(f"c-{number}") for number in range(1000)))
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    other = asyncio.create_task(count())
+    answer = await bench.ask("read_events", {**PLAN, "types": ["check_failed"]})
+    other.cancel()
+
+    assert answer == {"events": [], "last_id": "c-999"}
+    assert turns >= 4
+
+
 @pytest.mark.parametrize(("one", "other"), [(True, 1), (1, True), (0, False), ([1], [True]), ({"a": 1}, {"a": True})])
 async def test_a_value_that_python_takes_for_another_is_written(bench: RequestBench, one: object, other: object):
     await bench.ask("set_state", {**PLAN, "key": "a", "value": one})
