@@ -9,6 +9,7 @@ from pathlib import Path
 from prloom.agents import run_folder
 from prloom.agents.agent import StreamEntry
 from prloom.core import costs as core
+from prloom.core import secret_scan
 from prloom.core.costs import CostGroup
 from prloom.engine.runs import activity, listing, records
 from prloom.engine.runs.output import RunOutput
@@ -49,12 +50,13 @@ def run(site: Site, query: Query) -> Page:
     """Return the page of a run that is still in its plan's worktree."""
     folder, plan_id = listing.find(site.where, query.path["run"])
     count, latest = _latest(folder)
+    prompt = (run_folder.read(folder, run_folder.PROMPT, _PROMPT) or b"").decode("utf-8", "replace")
     value = RunDocument(
         run=records.build(folder, plan_id, site.clock()),
         steps=count,
         activity=latest,
         output=_output(folder),
-        prompt=(run_folder.read(folder, run_folder.PROMPT, _PROMPT) or b"").decode("utf-8", "replace"),
+        prompt=secret_scan.masked(prompt),
     )
     return Page("run.html", f"Run {folder.name}", value, {"plan": plan_id}, (folder.name, plan_id))
 
@@ -72,7 +74,7 @@ def _latest(folder: Path) -> tuple[int, tuple[ActivityEvent, ...]]:
 def _output(folder: Path) -> tuple[OutputLine, ...]:
     kept: deque[StreamEntry] = deque(maxlen=_STEPS)
     kept.extend(RunOutput(folder).entries(last=True))
-    return tuple(OutputLine(kind=each.kind, tool=each.tool, text=each.text) for each in kept)
+    return tuple(OutputLine(kind=each.kind, tool=each.tool, text=secret_scan.masked(each.text)) for each in kept)
 
 
 def costs(site: Site, query: Query) -> Page:

@@ -12,6 +12,7 @@ from stage import Stage, said
 from stage_parts import deferring
 from web_browser import Browser, Time
 
+from prloom.agents import run_folder
 from prloom.api import Author
 from prloom.engine.views import dashboard
 from prloom.model import record
@@ -122,6 +123,17 @@ def test_a_runs_page_has_its_activity_and_says_what_it_is_for(scene: OperatorSce
 
     assert (found["run"]["stage"], found["steps"]) == ("worker", 3)
     assert "TOOL_CALL_START" in browser.get(f"/runs/{RUN}").text
+
+
+def test_a_secret_that_a_run_was_told_is_masked_for_programs_too(scene: OperatorScene, browser: Browser):
+    secret = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3hJ5"
+    (folder,) = scene.root.glob(f"prloom/.local/worktrees/*/prloom/.local/runs/{RUN}")
+    (folder / run_folder.PROMPT).write_text(f"Use {secret}.")
+
+    for accept in ("text/html", "application/json"):
+        text = browser.get(f"/runs/{RUN}", headers={"accept": accept}).text
+        assert secret not in text
+        assert "Use [secret]." in text
 
 
 def test_costs_have_charts_whose_figures_are_text_too(scene: OperatorScene, browser: Browser):
