@@ -18,6 +18,7 @@ import agent_runs
 import appending
 import catching_up
 import commands
+import daemons
 import exchange
 import exchange_commands
 import exchange_postgres
@@ -25,6 +26,7 @@ import history
 import idle
 import latency
 import machines
+import mcp_calls
 import web
 import working
 from harness import TINY, Figure, Row, Sizes, document, scaled, table
@@ -43,6 +45,8 @@ ROWS: tuple[Row, ...] = (
     *exchange_postgres.ROWS,
     *machines.ROWS,
     *web.ROWS,
+    *daemons.ROWS,
+    *mcp_calls.ROWS,
 )
 
 

@@ -49,8 +49,8 @@ def hooks(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     """Measure until the hook is called, and until the action it asks for is on the disk."""
     root = rig.repository(folder / "repository", config="[bridges.local]\nenabled = false\n", hook=HOOK)
     with rig.started(root):
-        _to_hook(root)
-        paired = alternate(partial(_to_hook, root), partial(_to_reader, folder), sizes.latency_rounds, warm=5)
+        to_hook(root)
+        paired = alternate(partial(to_hook, root), partial(_to_reader, folder), sizes.latency_rounds, warm=5)
         work = "event appended by another process → hook called (p50)"
         yield Figure(
             "hook",
@@ -73,7 +73,7 @@ def without_watch(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     config = f'[bridges.local]\nenabled = false\n[dispatcher]\ntick_interval = "{int(_TICK * 1000)}ms"\n'
     root = rig.repository(folder / "repository", config=config, hook=HOOK)
     with rig.started(root, *_watchless()):
-        taken = [_to_hook(root, pause=_PAUSE + number % 7 / 7 * _TICK) for number in range(sizes.latency_rounds + 1)]
+        taken = [to_hook(root, pause=_PAUSE + number % 7 / 7 * _TICK) for number in range(sizes.latency_rounds + 1)]
     slow = statistics.quantiles(taken[1:], n=20)[-1] if len(taken) > 2 else taken[-1]  # noqa: PLR2004 - two are none
     work = "event appended → hook called, without inotify (p95)"
     figure = blank("tick", work, f"the poll interval, {_TICK:g} s", 1.2, value=slow / _TICK)
@@ -104,7 +104,7 @@ def beside(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     busy, calm = (rig.repository(folder / name, plans, config, hook=HOOK) for name in ("busy", "calm"))
     with rig.started(busy), rig.started(calm):
         _begin_agent(busy)
-        paired = alternate(partial(_to_hook, busy), partial(_to_hook, calm), 2 * sizes.latency_rounds, warm=5)
+        paired = alternate(partial(to_hook, busy), partial(to_hook, calm), 2 * sizes.latency_rounds, warm=5)
     work = "other plans' events while one plan's agent runs: latency (p50)"
     figure = compared(blank("beside", work, "no agent running", 1.2), paired)
     yield Figure(**{**vars_of(figure), "value": paired.subject / paired.yardstick})
@@ -126,7 +126,7 @@ def _begin_agent(root: Path) -> None:
 # ---- one event
 
 
-def _to_hook(root: Path, *, pause: float = _PAUSE) -> float:
+def to_hook(root: Path, *, pause: float = _PAUSE) -> float:
     """Append one event and return how long it took until the hook was called."""
     number = next(_numbers)
     time.sleep(pause)

@@ -203,4 +203,4 @@ def started(root: Path, *launcher: str) -> Iterator[subprocess.Popen[bytes]]:
 def environ(root: Path) -> dict[str, str]:
     """Return the environment of a command: nothing of this machine's own configuration."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRLOOM_", "GITHUB_", "GH_"))}
-    return {**kept, "PRLOOM_HOME": str(root / "home")}
+    return {**kept, "PRLOOM_HOME": str(root.with_name(f"{root.name}-home"))}

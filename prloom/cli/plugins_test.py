@@ -176,7 +176,9 @@ def _configured(given: Options, found: DiscoveredPlugin) -> tuple[Mapping[str, J
         from prloom.extensions.background.settings import Given  # noqa: PLC0415
         from prloom.testing import daemon_trial  # noqa: PLC0415
 
-        secrets = SecretStore(_root(given), os.environ).read(found.key)
+        secrets: Mapping[str, str] = {}
+        if daemon_trial.has_secrets(found):
+            secrets = SecretStore(_root(given), os.environ).read(found.key)
         own = daemon_trial.resolved(found, Given(own, secrets, os.environ))
     return own, plugins.hook_timeout
 

@@ -21,6 +21,7 @@ from prloom.extensions.background import daemon_warnings, settings
 from prloom.extensions.background.settings import Given, SettingsMissingError
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model import kinds
+from prloom.model.record import Json
 from prloom.storage.paths import RepositoryPaths
 
 _OF_CALLS: Final = ("TOOL_CALL_START", "TOOL_CALL_END", "PERMISSION_REQUEST", "PERMISSION_RESPONSE")
@@ -45,15 +46,21 @@ def of_daemons(config: Config, root: Path, environ: Mapping[str, str]) -> Iterat
         for warning in daemon_warnings.of(found, table, root, environ):
             what, _, fix = warning.removeprefix(f"{where}: ").partition("; ")
             yield _warning(what, where, fix or "correct the manifest")
-        yield from _of_settings(found, Given(table, SecretStore(root, environ).read(found.key), environ))
+        yield from _of_settings(found, table, SecretStore(root, environ), environ)
         yield from _of_subscriptions(found, agents)
 
 
-def _of_settings(found: DiscoveredPlugin, given: Given) -> Iterator[Finding]:
+def _of_settings(
+    found: DiscoveredPlugin, table: Mapping[str, Json], secrets: SecretStore, environ: Mapping[str, str]
+) -> Iterator[Finding]:
     if found.manifest is None:
         return
     where = f"plugin {found.key}"
+    kept: Mapping[str, str] = {}
     try:
+        if any(setting.secret for setting in found.manifest.config_schema.values()):
+            kept = secrets.read(found.key)
+        given = Given(table, kept, environ)
         settings.resolve(found.key, found.manifest.config_schema, given)
     except SettingsMissingError as error:
         what = f"it is not started: its required settings are missing: {', '.join(error.missing)}"

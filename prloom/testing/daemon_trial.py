@@ -58,6 +58,11 @@ class TrialHost:
         await self._running.aclose()
 
 
+def has_secrets(found: DiscoveredPlugin) -> bool:
+    """Whether a plugin takes settings that are secrets."""
+    return found.manifest is not None and any(setting.secret for setting in found.manifest.config_schema.values())
+
+
 def resolved(found: DiscoveredPlugin, given: Given) -> Mapping[str, Json]:
     """Return the values of a plugin's settings, those of its secrets as plain texts; raises ExtensionError."""
     if found.manifest is None:

@@ -150,6 +150,24 @@ def without_escaping(real: Weak) -> Any:
     return made
 
 
+def one_attempt_more(real: Weak, life: Any, now: float, *args: Any) -> Any:
+    crashed = real(life, now, *args)
+    if life.attempts == 3:
+        return replace(crashed, next_attempt=now + 15)
+    return crashed
+
+
+def by_number_alone(real: Weak, process: Any) -> bool:
+    from prloom import processes
+
+    return processes.living(process.pid)
+
+
+def no_end_is_noted(real: Weak, parts: Any, event: Any) -> None:
+    if event.type != "AGENT_END":
+        real(parts, event)
+
+
 def cursor_before_events(real: Weak, poller: Any, polled: Any, *args: Any) -> Any:
     poller._cursor.save({"state": polled.state})
     return real(poller, polled, *args)
@@ -579,5 +597,47 @@ WEAKENINGS = (
         without_escaping,
         test="web/test_pages.py",
         select="each_text_as_text",
+    ),
+    Weakening(
+        "a daemon that never succeeds is given up",
+        "prloom.core.daemon_life:crashed",
+        one_attempt_more,
+        "core/test_daemon_life.py",
+        "three_attempts",
+    ),
+    Weakening(
+        "a process that is stopped does not pass its health checks",
+        "prloom.engine.background.daemon:Daemon._problem_of_health",
+        nothing_at_all,
+        "engine/background/test_daemon.py",
+        "stopped_by_a_signal_fails",
+    ),
+    Weakening(
+        "a daemon that was left is recognised by its number and its start",
+        "prloom.processes:alive",
+        by_number_alone,
+        "engine/background/test_daemon.py",
+        "left_by_a_crash",
+    ),
+    Weakening(
+        "no event of the activity holds a secret",
+        "prloom.core.activity:cleaned",
+        first_argument,
+        "core/test_activity.py",
+        "a_known_secret_is_taken_out",
+    ),
+    Weakening(
+        "each start of a run has one end in its activity",
+        "prloom.core.activity_run:RunParts.note",
+        no_end_is_noted,
+        "engine/activity/test_followed_run.py",
+        "gets_no_second_one",
+    ),
+    Weakening(
+        "what the end of a run has ended is not ended again after it",
+        "prloom.core.activity_run:RunParts.is_closed",
+        false,
+        "engine/activity/test_followed_run.py",
+        "not_ended_again",
     ),
 )

@@ -33,7 +33,10 @@ class CurrentSettings:
 
     def __call__(self) -> Mapping[str, Json]:
         """Return the settings; raises PrloomError where one is missing or wrong. Secrets are kept out of events."""
-        given = Given(self.read_table(self.plugin), self.secrets.read(self.plugin), self.environ)
+        kept: Mapping[str, str] = {}
+        if any(setting.secret for setting in self.schema.values()):
+            kept = self.secrets.read(self.plugin)
+        given = Given(self.read_table(self.plugin), kept, self.environ)
         try:
             values = settings.resolve(self.plugin, self.schema, given)
         except SettingsMissingError as error:

@@ -45,7 +45,8 @@ class DaemonFiles:
 
     def append(self, chunk: bytes) -> None:
         """Append what the daemon printed to its log; a log that cannot be written is reported once."""
-        self._lines.extend(naming.printable(line, LONGEST_LINE) for line in self._cutter.feed(chunk))
+        shown = tuple(self._cutter.feed(chunk))[-SHOWN:]
+        self._lines.extend(naming.printable(line, LONGEST_LINE) for line in shown)
         try:
             self._write(chunk)
         except (OSError, StorageError) as error:

@@ -23,8 +23,7 @@ class SecretStore:
         self._home = discovery.home(environ)
         digest = hashlib.sha256(os.fsencode(os.path.realpath(repo_root))).hexdigest()[:_DIGITS]
         self._name = f"{digest}.json"
-        if Path(os.path.realpath(self._home)).is_relative_to(os.path.realpath(repo_root)):
-            raise StorageError(f"{self._home} is inside the repository; set PRLOOM_HOME to a folder outside of it")
+        self._is_outside = not Path(os.path.realpath(self._home)).is_relative_to(os.path.realpath(repo_root))
 
     @property
     def path(self) -> Path:
@@ -32,7 +31,8 @@ class SecretStore:
         return self._home / FOLDER / self._name
 
     def read(self, plugin: str) -> Mapping[str, str]:
-        """Return a plugin's secrets by their settings."""
+        """Return a plugin's secrets by their settings; raises StorageError."""
+        self._check_home()
         folder = SafeDir.open(self._home, FOLDER)
         if folder is None:
             return {}
@@ -44,6 +44,7 @@ class SecretStore:
 
     def save(self, plugin: str, values: Mapping[str, str]) -> None:
         """Add secrets of a plugin, with mode 0600; raises StorageError."""
+        self._check_home()
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         with SafeDir.make(self._home, FOLDER) as folder:
             Path(folder.path).chmod(0o700)
@@ -53,3 +54,8 @@ class SecretStore:
                     plugin: {**((found.value or {}).get(plugin) or {}), **values},
                 }
             )
+
+    def _check_home(self) -> None:
+        """Raise StorageError where the file would be in the repository: an agent could read it there, or commit it."""
+        if not self._is_outside:
+            raise StorageError(f"{self._home} is inside the repository; set PRLOOM_HOME to a folder outside of it")

@@ -21,8 +21,8 @@ from prloom.processes import Process
 
 _LAUNCHER = (sys.executable, "-P", "-m", "prloom.extensions.background.launcher")  # -P: as in prloom.extensions.child
 _CHUNK = 64 * 1024
-_PAUSE = 0.05
-"""Seconds after each chunk: what floods its log waits, and the dispatcher does not."""
+_RATE = 1024 * 1024
+"""Bytes in a second that are read of what a daemon prints: what floods its log waits, and the dispatcher does not."""
 _EXIT_WAIT = 0.2  # seconds for what an ended process printed to be read
 _REPORT_LIMIT = 20.0  # seconds for the launcher, on a machine that is busy
 
@@ -75,8 +75,7 @@ class DaemonProcess:
         output = self._pipes.stdout
         while output is not None and (chunk := await output.read(_CHUNK)):
             sink(chunk)
-            if len(chunk) == _CHUNK:
-                await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(len(chunk) / _RATE)
 
     def owns(self, pid: int) -> bool:
         """Return whether a process is the daemon or was started by it."""

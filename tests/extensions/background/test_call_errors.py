@@ -37,7 +37,9 @@ async def failure(path: str, params: Any = None, limit: timedelta = LIMIT) -> Ca
     return caught.value
 
 
-async def answered(path: str, answer: Callable[[bytes], bytes | None], limit: timedelta = LIMIT) -> CallError:
+async def answered(
+    path: str, answer: Callable[[bytes], bytes | None], limit: timedelta = LIMIT, params: Any = None
+) -> CallError:
     """Return how a call fails at a daemon that answers its line so; None keeps the connection open."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -49,7 +51,7 @@ async def answered(path: str, answer: Callable[[bytes], bytes | None], limit: ti
         writer.close()
 
     async with await asyncio.start_unix_server(serve, path):
-        return await failure(path, limit=limit)
+        return await failure(path, params, limit)
 
 
 def told(error: CallError) -> tuple[str, str, str]:
@@ -136,8 +138,7 @@ async def test_an_answer_that_is_none(path: str, answer: bytes, problem: str) ->
 
 
 async def test_params_that_json_cannot_say(path: str) -> None:
-    async with await asyncio.start_unix_server(lambda reader, writer: None, path):
-        error = await failure(path, {"at": object()})
+    error = await answered(path, lambda _: b"", params={"at": object()})
 
     assert (error.kind, error.error_type) == ("other", "plugin_error")
     assert str(error).startswith("Background process 'P' error: ")
