@@ -41,7 +41,8 @@ def command(given: Options, *, port: int, open_browser: bool, host: str) -> None
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("prloom"):
             raise
-        raise PrloomError(f"prloom web needs {error.name}; install it with `pip install 'prloom[web]'`") from error
+        needed = (error.name or "a library").partition(".")[0]
+        raise PrloomError(f"prloom web needs {needed}; install it with `pip install 'prloom[web]'`") from error
 
     password = None
     if not access.is_loopback(host):

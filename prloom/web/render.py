@@ -176,7 +176,7 @@ def clock_of(milliseconds: int) -> str:
 def summary(data: Mapping[str, Any]) -> str:
     """Return what an activity event says, in one line."""
     parts = [f"{name}: {gist(_plain(value), 300)}" for name, value in data.items() if value not in (None, "", [], {})]
-    return gist("  ".join(parts), 600)
+    return gist(" · ".join(parts), 600)
 
 
 def words(payload: object) -> str:
