@@ -29,7 +29,7 @@ NO_APPRISE = "apprise is not installed; run `pip install 'prloom[notify]'`, and 
 
 
 def answer(line: bytes, look_soon: threading.Event) -> dict[str, Any] | None:
-    """Return the answer to one message, or None for a notification; an event leads to a look."""
+    """Return the answer to one message, or None for a notification; an event leads to a check."""
     try:
         message = json.loads(line)
     except ValueError as error:
@@ -72,8 +72,8 @@ def look_for_ever(notify: Notifier, look_soon: threading.Event) -> None:
     """Look again and again, and soon after each event; what goes wrong is logged, and tried again."""
     while True:
         try:
-            wait = notify.look()
-        except Exception as error:  # noqa: BLE001 - the next look may succeed
+            wait = notify.check()
+        except Exception as error:  # noqa: BLE001 - the next check may succeed
             log.warning("%s", error)
             wait = _AFTER_ERROR
         if look_soon.wait(wait):

@@ -15,7 +15,7 @@ from typing import Any
 
 from plugins.notify import messages, waiting
 from plugins.notify.messages import QuietHours
-from plugins.notify.waiting import Told
+from plugins.notify.waiting import Reported
 
 Send = Callable[[str, str], bool]
 """Sends a title and a text to one place, and returns whether it got there."""
@@ -40,7 +40,7 @@ class Rules:
 
 @dataclass
 class Notifier:
-    """What was told, and what waits to be sent; `read` returns the document of `prloom status --json`."""
+    """What was reported, and what waits to be sent; `read` returns the document of `prloom status --json`."""
 
     repository: str
     rules: Rules
@@ -52,15 +52,15 @@ class Notifier:
     _failures: int = field(default=0, init=False)
     _reached: set[int] = field(default_factory=set, init=False)
 
-    def look(self) -> float:
+    def check(self) -> float:
         """Send what is new, if it is time to; return after how many seconds to look again."""
         now = self.clock()
         needs = waiting.read(self.read(), self.rules.kinds)
-        before = self.told()
-        told = waiting.seen(needs, before, now)
-        if told != before:
-            self._keep(told)
-        new = waiting.fresh(needs, told, now)
+        before = self.reported()
+        reported = waiting.updated(needs, before, now)
+        if reported != before:
+            self._keep(reported)
+        new = waiting.fresh(needs, reported, now)
         if not new:
             self._collecting_since, self._failures = None, 0
             self._reached.clear()
@@ -72,14 +72,14 @@ class Notifier:
             self._failures += 1
             return min(_FIRST_WAIT * 2.0 ** (self._failures - 1), _LONGEST_WAIT)
         self._collecting_since, self._failures = None, 0
-        self._keep(told | {name: Told() for need in new for name in need.names})
+        self._keep(reported | {name: Reported() for need in new for name in need.names})
         return self.rules.interval
 
-    def told(self) -> dict[str, Told]:
-        """Return what was told; nothing where the file is missing or damaged: then it is told again."""
+    def reported(self) -> dict[str, Reported]:
+        """Return what was reported; nothing where the file is missing or damaged: then it is reported again."""
         try:
-            kept = json.loads(self.kept.read_text())["told"]
-            return {str(name): Told(gone) for name, gone in kept.items()}
+            kept = json.loads(self.kept.read_text())["reported"]
+            return {str(name): Reported(gone) for name, gone in kept.items()}
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return {}
 
@@ -104,11 +104,11 @@ class Notifier:
         self._reached.clear()
         return True
 
-    def _keep(self, told: Mapping[str, Told]) -> None:
-        """Write down what was told, whole or not at all."""
+    def _keep(self, reported: Mapping[str, Reported]) -> None:
+        """Write down what was reported, whole or not at all."""
         self.kept.parent.mkdir(parents=True, exist_ok=True)
         new = self.kept.with_name(f".{self.kept.name}.new")
-        new.write_text(json.dumps({"told": {name: each.gone for name, each in told.items()}}))
+        new.write_text(json.dumps({"reported": {name: each.gone for name, each in reported.items()}}))
         new.replace(self.kept)
 
 
@@ -125,6 +125,6 @@ def status(root: str) -> Mapping[str, Any]:
 
 
 def kept_in(root: str) -> Path:
-    """Return the file in which is kept what was told."""
+    """Return the file in which is kept what was reported."""
     plugin = os.environ.get("PRLOOM_PLUGIN", "notify").replace("/", "__")
-    return Path(root, "prloom", ".local", "plugins", plugin, "told.json")
+    return Path(root, "prloom", ".local", "plugins", plugin, "reported.json")

@@ -1,4 +1,4 @@
-"""Decide which of the things that need a person are new, from what was told before. Times are Unix seconds."""
+"""Decide which of the things that need a person are new, from what was reported before. Times are Unix seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BLIP = 600.0
 """For how long something may be gone, and is the same when it is back: a file that could not be read for a moment."""
 
 FORGOTTEN_AFTER = 7 * 86_400.0
-"""For how long something that was told and is gone is remembered."""
+"""For how long something that was reported and is gone is remembered."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Told:
-    """Something that was told, and since when it is gone, if it is."""
+class Reported:
+    """Something that was reported, and since when it is gone, if it is."""
 
     gone: float | None = None
 
@@ -49,18 +49,18 @@ def _need(found: Mapping[str, Any]) -> Need:
     return Need(kind, plan, str(found["text"]), remedy, tuple(names), since)
 
 
-def fresh(needs: Iterable[Need], told: Mapping[str, Told], now: float) -> tuple[Need, ...]:
+def fresh(needs: Iterable[Need], reported: Mapping[str, Reported], now: float) -> tuple[Need, ...]:
     """Return the needs of which something is new, each with the names of what is new in it."""
     found = []
     for need in needs:
-        new = tuple(name for name in need.names if _is_new(told.get(name), need.since, now))
+        new = tuple(name for name in need.names if _is_new(reported.get(name), need.since, now))
         if new:
             found.append(replace(need, names=new))
     return tuple(found)
 
 
-def _is_new(before: Told | None, since: float | None, now: float) -> bool:
-    """Whether something was never told, or was over in between."""
+def _is_new(before: Reported | None, since: float | None, now: float) -> bool:
+    """Whether something was never reported, or was over in between."""
     if before is None:
         return True
     if before.gone is None:
@@ -68,16 +68,16 @@ def _is_new(before: Told | None, since: float | None, now: float) -> bool:
     return now - before.gone > BLIP or (since is not None and since > before.gone)
 
 
-def seen(needs: Iterable[Need], told: Mapping[str, Told], now: float) -> dict[str, Told]:
-    """Return what was told, with what is gone by now; what is back and new is forgotten, so that it is told again."""
+def updated(needs: Iterable[Need], reported: Mapping[str, Reported], now: float) -> dict[str, Reported]:
+    """Return what was reported, with what is gone now; what is back and new is forgotten, to be reported again."""
     present = {name: need.since for need in needs for name in need.names}
-    left: dict[str, Told] = {}
-    for name, before in told.items():
+    left: dict[str, Reported] = {}
+    for name, before in reported.items():
         if name in present:
             if not _is_new(before, present[name], now):
-                left[name] = Told()
+                left[name] = Reported()
         elif before.gone is None:
-            left[name] = Told(gone=now)
+            left[name] = Reported(gone=now)
         elif now - before.gone < FORGOTTEN_AFTER:
             left[name] = before
     return left

@@ -17,7 +17,7 @@ import pytest
 from plugins.notify import daemon, messages, waiting
 from plugins.notify.messages import QuietHours
 from plugins.notify.notifier import Notifier, Rules
-from plugins.notify.waiting import Need, Told
+from plugins.notify.waiting import Need, Reported
 from prloom.engine.background.preparation import Preparation
 from prloom.testing import runners, running_daemon
 
@@ -58,13 +58,13 @@ class Scene:
 
     def restart(self) -> None:
         """Begin anew, as after a restart of the dispatcher."""
-        kept = self._folder / "plugins/notify/told.json"
+        kept = self._folder / "plugins/notify/reported.json"
         self.notifier = Notifier("repo", self._rules, self._read, [self._send], kept, lambda: self.now)
 
-    def look(self, *needs: dict[str, Any], after: float = 60) -> float:
+    def check(self, *needs: dict[str, Any], after: float = 60) -> float:
         self.now += after
         self.needs = list(needs)
-        return self.notifier.look()
+        return self.notifier.check()
 
     def _read(self) -> Mapping[str, Any]:
         return {"dashboard": {"needs": self.needs}}
@@ -80,21 +80,21 @@ def scene(tmp_path: Path) -> Callable[..., Scene]:
     return lambda **rules: Scene(tmp_path, Rules(**{"gather": 0.0, "zone": UTC, **rules}))
 
 
-def test_each_item_is_told_once_also_after_a_restart(scene: Callable[..., Scene]) -> None:
+def test_each_item_is_reported_once_also_after_a_restart(scene: Callable[..., Scene]) -> None:
     at = scene()
-    at.look(a_need("held", "e1", author="mallory"))
-    at.look(a_need("held", "e1"))
+    at.check(a_need("held", "e1", author="mallory"))
+    at.check(a_need("held", "e1"))
     at.restart()
-    at.look(a_need("held", "e1"))
+    at.check(a_need("held", "e1"))
 
     assert at.sent == [("prloom: held in pr-7", "pr-7 held: a held\n  `prloom x`")]
 
 
-def test_what_is_new_beside_what_was_told_is_told_alone(scene: Callable[..., Scene]) -> None:
+def test_what_is_new_beside_what_was_reported_is_reported_alone(scene: Callable[..., Scene]) -> None:
     at = scene()
-    at.look(a_need("held", "e1"))
-    at.look(a_need("held", "e1"), a_need("parked", "e2", plan="pr-8"))
-    at.look(a_need("held", "e1", "e3"), a_need("parked", "e2", plan="pr-8"))
+    at.check(a_need("held", "e1"))
+    at.check(a_need("held", "e1"), a_need("parked", "e2", plan="pr-8"))
+    at.check(a_need("held", "e1", "e3"), a_need("parked", "e2", plan="pr-8"))
 
     assert [title for title, _ in at.sent] == [
         "prloom: held in pr-7",
@@ -103,24 +103,24 @@ def test_what_is_new_beside_what_was_told_is_told_alone(scene: Callable[..., Sce
     ]
 
 
-def test_what_was_over_and_came_again_is_told_again_but_not_after_a_blip(scene: Callable[..., Scene]) -> None:
+def test_what_was_over_and_came_again_is_reported_again_but_not_after_a_blip(scene: Callable[..., Scene]) -> None:
     at = scene()
-    at.look(a_need("plugin", "monitor", plan=""))
-    at.look()
-    at.look(a_need("plugin", "monitor", plan=""))
+    at.check(a_need("plugin", "monitor", plan=""))
+    at.check()
+    at.check(a_need("plugin", "monitor", plan=""))
     assert len(at.sent) == 1
 
-    at.look()
-    at.look(after=waiting.BLIP)
-    at.look(a_need("plugin", "monitor", plan=""))
+    at.check()
+    at.check(after=waiting.BLIP)
+    at.check(a_need("plugin", "monitor", plan=""))
     assert len(at.sent) == 2
 
 
-def test_an_event_that_is_parked_anew_is_told_anew(scene: Callable[..., Scene]) -> None:
+def test_an_event_that_is_parked_anew_is_reported_anew(scene: Callable[..., Scene]) -> None:
     at = scene()
-    at.look(a_need("parked", "e1", since=NOON))
-    at.look()
-    at.look(a_need("parked", "e1", since=at.now + 30))
+    at.check(a_need("parked", "e1", since=NOON))
+    at.check()
+    at.check(a_need("parked", "e1", since=at.now + 30))
 
     assert len(at.sent) == 2
 
@@ -129,9 +129,9 @@ def test_what_comes_at_about_the_same_time_is_one_message(scene: Callable[..., S
     at = scene(gather=15.0)
     first, second = a_need("question", "ask-1"), a_need("parked", "e2", plan="pr-8")
 
-    assert at.look(first) == 15
-    assert at.look(first, second, after=10) == 5
-    at.look(first, second, after=5)
+    assert at.check(first) == 15
+    assert at.check(first, second, after=10) == 5
+    at.check(first, second, after=5)
 
     (message,) = at.sent
     assert message == (
@@ -143,9 +143,9 @@ def test_what_comes_at_about_the_same_time_is_one_message(scene: Callable[..., S
 def test_in_quiet_hours_nothing_is_sent_and_after_them_what_still_waits(scene: Callable[..., Scene]) -> None:
     at = scene(quiet=messages.quiet_hours("11:30-13:00"))
 
-    assert at.look(a_need("held", "e1"), a_need("parked", "e2")) == 60
+    assert at.check(a_need("held", "e1"), a_need("parked", "e2")) == 60
     assert at.sent == []
-    at.look(a_need("held", "e1"), after=3600)
+    at.check(a_need("held", "e1"), after=3600)
 
     assert [title for title, _ in at.sent] == ["prloom: held in pr-7"]
 
@@ -153,10 +153,10 @@ def test_in_quiet_hours_nothing_is_sent_and_after_them_what_still_waits(scene: C
 def test_what_could_not_be_sent_is_tried_again_later_each_time(scene: Callable[..., Scene]) -> None:
     at = scene()
     at.works = False
-    assert [at.look(a_need("held", "e1")) for _ in range(8)] == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+    assert [at.check(a_need("held", "e1")) for _ in range(8)] == [60, 120, 240, 480, 960, 1920, 3600, 3600]
 
     at.works = True
-    at.look(a_need("held", "e1"))
+    at.check(a_need("held", "e1"))
     assert len(at.sent) == 1
 
 
@@ -164,19 +164,19 @@ def test_a_place_that_was_reached_does_not_get_the_message_again_because_another
     sent, fails = [], iter([False, True])
     places = [lambda title, body: not sent.append(title), lambda title, body: next(fails)]
     document = {"dashboard": {"needs": [a_need("held", "e1")]}}
-    notifier = Notifier("repo", Rules(gather=0.0), lambda: document, places, tmp_path / "told.json")
+    notifier = Notifier("repo", Rules(gather=0.0), lambda: document, places, tmp_path / "reported.json")
 
-    notifier.look()
-    notifier.look()
-    notifier.look()
+    notifier.check()
+    notifier.check()
+    notifier.check()
 
     assert len(sent) == 1
     assert list(fails) == []
 
 
-def test_only_the_kinds_that_are_named_are_told(scene: Callable[..., Scene]) -> None:
+def test_only_the_kinds_that_are_named_are_reported(scene: Callable[..., Scene]) -> None:
     at = scene(kinds=frozenset({"question"}))
-    at.look(a_need("held", "e1"), a_need("question", "ask-1"))
+    at.check(a_need("held", "e1"), a_need("question", "ask-1"))
 
     assert [title for title, _ in at.sent] == ["prloom: question in pr-7"]
 
@@ -207,7 +207,7 @@ def test_hours_that_are_none_are_named(text: str) -> None:
 def test_text_from_outside_is_one_harmless_line(scene: Callable[..., Scene]) -> None:
     at = scene()
     text = "by \x1b[31mme\n\u202e@everyone <!channel> " + "x" * 1000
-    at.look(
+    at.check(
         a_need("held", "e1", text=text), *(a_need("held", f"x{number}", plan=f"p-{number}") for number in range(30))
     )
 
@@ -220,22 +220,24 @@ def test_text_from_outside_is_one_harmless_line(scene: Callable[..., Scene]) -> 
     assert body.endswith("and 11 more; run `prloom status`")
 
 
-def test_a_file_of_what_was_told_that_is_damaged_means_that_it_is_told_again(scene: Callable[..., Scene]) -> None:
+def test_where_the_file_of_what_was_reported_is_damaged_it_is_reported_again(
+    scene: Callable[..., Scene],
+) -> None:
     at = scene()
-    at.look(a_need("held", "e1"))
+    at.check(a_need("held", "e1"))
     at.notifier.kept.write_text("{")
-    at.look(a_need("held", "e1"))
+    at.check(a_need("held", "e1"))
 
     assert len(at.sent) == 2
 
 
-def test_what_was_told_is_forgotten_long_after_it_is_over() -> None:
-    told = {"a": Told(gone=0.0), "b": Told(gone=100.0)}
+def test_what_was_reported_is_forgotten_long_after_it_is_over() -> None:
+    reported = {"a": Reported(gone=0.0), "b": Reported(gone=100.0)}
 
-    assert waiting.seen((), told, waiting.FORGOTTEN_AFTER) == {"b": Told(gone=100.0)}
+    assert waiting.updated((), reported, waiting.FORGOTTEN_AFTER) == {"b": Reported(gone=100.0)}
 
 
-def test_a_need_without_ids_is_told_by_its_key() -> None:
+def test_a_need_without_ids_is_reported_by_its_key() -> None:
     (need,) = waiting.read({"dashboard": {"needs": [a_need("paused", remedy="", commands=["prloom resume pr-7"])]}})
 
     assert need == Need("paused", "pr-7", "a paused", "prloom resume pr-7", ("paused/pr-7/",))
@@ -306,7 +308,7 @@ async def test_it_runs_as_a_daemon_and_answers() -> None:
 def test_what_is_new_arrives_at_a_webhook(tmp_path: Path, webhook: Hook) -> None:
     (send,) = daemon.places(f"json://127.0.0.1:{webhook.server_port}/")
     document = {"dashboard": {"needs": [a_need("question", "ask-1", text="Redis or memory?")]}}
-    Notifier("repo", Rules(gather=0.0), lambda: document, [send], tmp_path / "told.json").look()
+    Notifier("repo", Rules(gather=0.0), lambda: document, [send], tmp_path / "reported.json").check()
 
     assert webhook.came.wait(10)
     (message,) = webhook.got
