@@ -28,7 +28,7 @@ _AFTER_ERROR = 60.0
 NO_APPRISE = "apprise is not installed; run `pip install 'prloom[notify]'`, and then `prloom plugins restart notify`"
 
 
-def answer(line: bytes, look_soon: threading.Event) -> dict[str, Any] | None:
+def answer(line: bytes, check_soon: threading.Event) -> dict[str, Any] | None:
     """Return the answer to one message, or None for a notification; an event leads to a check."""
     try:
         message = json.loads(line)
@@ -36,7 +36,7 @@ def answer(line: bytes, look_soon: threading.Event) -> dict[str, Any] | None:
         return {"id": None, "error": {"code": _PARSE_ERROR, "message": str(error)}}
     method, number = message.get("method"), message.get("id")
     if method in {"on_event", "events_dropped"}:
-        look_soon.set()
+        check_soon.set()
         return None
     if method == "health_check":
         return {"id": number, "result": {"status": "ok"}}
@@ -50,8 +50,8 @@ class Server(socketserver.ThreadingUnixStreamServer):
 
     daemon_threads = True
 
-    def __init__(self, path: str, look_soon: threading.Event) -> None:
-        self.look_soon = look_soon
+    def __init__(self, path: str, check_soon: threading.Event) -> None:
+        self.check_soon = check_soon
         super().__init__(path, Connection)
 
 
@@ -63,12 +63,12 @@ class Connection(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         """Answer until prloom closes the connection."""
         for line in self.rfile:
-            said = answer(line, self.server.look_soon)
+            said = answer(line, self.server.check_soon)
             if said is not None:
                 self.wfile.write(json.dumps({"jsonrpc": "2.0", **said}).encode() + b"\n")
 
 
-def look_for_ever(notify: Notifier, look_soon: threading.Event) -> None:
+def check_for_ever(notify: Notifier, check_soon: threading.Event) -> None:
     """Look again and again, and soon after each event; what goes wrong is logged, and tried again."""
     while True:
         try:
@@ -76,9 +76,9 @@ def look_for_ever(notify: Notifier, look_soon: threading.Event) -> None:
         except Exception as error:  # noqa: BLE001 - the next check may succeed
             log.warning("%s", error)
             wait = _AFTER_ERROR
-        if look_soon.wait(wait):
+        if check_soon.wait(wait):
             threading.Event().wait(_AFTER_EVENT)
-            look_soon.clear()
+            check_soon.clear()
 
 
 def rules(environ: Mapping[str, str]) -> Rules:
@@ -98,7 +98,7 @@ def rules(environ: Mapping[str, str]) -> Rules:
     )
 
 
-def places(urls: str) -> Sequence[Send]:
+def targets(urls: str) -> Sequence[Send]:
     """Return what sends to each of the URLs; raises ValueError, ImportError without Apprise. No URL is in an error."""
     import apprise  # noqa: PLC0415 - its absence is reported, and not raised where this file is imported
 
@@ -133,7 +133,7 @@ def main() -> int:
     _find_desktop(os.environ)
     root = os.environ["PRLOOM_REPO_ROOT"]
     try:
-        targets = places(os.environ.get("PLUGIN_CONFIG_URLS", ""))
+        found = targets(os.environ.get("PLUGIN_CONFIG_URLS", ""))
         given = rules(os.environ)
     except ImportError:
         print(NO_APPRISE)  # noqa: T201 - prloom shows what is printed
@@ -141,10 +141,10 @@ def main() -> int:
     except ValueError as error:
         print(error)  # noqa: T201 - likewise
         return 1
-    look_soon = threading.Event()
-    notify = Notifier(Path(root).name, given, lambda: notifier.status(root), targets, notifier.kept_in(root))
-    with Server(os.environ["PRLOOM_SOCKET_PATH"], look_soon) as server:
-        threading.Thread(target=look_for_ever, args=(notify, look_soon), daemon=True).start()
+    check_soon = threading.Event()
+    notify = Notifier(Path(root).name, given, lambda: notifier.status(root), found, notifier.kept_in(root))
+    with Server(os.environ["PRLOOM_SOCKET_PATH"], check_soon) as server:
+        threading.Thread(target=check_for_ever, args=(notify, check_soon), daemon=True).start()
         server.serve_forever()
     return 0
 

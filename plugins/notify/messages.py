@@ -27,7 +27,7 @@ class QuietHours:
     begin: time
     end: time
 
-    def rest(self, now: datetime) -> timedelta | None:
+    def remaining(self, now: datetime) -> timedelta | None:
         """Return for how long nothing is to be sent; None outside of these hours. `now` is a local time."""
         clock = now.time()
         inside = self.begin <= clock < self.end

@@ -45,7 +45,7 @@ class Notifier:
     repository: str
     rules: Rules
     read: Callable[[], Mapping[str, Any]]
-    places: Sequence[Send]
+    targets: Sequence[Send]
     kept: Path
     clock: Callable[[], float] = time.time
     _collecting_since: float | None = field(default=None, init=False)
@@ -89,17 +89,17 @@ class Notifier:
             self._collecting_since = now
         rest = None
         if self.rules.quiet is not None:
-            rest = self.rules.quiet.rest(datetime.fromtimestamp(now, self.rules.zone))
+            rest = self.rules.quiet.remaining(datetime.fromtimestamp(now, self.rules.zone))
         if rest is not None:
             return rest.total_seconds()
         return self._collecting_since + self.rules.gather - now
 
     def _send(self, title: str, body: str) -> bool:
         """Send a message to each place that did not get one; return whether all of them have one."""
-        for number, send in enumerate(self.places):
+        for number, send in enumerate(self.targets):
             if number not in self._reached and send(title, body):
                 self._reached.add(number)
-        if len(self._reached) < len(self.places):
+        if len(self._reached) < len(self.targets):
             return False
         self._reached.clear()
         return True

@@ -162,9 +162,9 @@ def test_what_could_not_be_sent_is_tried_again_later_each_time(scene: Callable[.
 
 def test_a_place_that_was_reached_does_not_get_the_message_again_because_another_was_not(tmp_path: Path) -> None:
     sent, fails = [], iter([False, True])
-    places = [lambda title, body: not sent.append(title), lambda title, body: next(fails)]
+    targets = [lambda title, body: not sent.append(title), lambda title, body: next(fails)]
     document = {"dashboard": {"needs": [a_need("held", "e1")]}}
-    notifier = Notifier("repo", Rules(gather=0.0), lambda: document, places, tmp_path / "reported.json")
+    notifier = Notifier("repo", Rules(gather=0.0), lambda: document, targets, tmp_path / "reported.json")
 
     notifier.check()
     notifier.check()
@@ -195,7 +195,7 @@ def test_quiet_hours_may_end_on_the_next_day(clock: str, rest: timedelta | None)
     hours = messages.quiet_hours("22:00-07:00")
     assert isinstance(hours, QuietHours)
 
-    assert hours.rest(datetime.fromisoformat(f"2026-11-23T{clock}")) == rest
+    assert hours.remaining(datetime.fromisoformat(f"2026-11-23T{clock}")) == rest
 
 
 @pytest.mark.parametrize("text", ["late", "22-07", "25:00-07:00", "22:00-07:60"])
@@ -248,7 +248,7 @@ def test_a_wrong_setting_is_named_and_no_url_is_shown() -> None:
     with pytest.raises(ValueError, match="timezone: there is no 'Mars'"):
         daemon.rules({"PLUGIN_CONFIG_TIMEZONE": "Mars"})
     with pytest.raises(ValueError, match="urls: number 2 is no URL that Apprise knows") as caught:
-        daemon.places("json://localhost nothing://secret-token")
+        daemon.targets("json://localhost nothing://secret-token")
     assert "secret-token" not in str(caught.value)
 
 
@@ -306,7 +306,7 @@ async def test_it_runs_as_a_daemon_and_answers() -> None:
 
 @pytest.mark.usefixtures("apprise")
 def test_what_is_new_arrives_at_a_webhook(tmp_path: Path, webhook: Hook) -> None:
-    (send,) = daemon.places(f"json://127.0.0.1:{webhook.server_port}/")
+    (send,) = daemon.targets(f"json://127.0.0.1:{webhook.server_port}/")
     document = {"dashboard": {"needs": [a_need("question", "ask-1", text="Redis or memory?")]}}
     Notifier("repo", Rules(gather=0.0), lambda: document, [send], tmp_path / "reported.json").check()
 
