@@ -11,7 +11,7 @@ from typing import Final
 
 from prloom.agents import run_folder
 from prloom.agents.agent import Remote
-from prloom.core import worker_identity
+from prloom.core.work import worker_identity
 from prloom.errors import AgentError
 from prloom.exchange import store_url
 from prloom.exchange.worker.command import WORKER

@@ -22,8 +22,8 @@ from prloom.api.manifest import Manifest
 from prloom.api.plan_context import PlanContext
 from prloom.api.plugin import PluginContext
 from prloom.api.triage import TriageContext
-from prloom.core.cockpit_markers import ticked
-from prloom.core.outbox import PLAN_TARGET, marked, marker
+from prloom.core.delivery.outbox import PLAN_TARGET, marked, marker
+from prloom.core.pull_requests.cockpit_markers import ticked
 from prloom.errors import ExtensionError, UnsafePathError
 from prloom.model.action import (
     Action,

@@ -13,7 +13,7 @@ import msgspec
 
 from prloom.api import store
 from prloom.api.store import Store
-from prloom.core import outbox
+from prloom.core.delivery import outbox
 from prloom.errors import ExtensionError
 from prloom.model import record
 from prloom.model.action import Action, Comment, Merge, Method, Payload, Review

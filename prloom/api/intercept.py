@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from prloom.api import store
 from prloom.api.context import HookContext, Services
-from prloom.core import bounds
+from prloom.core.text import bounds
 from prloom.model.action import Action, UpsertPlan
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.hook_points import BEFORE_ROUTE, PRE_TOOL

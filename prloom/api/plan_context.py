@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from prloom.api.context import HookContext, Services
-from prloom.core import bounds
+from prloom.core.text import bounds
 from prloom.model.hook import HookCall, HookTodo, Outcome
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from prloom.api import context, hooks
 from prloom.api.manifest import Manifest
-from prloom.core import tool_rules
+from prloom.core.plugins import tool_rules
 from prloom.errors import ExtensionError
 from prloom.model.record import Json
 

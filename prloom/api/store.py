@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import msgspec
 
-from prloom.core import outbox
+from prloom.core.delivery import outbox
 from prloom.errors import ExtensionError
 from prloom.model import record
 from prloom.model.action import Action

@@ -71,7 +71,7 @@ def _show_action(action: Action, plan: str) -> None:
     """Show what an action would publish, with the secrets masked: what is in a terminal is soon in a log."""
     import os  # noqa: PLC0415 - only what is withheld needs them
 
-    from prloom.core import secret_scan  # noqa: PLC0415
+    from prloom.core.text import secret_scan  # noqa: PLC0415
 
     kind, target = terminal.clean(action.kind), terminal.clean(action.target.target)
     click.echo(f"{layout.shown_id(action.id)}  {kind} to {target}, plan {terminal.clean(plan)}")

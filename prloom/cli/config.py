@@ -64,7 +64,7 @@ def _origin(origin: str) -> str:
 
 def _masked(value: object) -> object:
     """Return a value without the secrets in its texts."""
-    from prloom.core import secret_scan  # noqa: PLC0415 - likewise
+    from prloom.core.text import secret_scan  # noqa: PLC0415 - likewise
 
     if isinstance(value, str):
         return secret_scan.masked(_CREDENTIALS.sub("://***@", value))

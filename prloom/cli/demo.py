@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from prloom.cli import terminal
-from prloom.core import plan_file
+from prloom.core.plans import plan_file
 from prloom.workspace import git
 
 PLAN = "be-polite"

@@ -23,7 +23,7 @@ def write(given: Options, config: Config, request: str, *, plan_id: str | None) 
 
 def rewrite(given: Options, named: NamedPlan, before: str, request: str) -> Designed:
     """Return what an agent makes of a plan; the front matter stays as it is."""
-    from prloom.core import front_matter  # noqa: PLC0415 - `prloom edit --help` needs none
+    from prloom.core.plans import front_matter  # noqa: PLC0415 - `prloom edit --help` needs none
 
     block, rest = front_matter.split(before)
     if not block:
@@ -34,7 +34,7 @@ def rewrite(given: Options, named: NamedPlan, before: str, request: str) -> Desi
 
 def block(where: RepositoryPaths, named: NamedPlan, reason: str) -> None:
     """Keep a plan from being worked on: a draft is not queued any more, and a plan is blocked."""
-    from prloom.core import front_matter  # noqa: PLC0415 - likewise
+    from prloom.core.plans import front_matter  # noqa: PLC0415 - likewise
     from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
     from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
 

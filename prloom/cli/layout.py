@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from prloom.cli import terminal
-from prloom.core.shown_text import to_run
+from prloom.core.text.shown_text import to_run
 from prloom.model import record
 
 __all__ = [

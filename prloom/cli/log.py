@@ -64,7 +64,7 @@ def _default_limit(begin: datetime | None) -> int | None:
 
 
 def _show(entries: Iterable[LogEntry], *, as_json: bool) -> None:
-    from prloom.core import secret_scan  # noqa: PLC0415 - likewise
+    from prloom.core.text import secret_scan  # noqa: PLC0415 - likewise
 
     for entry in entries:
         if as_json:

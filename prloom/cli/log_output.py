@@ -13,7 +13,7 @@ _OURS = ("prloom", "prloom_plugins")
 
 class _Clean(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        from prloom.core import secret_scan  # noqa: PLC0415 - a command that has nothing to tell need not pay for it
+        from prloom.core.text import secret_scan  # noqa: PLC0415 - a command that has nothing to tell need not pay for it
 
         first, *others = terminal.clean_block(secret_scan.masked(super().format(record))).split("\n")
         return "\n".join([first, *(f"    {line}" for line in others)])  # so that no text passes for a line of the log
@@ -26,7 +26,7 @@ class _Json(logging.Formatter):
         import json  # noqa: PLC0415 - only this form needs them
         from datetime import UTC, datetime  # noqa: PLC0415
 
-        from prloom.core import secret_scan  # noqa: PLC0415
+        from prloom.core.text import secret_scan  # noqa: PLC0415
 
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         message = secret_scan.masked(super().format(record))

@@ -118,7 +118,7 @@ def _wait() -> None:
 
 
 def _line(entry: StreamEntry) -> str:
-    from prloom.core import secret_scan  # noqa: PLC0415 - `prloom logs --help` needs none
+    from prloom.core.text import secret_scan  # noqa: PLC0415 - `prloom logs --help` needs none
 
     sign, role = _SIGNS[entry.kind]
     first, *more = [line for line in entry.text.splitlines() if line.strip()] or [""]

@@ -182,7 +182,7 @@ def _text(title: str | None, file: str | None) -> str:
 
 def _save(where: RepositoryPaths, named: NamedPlan, before: str, after: str) -> None:
     """Write what the person made of the text; what somebody else has made of it meanwhile is merged with that."""
-    from prloom.core import text_merge  # noqa: PLC0415 - likewise
+    from prloom.core.text import text_merge  # noqa: PLC0415 - likewise
     from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
 
     def merge(now: str) -> str:

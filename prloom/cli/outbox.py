@@ -13,7 +13,7 @@ from prloom.errors import PrloomError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from prloom.core.requests import Verb
+    from prloom.core.commands.requests import Verb
     from prloom.engine.views.outbox import ReplyDraft
     from prloom.storage.paths import RepositoryPaths
 
@@ -67,7 +67,7 @@ def _list(drafts: Iterable[ReplyDraft]) -> None:
 
 
 def _edit(where: RepositoryPaths, draft: ReplyDraft, message: str | None, *, quiet: bool) -> None:
-    from prloom.core import requests  # noqa: PLC0415 - `prloom outbox --help` needs none
+    from prloom.core.commands import requests  # noqa: PLC0415 - `prloom outbox --help` needs none
 
     text = message
     if text is None:

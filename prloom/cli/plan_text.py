@@ -10,7 +10,7 @@ from prloom.cli import dashboard_text, layout, needs, status_text, terminal
 
 if TYPE_CHECKING:
     from prloom.cli.terminal import Role
-    from prloom.core.plan_file import TodoItem
+    from prloom.core.plans.plan_file import TodoItem
     from prloom.engine.views.dashboard_schema import Dashboard
     from prloom.engine.views.status_schema import PlanStatus, StatusDocument
     from prloom.storage.paths import RepositoryPaths
@@ -68,7 +68,7 @@ def _todos(items: Sequence[TodoItem]) -> Iterator[str]:
 
 
 def _runs(where: RepositoryPaths, plan: PlanStatus, now: datetime) -> Iterator[str]:
-    from prloom.core import run_line  # noqa: PLC0415 - likewise
+    from prloom.core.reports import run_line  # noqa: PLC0415 - likewise
     from prloom.engine.runs import listing  # noqa: PLC0415
 
     found = listing.listed(where, now, plan_id=plan.id, limit=_RUNS)

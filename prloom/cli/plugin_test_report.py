@@ -12,7 +12,7 @@ from prloom.api import Action, Json
 from prloom.api.manifest import DeclaredTool
 from prloom.cli import layout, terminal
 from prloom.cli.terminal import Role
-from prloom.core import bounds
+from prloom.core.text import bounds
 from prloom.extensions import filters
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host.interface import Registered

@@ -18,7 +18,7 @@ def command(given: Options, plan: str | None) -> None:
     """
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom poll --help` needs none
 
-    from prloom.core.requests import OperatorRequest  # noqa: PLC0415
+    from prloom.core.commands.requests import OperatorRequest  # noqa: PLC0415
     from prloom.engine.operator import control  # noqa: PLC0415
     from prloom.engine.views import runtime_status  # noqa: PLC0415
     from prloom.storage import paths  # noqa: PLC0415

@@ -14,7 +14,7 @@ from prloom.cli.terminal import Role
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from prloom.core.costs import CostGroup
+    from prloom.core.reports.costs import CostGroup
     from prloom.model.run import RunRecord
 
 _NEWEST = 50
@@ -71,7 +71,7 @@ def costs(given: Options, plan: str | None, *, since: str | None, grouping: str 
     """
     from msgspec.structs import replace  # noqa: PLC0415 - `prloom costs --help` needs none
 
-    from prloom.core import costs as core  # noqa: PLC0415 - likewise
+    from prloom.core.reports import costs as core  # noqa: PLC0415 - likewise
     from prloom.engine.runs import listing  # noqa: PLC0415 - likewise
 
     now = datetime.now(UTC)

@@ -12,7 +12,7 @@ from prloom.cli import context, layout, terminal
 from prloom.cli.context import Options, json_option, pass_options
 
 if TYPE_CHECKING:
-    from prloom.core.stats import Spread, Stats
+    from prloom.core.reports.stats import Spread, Stats
 
 _KINDS = {"hook": "hook of", "delivery": "delivery in", "parked": "parked by", "run": "run of stage"}
 

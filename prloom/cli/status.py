@@ -107,7 +107,7 @@ def _height() -> int | None:
 
 def _document(where: RepositoryPaths, shown: Shown) -> FullStatus:
     """Return the document with the costs of each plan, which people see in `prloom costs`, and the dashboard."""
-    from prloom.core import costs  # noqa: PLC0415 - see _read
+    from prloom.core.reports import costs  # noqa: PLC0415 - see _read
     from prloom.engine.runs import listing  # noqa: PLC0415
     from prloom.engine.views import dashboard  # noqa: PLC0415
     from prloom.engine.views import status as views  # noqa: PLC0415

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from prloom.cli import dashboard_text, layout, needs, terminal, work_text
-from prloom.core import wake
+from prloom.core.waits import wake
 
 if TYPE_CHECKING:
     from prloom.engine.views.dashboard_schema import Dashboard

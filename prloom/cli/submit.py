@@ -11,7 +11,7 @@ from prloom.cli import context
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from prloom.core.requests import Verb
+    from prloom.core.commands.requests import Verb
     from prloom.engine.views.request_targets import RequestTarget
     from prloom.storage.paths import RepositoryPaths
 

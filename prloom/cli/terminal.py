@@ -29,28 +29,28 @@ _NARROWEST = 40
 
 def clean(text: str) -> str:
     """Return text from outside on one line, with what a terminal would obey or hide written out."""
-    from prloom.core import shown_text  # noqa: PLC0415 - `prloom --help` needs none
+    from prloom.core.text import shown_text  # noqa: PLC0415 - `prloom --help` needs none
 
     return shown_text.clean(text)
 
 
 def clean_block(text: str, *, prefix: str = "") -> str:
     """Return text from outside with its lines kept, else as `clean` does; a prefix before each line."""
-    from prloom.core import shown_text  # noqa: PLC0415 - likewise
+    from prloom.core.text import shown_text  # noqa: PLC0415 - likewise
 
     return shown_text.clean_block(text, prefix=prefix)
 
 
 def duration(span: timedelta, *, units: int = 2) -> str:
     """Return a span for people, in its largest units: `450 ms`, `30 s`, `2 h 5 min`."""
-    from prloom.core import time_text  # noqa: PLC0415 - likewise
+    from prloom.core.text import time_text  # noqa: PLC0415 - likewise
 
     return time_text.duration(span, units=units)
 
 
 def when(moment: datetime, now: datetime, *, units: int = 2) -> str:
     """Return where a moment lies as seen from now: `in 30 s`, `2 h 5 min ago`, `now`."""
-    from prloom.core import time_text  # noqa: PLC0415 - likewise
+    from prloom.core.text import time_text  # noqa: PLC0415 - likewise
 
     return time_text.when(moment, now, units=units)
 

@@ -8,13 +8,13 @@ import click
 
 from prloom.cli import completion, context, layout, terminal, why_todo
 from prloom.cli.context import Options, json_option, pass_options
-from prloom.core import wake
+from prloom.core.waits import wake
 from prloom.model.kinds import DONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prloom.core.progress import Progress
+    from prloom.core.work.progress import Progress
     from prloom.engine.views.history import HistoryStep
     from prloom.engine.views.todo_history import TodoHistory
     from prloom.engine.views.why import EventLife

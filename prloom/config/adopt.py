@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 from prloom.config.problems import InvalidValue
 from prloom.config.section import Section
 from prloom.config.values import Count, Flag, Text
-from prloom.core.adoption_rules import ME, AdoptionRule
+from prloom.core.pull_requests.adoption_rules import ME, AdoptionRule
 
 
 def _authors(value: object) -> object:

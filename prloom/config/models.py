@@ -32,7 +32,7 @@ from prloom.config.values import (
     Url,
 )
 from prloom.config.work import LimitsSection, WorkSection
-from prloom.core.audience import Posting
+from prloom.core.delivery.audience import Posting
 from prloom.errors import ConfigError
 from prloom.model.kinds import Permission
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from prloom.config.section import Section
 from prloom.config.values import Count, Flag
-from prloom.core.plugin_rights import PluginRights
+from prloom.core.plugins.plugin_rights import PluginRights
 
 
 class PermissionsSection(Section):

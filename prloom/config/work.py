@@ -7,7 +7,7 @@ from pydantic import Field
 
 from prloom.config.section import Section
 from prloom.config.values import Count, Duration, Flag, Size, Text
-from prloom.core.inspection import DEFAULT_JUNK, DEFAULT_PROTECTED
+from prloom.core.work.inspection import DEFAULT_JUNK, DEFAULT_PROTECTED
 
 
 class WorkSection(Section):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from prloom.config.models import BridgeSection, Config, CustomBridgeSection
-from prloom.core import naming
+from prloom.core.text import naming
 from prloom.errors import WorkspaceError
 from prloom.extensions import bridges
 from prloom.extensions.bridges import LoadedBridges

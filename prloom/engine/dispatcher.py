@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from math import inf
 
-from prloom.core.dispatch import Subscribers
+from prloom.core.events.dispatch import Subscribers
 from prloom.engine import component, idle_plans
 from prloom.engine.adoption.by_rule import RuleAdoption
 from prloom.engine.bus.event_store import Clock

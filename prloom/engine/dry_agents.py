@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from prloom.api.context import Services
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import hook_results, work_results
-from prloom.core.dispatch import RunTriage
-from prloom.core.work import Take, next_step
+from prloom.core.events import hook_results
+from prloom.core.events.dispatch import RunTriage
+from prloom.core.work import work_results
+from prloom.core.work.work_steps import Take, next_step
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.hook_services import HookServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime

@@ -15,7 +15,7 @@ from pathlib import Path
 from prloom.api.bridge import Acknowledges, Bridge, BridgeContext, Delivered, Permissions, Polled, Refused
 from prloom.api.http import HttpNeeds, UsesHttp
 from prloom.config.models import Config
-from prloom.core import front_matter
+from prloom.core.plans import front_matter
 from prloom.engine import configured_bridges
 from prloom.engine.assembly.dispatcher import now
 from prloom.engine.assembly.plugins import load_plugins

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
-from prloom.core.progress import RunningWork
+from prloom.core.work.progress import RunningWork
 from prloom.engine.plan.runtime import PlanRuntime, is_triaging
 from prloom.model import record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 
-from prloom.core.outbox import PLAN_TARGET
+from prloom.core.delivery.outbox import PLAN_TARGET
 from prloom.errors import ExtensionError
 
 

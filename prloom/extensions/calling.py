@@ -16,7 +16,7 @@ from prloom.api.intercept import InterceptContext, ToolContext
 from prloom.api.plan_context import PlanContext
 from prloom.api.plugin import Handler, Registrations
 from prloom.api.triage import TriageContext
-from prloom.core import tool_rules
+from prloom.core.plugins import tool_rules
 from prloom.errors import ExtensionError
 from prloom.extensions import loading
 from prloom.model import record

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from prloom.core import bounds
+from prloom.core.text import bounds
 from prloom.extensions import keys
 from prloom.extensions.discovery import SOURCES, DiscoveredPlugin
 from prloom.model import kinds

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from prloom.api import context
-from prloom.core import naming
+from prloom.core.text import naming
 
 LONGEST_LINE = 2000
 """Characters of a line that are kept."""

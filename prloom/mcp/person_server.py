@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 
 from prloom import __version__
 from prloom.agents import mcp_server
-from prloom.core import tool_rules
+from prloom.core.plugins import tool_rules
 from prloom.engine.tools import arguments
 from prloom.mcp.run_server import called
 from prloom.model.record import Json

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from prloom.core import naming
+from prloom.core.text import naming
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from pathlib import Path
 from prloom import processes
 from prloom.api import hooks
 from prloom.api.manifest import Background
-from prloom.core import daemon_hooks
+from prloom.core.plugins import daemon_hooks
 from prloom.engine.background.daemon_host import RUN_HOOK
 from prloom.extensions.background import connection
 from prloom.extensions.background.call_error import CallError

@@ -34,7 +34,7 @@ from prloom.api import (
     TrackedPlan,
     UpsertPlan,
 )
-from prloom.core.outbox import action_id
+from prloom.core.delivery.outbox import action_id
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LONGEST_CALL = 20.0

@@ -9,7 +9,9 @@ from typing import Unpack
 from msgspec.structs import replace
 
 from prloom.api import Event, Json
-from prloom.core import admission, bounds, projection, wake
+from prloom.core.events import admission, projection
+from prloom.core.text import bounds
+from prloom.core.waits import wake
 from prloom.errors import ExtensionError
 from prloom.model.decision import Change, Decision, DecisionParts, Scope
 from prloom.model.hook import Writes

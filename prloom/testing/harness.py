@@ -12,9 +12,12 @@ from typing import Any, assert_never
 
 from prloom.api import Event, Json, Target, duration, iso
 from prloom.backoff import Backoff
-from prloom.core import commands, deferral, dispatch, hook_results, plan_file, wake
-from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Subscribers
-from prloom.core.hook_results import OnError
+from prloom.core.commands import comment_commands
+from prloom.core.events import dispatch, hook_results
+from prloom.core.events.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Subscribers
+from prloom.core.events.hook_results import OnError
+from prloom.core.plans import plan_file
+from prloom.core.waits import deferral, wake
 from prloom.errors import ExtensionError
 from prloom.extensions.host.interface import Registered
 from prloom.model.decision import Change, StateWrite
@@ -161,7 +164,7 @@ class Harness:
     def _run_steps(self, bus: InMemoryBus, faults: list[Fault]) -> None:
         """Do all that can be done now, as the dispatcher does it; what is left is the agent's."""
         while True:
-            pending = [(event, commands.parse(bus.events[event.id])) for event in bus.open.values()]
+            pending = [(event, comment_commands.parse(bus.events[event.id])) for event in bus.open.values()]
             steps = dispatch.steps(
                 pending, self._subscribers(bus), busy=(), alone=bus.alone, paused=False, triaging=False
             )

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from prloom.cli import context, dispatcher_request
 from prloom.cli.context import Options
-from prloom.core.requests import Verb
-from prloom.core.shown_text import clean
+from prloom.core.commands.requests import Verb
+from prloom.core.text.shown_text import clean
 from prloom.engine.operator import event_requests, plan_texts, question_answer, run_stop, submission, todo_changes
 from prloom.engine.views import request_targets
 from prloom.engine.views.request_targets import RequestTarget

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from prloom.core.requests import Verb
+from prloom.core.commands.requests import Verb
 from prloom.engine.operator import (
     event_requests,
     own_changes,

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from prloom.core.shown_text import clean
+from prloom.core.text.shown_text import clean
 
 _HEIGHT: Final = 180
 _BASE: Final = 150

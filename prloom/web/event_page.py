@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from datetime import datetime, timedelta
 
-from prloom.core import secret_scan
+from prloom.core.text import secret_scan
 from prloom.engine.views import events, outbox, plan_names, request_targets, why, why_todo
 from prloom.engine.views.events import EventFilter, EventRow, Order
 from prloom.engine.views.outbox import ReplyDraft

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from prloom.core import plan_file, plan_text
-from prloom.core.plan_file import TodoItem
+from prloom.core.plans import plan_file, plan_text
+from prloom.core.plans.plan_file import TodoItem
 from prloom.engine.bus.plan_files import PlanFile
 from prloom.engine.operator import plan_texts
 from prloom.engine.operator.plan_texts import NamedPlan

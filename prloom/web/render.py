@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from prloom.core import secret_scan, shown_text, time_text
+from prloom.core.text import secret_scan, shown_text, time_text
 from prloom.model import record
 from prloom.web import charts
 

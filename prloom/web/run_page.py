@@ -8,9 +8,9 @@ from pathlib import Path
 
 from prloom.agents import run_folder
 from prloom.agents.agent import StreamEntry
-from prloom.core import costs as core
-from prloom.core import secret_scan
-from prloom.core.costs import CostGroup
+from prloom.core.reports import costs as core
+from prloom.core.reports.costs import CostGroup
+from prloom.core.text import secret_scan
 from prloom.engine.runs import activity, listing, records
 from prloom.engine.runs.output import RunOutput
 from prloom.engine.views import plan_names

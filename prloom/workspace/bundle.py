@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import git, tree_size, trees
 from prloom.workspace.repository import Repository

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from prloom.core.inspection import DEFAULT_JUNK
+from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
 from prloom.workspace import backup_refs, bundle, commits, git, run_refs, snapshot, worktree
 from prloom.workspace.repository import Repository

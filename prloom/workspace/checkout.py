@@ -110,7 +110,7 @@ def head(checkout: Checkout) -> str:
         return sha
     answer = _git_output(checkout, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if not answer:
-        from prloom.core.naming import printable  # noqa: PLC0415 -- only an error needs it
+        from prloom.core.text.naming import printable  # noqa: PLC0415 -- only an error needs it
 
         raise WorkspaceError(f"{printable(str(checkout.path))} has no commit yet; create one first")
     return answer

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prloom.core import commit_message
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
+from prloom.core.work import commit_message
 from prloom.errors import WorkspaceError
 from prloom.workspace import git
 from prloom.workspace.checkout import Checkout

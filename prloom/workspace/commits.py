@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prloom.core import commit_message
-from prloom.core.inspection import DEFAULT_JUNK
-from prloom.core.naming import is_branch_name, printable
+from prloom.core.text.naming import is_branch_name, printable
+from prloom.core.work import commit_message
+from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
 from prloom.workspace import backup_refs, commit_hooks, git, repository, snapshot, worktree_files
 from prloom.workspace.repository import Repository

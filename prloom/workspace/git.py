@@ -27,7 +27,7 @@ from shutil import which
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 
 if TYPE_CHECKING:

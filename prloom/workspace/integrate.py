@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prloom.core import commit_message
-from prloom.core.inspection import DEFAULT_JUNK
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
+from prloom.core.work import commit_message
+from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
 from prloom.workspace import backup_refs, checks, commits, remote, replay, repository, rewritten
 from prloom.workspace.commits import Commit

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import git as hardened
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
-from prloom.core.path_patterns import for_git
+from prloom.core.text.path_patterns import for_git
 from prloom.errors import WorkspaceError
 from prloom.workspace import git
 from prloom.workspace.checkout import Checkout

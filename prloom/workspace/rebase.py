@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prloom.core.inspection import DEFAULT_JUNK
-from prloom.core.naming import is_branch_name, printable
+from prloom.core.text.naming import is_branch_name, printable
+from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
 from prloom.workspace import (
     backup_refs,

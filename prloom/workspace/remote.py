@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prloom.core import push_results
-from prloom.core.naming import is_branch_name, printable
-from prloom.core.push_results import Failure
+from prloom.core.text.naming import is_branch_name, printable
+from prloom.core.work import push_results
+from prloom.core.work.push_results import Failure
 from prloom.errors import WorkspaceError
 from prloom.workspace import git, repository, rewritten
 from prloom.workspace.git import GitResult

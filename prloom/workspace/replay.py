@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import backup_refs, commits, git
 from prloom.workspace.commits import Commit

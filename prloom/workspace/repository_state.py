@@ -12,9 +12,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from prloom.core import repository_changes, worker_identity
-from prloom.core.naming import printable
-from prloom.core.repository_changes import CheckoutState, Difference, FileState, RepositoryState
+from prloom.core.text.naming import printable
+from prloom.core.work import repository_changes, worker_identity
+from prloom.core.work.repository_changes import CheckoutState, Difference, FileState, RepositoryState
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, git, repository, root, snapshot
 from prloom.workspace.checkout import Checkout

@@ -236,6 +236,6 @@ def _why_none(here: Path) -> str:
 
 
 def _shown(path: Path) -> str:
-    from prloom.core.naming import printable  # noqa: PLC0415 -- only an error needs it
+    from prloom.core.text.naming import printable  # noqa: PLC0415 -- only an error needs it
 
     return printable(str(path))

@@ -13,7 +13,7 @@ from itertools import repeat
 from pathlib import Path
 
 from prloom import flock
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import bundle, checkout, git, worktree, worktree_files
 from prloom.workspace.repository import FETCH_LIMIT, Repository

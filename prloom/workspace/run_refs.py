@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import backup_refs, bundle, git
 from prloom.workspace.remote import ORIGIN

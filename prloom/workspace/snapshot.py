@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from prloom.core.inspection import DEFAULT_JUNK, DEFAULT_MAX_FILE
-from prloom.core.naming import printable
-from prloom.core.path_patterns import folded
+from prloom.core.text.naming import printable
+from prloom.core.text.path_patterns import folded
+from prloom.core.work.inspection import DEFAULT_JUNK, DEFAULT_MAX_FILE
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, trees
 from prloom.workspace.checkout import Checkout

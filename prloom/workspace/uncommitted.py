@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from prloom.core.inspection import DEFAULT_JUNK
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
+from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, checks, commits, git, snapshot
 from prloom.workspace.repository import Repository

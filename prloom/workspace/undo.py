@@ -13,9 +13,9 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from prloom.core import worker_identity
-from prloom.core.naming import printable
-from prloom.core.repository_changes import Difference, FileState, RepositoryState
+from prloom.core.text.naming import printable
+from prloom.core.work import worker_identity
+from prloom.core.work.repository_changes import Difference, FileState, RepositoryState
 from prloom.errors import WorkspaceError
 from prloom.workspace import backup_refs, checkout, git, repository_state, snapshot
 from prloom.workspace.repository import Repository

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from prloom import flock
-from prloom.core.naming import is_branch_name, printable
+from prloom.core.text.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, checks, git, repository, root
 

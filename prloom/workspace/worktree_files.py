@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout
 from prloom.workspace.checkout import Checkout

@@ -10,18 +10,11 @@ from pathlib import Path
 import pytest
 
 from prloom.agents import demo
-from prloom.core import (
-    answer,
-    prompt,
-    review_answer,
-    review_prompt,
-    triage_answer,
-    worker_answer,
-    worker_prompt,
-)
-from prloom.core.plan_file import TodoItem
-from prloom.core.review_answer import ReviewAnswer
-from prloom.core.worker_answer import WorkAnswer
+from prloom.core.answers import json_answer, review_answer, triage_answer, worker_answer
+from prloom.core.answers.review_answer import ReviewAnswer
+from prloom.core.answers.worker_answer import WorkAnswer
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.prompts import review_prompt, triage_prompt, worker_prompt
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 
@@ -132,7 +125,7 @@ def test_a_review_rejects_what_still_says_fixme(folder: Path, diff: str, verdict
 
 def test_feedback_is_answered_or_becomes_a_todo_that_can_be_carried_out(folder: Path) -> None:
     events = [Event(id=str(n), source="s", type="pr_comment", body=text) for n, text in enumerate(("Why?", POLITE))]
-    text = prompt.triage_prompt(
+    text = triage_prompt.triage_prompt(
         plan=Plan(id="p", branch="b"),
         plan_text="",
         events=events,
@@ -158,5 +151,5 @@ def test_it_is_a_program_that_works_in_the_folder_where_it_is_started(folder: Pa
         check=True,
     )
 
-    assert json.loads(ended.stdout) == answer.find(ended.stdout, worker_answer.KEY)
+    assert json.loads(ended.stdout) == json_answer.find(ended.stdout, worker_answer.KEY)
     assert "Good day" in (folder / "greet.py").read_text()

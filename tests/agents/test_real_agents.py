@@ -34,9 +34,10 @@ from prloom.agents.agent import Remote, Rights, RunRequest, RunResult
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.run_spec import RunLimits
 from prloom.api import InterceptContext, PluginContext, ToolCall
-from prloom.core import answer, worker_answer, worker_prompt
-from prloom.core.plan_file import TodoItem
-from prloom.core.worker_answer import WorkAnswer
+from prloom.core.answers import json_answer, worker_answer
+from prloom.core.answers.worker_answer import WorkAnswer
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.prompts import worker_prompt
 from prloom.engine.tools.executable import PluginFolder
 from prloom.model.permission import PermissionAnswer
 from prloom.model.tool import ToolSpec
@@ -518,7 +519,7 @@ async def test_a_worker_that_failed_goes_on_with_its_session_and_succeeds(
     assert second.result.session_id == session
     later = "\n".join(model.log.read_text(encoding="utf-8").splitlines()[asked:])
     assert "Add hello.txt" in later  # the TODO, which stands in the first prompt only
-    said = worker_answer.read(answer.find(second.result.message, worker_answer.KEY))
+    said = worker_answer.read(json_answer.find(second.result.message, worker_answer.KEY))
     assert isinstance(said, WorkAnswer)
     assert (said.outcome, said.summary, said.notes) == ("done", "It is right now.", "hello.txt is new")
 

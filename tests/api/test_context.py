@@ -11,7 +11,7 @@ import pytest
 
 from prloom.api.context import HookContext
 from prloom.api.triage import TriageContext
-from prloom.core.outbox import PLAN_TARGET
+from prloom.core.delivery.outbox import PLAN_TARGET
 from prloom.errors import ExtensionError
 from prloom.model.action import Action, AddLabels, Comment, Merge, Review
 from prloom.model.decision import Deferral

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from prloom.cli import main
-from prloom.core import commit_message
-from prloom.core.commit_message import Trailers
+from prloom.core.work import commit_message
+from prloom.core.work.commit_message import Trailers
 from prloom.workspace import backup_refs, commits, repository, snapshot
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from stage import Stage
 
-from prloom.core import plan_file
+from prloom.core.plans import plan_file
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.plan_files import PlanFile
 from prloom.model.work import WorkStep

@@ -13,8 +13,8 @@ from stage import Stage
 from worked_plan import WorkedPlan
 
 from prloom.cli.start import _outcome
-from prloom.core import work_failures
-from prloom.core.work import WorkRules
+from prloom.core.work import work_failures
+from prloom.core.work.work_steps import WorkRules
 from prloom.model.record import Timestamp
 from prloom.model.work import Kept
 

@@ -12,7 +12,7 @@ import pytest
 import values as builders
 from msgspec.structs import replace
 
-from prloom.core import projection
+from prloom.core.events import projection
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Decision, Deferral, Intake
 from prloom.model.event import Event, Target

@@ -11,8 +11,8 @@ import pytest
 
 from prloom.agents import registry
 from prloom.agents.activity import command
-from prloom.core import activity_ends
-from prloom.core.activity_ends import RunEnding
+from prloom.core.activity import activity_ends
+from prloom.core.activity.activity_ends import RunEnding
 from prloom.model import kinds
 
 START = activity_ends.started("run", "worker", "claude", None, "Do it.").data

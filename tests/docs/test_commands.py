@@ -11,7 +11,7 @@ import pytest
 
 from prloom.cli import main
 from prloom.cli.lazy import LazyGroup
-from prloom.core import commands
+from prloom.core.commands import comment_commands
 
 PAGE = "docs/commands.md"
 
@@ -81,7 +81,7 @@ def test_the_page_has_no_section_of_a_command_that_does_not_exist(named: Callabl
 def test_every_built_in_command_of_comments_is_in_the_page(named: Callable[[str], Any]):
     text = named(PAGE).section("Commands in comments")
 
-    assert set(re.findall(r"^\| `/prloom (\w+)` \|", text, re.MULTILINE)) == set(commands.BUILT_IN)
+    assert set(re.findall(r"^\| `/prloom (\w+)` \|", text, re.MULTILINE)) == set(comment_commands.BUILT_IN)
 
 
 def test_every_prloom_command_that_a_document_shows_exists(page: Any):

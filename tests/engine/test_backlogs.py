@@ -12,8 +12,8 @@ from faulty_disks import NotingDisk
 from stage import ListBridge, Stage, said
 
 from prloom.api import Action, BridgeContext, Delivered, Event, HookContext, PluginContext, Refused, TriageContext
-from prloom.core import outbox
-from prloom.core.requests import OperatorRequest
+from prloom.core.commands.requests import OperatorRequest
+from prloom.core.delivery import outbox
 from prloom.engine.operator import control
 from prloom.engine.plan import admission, delivery, reconcile, scheduler, unclaimed_actions
 from prloom.model.event import Author

@@ -16,17 +16,11 @@ import pytest
 
 import prloom
 from prloom.cli import terminal
-from prloom.core import (
-    commands,
-    markdown,
-    outbox,
-    plan_file,
-    plan_reader,
-    plan_text,
-    prompt,
-    reply_sanitizer,
-    secret_scan,
-)
+from prloom.core.commands import comment_commands
+from prloom.core.delivery import outbox, reply_sanitizer
+from prloom.core.plans import plan_file, plan_reader, plan_text
+from prloom.core.prompts import triage_prompt
+from prloom.core.text import markdown, secret_scan
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 
@@ -121,11 +115,13 @@ def asked(text: str) -> object:
     event = Event(id="e", source="s", type="pr_comment", title=text, body=text, context={"diffHunk": text})
     plan = Plan(id="p", branch="b")
     arguments = {"answer_path": "a", "fence": "f" * 32, "repository_context": None}
-    return prompt.triage_prompt(plan=plan, plan_text=text, events=(event,), **arguments)
+    return triage_prompt.triage_prompt(plan=plan, plan_text=text, events=(event,), **arguments)
 
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {
-    "the command of a comment": lambda text: commands.parse(Event(id="e", source="s", type="pr_comment", body=text)),
+    "the command of a comment": lambda text: comment_commands.parse(
+        Event(id="e", source="s", type="pr_comment", body=text)
+    ),
     "the marks of a text": outbox.marked,
     "the secrets of a text": lambda text: secret_scan.in_text(text, {"x": "0123456789abcdef"}),
     "the lines of a text": markdown.clean,

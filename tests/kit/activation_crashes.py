@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prloom.config import loading
-from prloom.core import plan_file
+from prloom.core.plans import plan_file
 from prloom.engine.adoption import activate
 from prloom.engine.bus import inbox
 from prloom.storage.safe_dir import SafeDir

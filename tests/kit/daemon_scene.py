@@ -14,7 +14,7 @@ from typing import Any
 
 from prloom import processes
 from prloom.api.manifest import Background, HealthCheck, Manifest
-from prloom.core.daemon_life import DaemonState
+from prloom.core.plugins.daemon_life import DaemonState
 from prloom.engine.activity.publisher import Publisher
 from prloom.engine.background.daemon import Daemon
 from prloom.engine.background.daemon_files import DaemonFiles

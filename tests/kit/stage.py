@@ -33,9 +33,10 @@ from prloom.api import (
 from prloom.api.context import Services
 from prloom.config import loading
 from prloom.config.models import Config
-from prloom.core import triage, triage_answer
-from prloom.core.dispatch import RunTriage
-from prloom.core.requests import OperatorRequest, Verb
+from prloom.core.answers import triage_answer
+from prloom.core.commands.requests import OperatorRequest, Verb
+from prloom.core.events import triage
+from prloom.core.events.dispatch import RunTriage
 from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from stage import Stage
 
-from prloom.core import work, work_failures, work_results, worker_results
-from prloom.core.plan_file import TodoItem
-from prloom.core.work import BlockPlan, Continue, Propose, Step, Take, WorkContext, WorkRules
-from prloom.core.work_failures import AttemptFailed
-from prloom.core.worker_answer import WorkAnswer
-from prloom.core.worker_results import WorkerReport
+from prloom.core.answers.worker_answer import WorkAnswer
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.work import work_failures, work_results, work_steps, worker_results
+from prloom.core.work.work_failures import AttemptFailed
+from prloom.core.work.work_steps import BlockPlan, Continue, Propose, Step, Take, WorkContext, WorkRules
+from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.plan_files import PlanFile
 from prloom.model.decision import DecisionParts
@@ -73,7 +73,7 @@ class WorkedPlan:
 
     def next(self) -> Step | None:
         """Return the next step."""
-        return work.next_step(self.state, self.todos, self.rules, now=self.stage.clock())
+        return work_steps.next_step(self.state, self.todos, self.rules, now=self.stage.clock())
 
     def step(self, report: WorkerReport = DONE) -> None:
         """Do the next step; a run comes to this report, and everything else succeeds."""

@@ -15,7 +15,7 @@ LOOK = """
 import json
 from pathlib import Path
 from prloom.extensions import bridges, discovery
-from prloom.core import prompt_text
+from prloom.core.prompts import prompt_text
 found = discovery.discover(discovery.PluginPaths(bundled=discovery.bundled("plugins")))
 loaded = bridges.load({}, repo_root=Path("."))
 print(json.dumps({

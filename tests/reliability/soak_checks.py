@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from soak_git import git, refs
 
-from prloom.core import commit_message
+from prloom.core.work import commit_message
 from prloom.engine.runs import listing
 from prloom.engine.views import status
 from prloom.model import record

@@ -12,7 +12,7 @@ from typing import Any
 from forge_bridge import ForgeBridge
 
 from prloom.api import Action, Author, BridgeContext, Delivered, Event, Polled, PullRequest, Refused, Target
-from prloom.core import cockpit_markers
+from prloom.core.pull_requests import cockpit_markers
 
 
 class SoakForge(ForgeBridge):

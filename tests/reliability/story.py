@@ -48,7 +48,7 @@ from prloom.api import (
     marker,
 )
 from prloom.config import loading
-from prloom.core.requests import OperatorRequest
+from prloom.core.commands.requests import OperatorRequest
 from prloom.engine.bus import entries, plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher

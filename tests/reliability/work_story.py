@@ -28,7 +28,7 @@ from prloom.agents import registry, run_folder, run_message, runner
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunReply
 from prloom.config import loading
-from prloom.core import commit_message
+from prloom.core.work import commit_message
 from prloom.engine import configured_bridges
 from prloom.engine.adoption import adopt
 from prloom.engine.bus.event_store import EventStore

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from prloom.api.manifest import Background, HealthCheck, Setting
-from prloom.core import plugin_rights
-from prloom.core.daemon_life import DaemonState
+from prloom.core.plugins import plugin_rights
+from prloom.core.plugins.daemon_life import DaemonState
 from prloom.engine.background import event_sender
 from prloom.engine.plugin_requests import contexts, events, messages, outgoing, registered_actions, stores
 from prloom.engine.plugin_requests.caller import Params

@@ -233,7 +233,7 @@ def anywhere(real: Weak, event: Any) -> Any:
 
 
 def quoted_too(real: Weak, body: str) -> Iterator[str]:
-    from prloom.core import outbox
+    from prloom.core.delivery import outbox
 
     return (each for line in body.splitlines() for each in outbox.marked(line)[:1])
 
@@ -247,7 +247,7 @@ async def decided_before_it_is_done(real: Weak, worker: Any, runtime: Any, work:
     if work.phase != "accepted":
         await real(worker, runtime, work, dependencies)
         return
-    from prloom.core import work_results
+    from prloom.core.work import work_results
     from prloom.engine.work import todo_worker
     from prloom.workspace import commits
 
@@ -345,7 +345,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "a plan's work: a commit names its TODO in a trailer",
-        "prloom.core.commit_message:write",
+        "prloom.core.work.commit_message:write",
         without_the_todo,
         matrix=("once", "--story", "work", "--list"),
     ),
@@ -380,7 +380,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P3: the receipt is written before the decision",
-        "prloom.core.outbox:receipted",
+        "prloom.core.delivery.outbox:receipted",
         first_argument,
         "engine/plan/test_delivery.py",
         "has_a_receipt",
@@ -393,14 +393,14 @@ WEAKENINGS = (
     ),
     Weakening(
         "P4: one event that a plugin always fails on does not switch it off for others",
-        "prloom.core.breaker:off",
+        "prloom.core.waits.breaker:off",
         for_every_event,
         "engine/plan/test_hooks.py",
         "never_switches_the_plugin_off",
     ),
     Weakening(
         "P5: the deadline counts from the first deferral, whoever put the event off",
-        "prloom.core.deferral:defer",
+        "prloom.core.waits.deferral:defer",
         deadline_from_now,
         "engine/test_promises.py",
         "take_turns",
@@ -415,14 +415,14 @@ WEAKENINGS = (
     # ---- P6 to P10
     Weakening(
         "P6: prloom knows its own posts by their marker where the receipt was lost",
-        "prloom.core.admission:posted_action",
+        "prloom.core.events.admission:posted_action",
         nothing,
         "engine/test_promises.py",
         "its_own_posts",
     ),
     Weakening(
         "P6: a marker counts where prloom puts it, and not where it is quoted",
-        "prloom.core.admission:_marker_lines",
+        "prloom.core.events.admission:_marker_lines",
         quoted_too,
         "hostile/test_people.py",
         "spoofed_marker and quoted",
@@ -443,14 +443,14 @@ WEAKENINGS = (
     ),
     Weakening(
         "P7: an approval is for the text that was seen",
-        "prloom.core.requests:changes",
+        "prloom.core.commands.requests:changes",
         whatever_the_text,
         "engine/operator/test_control.py",
         "void_for_another_text",
     ),
     Weakening(
         "P7: what was edited after the approval was written is not approved",
-        "prloom.core.commands:_was_readable_before",
+        "prloom.core.commands.comment_commands:_was_readable_before",
         came_before,
         "hostile/test_people.py",
         "between_reading_and_approving",
@@ -464,14 +464,14 @@ WEAKENINGS = (
     ),
     Weakening(
         "P7: a command is the first word, and nothing that is quoted",
-        "prloom.core.commands:parse",
+        "prloom.core.commands.comment_commands:parse",
         anywhere,
         "hostile/test_people.py",
         "only_looks_like_a_command",
     ),
     Weakening(
         "P7: what stands around a text from outside does not occur in it",
-        "prloom.core.prompt_text:_unbroken",
+        "prloom.core.prompts.prompt_text:_unbroken",
         first_argument,
         "core/test_prompt.py",
         "token_that_stands_in_a_text",
@@ -506,14 +506,14 @@ WEAKENINGS = (
     ),
     Weakening(
         "P14: an action that contains a secret is withheld",
-        "prloom.core.secret_scan:in_action",
+        "prloom.core.text.secret_scan:in_action",
         empty,
         "engine/plan/test_withheld.py",
         "is_not_sent",
     ),
     Weakening(
         "P14: an agent's run cannot allow its own calls",
-        "prloom.core.permission:comment_problem",
+        "prloom.core.commands.permission:comment_problem",
         nothing,
         "engine/tools/test_permissions.py",
         "could_have_written_itself",
@@ -555,14 +555,14 @@ WEAKENINGS = (
     ),
     Weakening(
         "P15: a plugin does what the operator permits",
-        "prloom.core.plugin_rights:denial",
+        "prloom.core.plugins.plugin_rights:denial",
         nothing,
         "engine/plugin_requests/test_methods.py",
         "without_a_permission",
     ),
     Weakening(
         "P15: a chain of plugins' messages ends",
-        "prloom.core.message_chain:retry_after_ms",
+        "prloom.core.plugins.message_chain:retry_after_ms",
         nothing,
         "engine/plugin_requests/test_messages.py",
         "a_chain_of_messages",
@@ -604,7 +604,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "a daemon that never succeeds is given up",
-        "prloom.core.daemon_life:crashed",
+        "prloom.core.plugins.daemon_life:crashed",
         one_attempt_more,
         "core/test_daemon_life.py",
         "three_attempts",
@@ -625,21 +625,21 @@ WEAKENINGS = (
     ),
     Weakening(
         "no event of the activity holds a secret",
-        "prloom.core.activity:cleaned",
+        "prloom.core.activity.activity_data:cleaned",
         first_argument,
         "core/test_activity.py",
         "a_known_secret_is_taken_out",
     ),
     Weakening(
         "each start of a run has one end in its activity",
-        "prloom.core.activity_run:RunParts.note",
+        "prloom.core.activity.activity_run:RunParts.note",
         no_end_is_noted,
         "engine/activity/test_followed_run.py",
         "gets_no_second_one",
     ),
     Weakening(
         "what the end of a run has ended is not ended again after it",
-        "prloom.core.activity_run:RunParts.is_closed",
+        "prloom.core.activity.activity_run:RunParts.is_closed",
         false,
         "engine/activity/test_followed_run.py",
         "not_ended_again",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prloom.core import commit_message
-from prloom.core.commit_message import Trailers
+from prloom.core.work import commit_message
+from prloom.core.work.commit_message import Trailers
 from prloom.errors import WorkspaceError
 from prloom.workspace import commits, snapshot, worktree
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prloom.core import commit_message
-from prloom.core.commit_message import Trailers
+from prloom.core.work import commit_message
+from prloom.core.work.commit_message import Trailers
 from prloom.workspace import backup_refs, commits, rebase, repository, snapshot, worktree
 
 if TYPE_CHECKING:

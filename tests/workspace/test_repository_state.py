@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from prloom.core import worker_identity
-from prloom.core.repository_changes import Difference, RepositoryState
+from prloom.core.work import worker_identity
+from prloom.core.work.repository_changes import Difference, RepositoryState
 from prloom.model import record
 from prloom.workspace import backup_refs, repository_state, undo, worktree
 

@@ -12,8 +12,8 @@ from prloom import errors
 from prloom.agents import run_folder
 from prloom.agents.agent import RunResult
 from prloom.agents.run_spec import RunLimits, RunSpec
-from prloom.core import activity_ends
-from prloom.core.activity_ends import RunEnding
+from prloom.core.activity import activity_ends
+from prloom.core.activity.activity_ends import RunEnding
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.output_reader import OutputReader, RunFile
 from prloom.engine.activity.stream import ActivityStream, Placed, StreamPosition

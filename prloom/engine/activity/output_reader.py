@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from prloom import errors
 from prloom.agents import registry, run_folder
 from prloom.agents.activity import adapter
-from prloom.core.activity import cleaned
-from prloom.core.secret_mask import SecretMask
+from prloom.core.activity.activity_data import cleaned
+from prloom.core.text.secret_mask import SecretMask
 from prloom.engine.activity.stream import Placed
 from prloom.model.activity import ActivityDraft
 from prloom.storage.activity_file import OutputPosition

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from prloom.core.activity import cleaned
-from prloom.core.activity_run import TOOL_CALL_START, RunParts
-from prloom.core.secret_mask import SecretMask
+from prloom.core.activity.activity_data import cleaned
+from prloom.core.activity.activity_run import TOOL_CALL_START, RunParts
+from prloom.core.text.secret_mask import SecretMask
 from prloom.engine.activity.publisher import Publisher
 from prloom.engine.bus.event_store import Clock
 from prloom.errors import StorageError

@@ -7,8 +7,9 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from prloom.config.models import Config
-from prloom.core import bounds, front_matter, naming, plan_file, todo_ids
-from prloom.core.front_matter import Target
+from prloom.core.plans import front_matter, plan_file, todo_ids
+from prloom.core.plans.front_matter import Target
+from prloom.core.text import bounds, naming
 from prloom.engine.adoption import adopt
 from prloom.engine.bus import inbox, plans
 from prloom.engine.bus.inbox import Draft

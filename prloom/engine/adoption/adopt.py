@@ -8,7 +8,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from prloom.config.models import Config
-from prloom.core import issued, naming, plan_file
+from prloom.core.events import issued
+from prloom.core.plans import plan_file
+from prloom.core.text import naming
 from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.issued import IssuedPosts

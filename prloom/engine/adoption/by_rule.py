@@ -13,8 +13,8 @@ from prloom import errors
 from prloom.api.bridge import BridgeContext
 from prloom.api.forge import Forge, PullRequest
 from prloom.config.models import Config
-from prloom.core import adoption_rules
-from prloom.core.adoption_rules import Adoption, AdoptionRule, Proposal
+from prloom.core.pull_requests import adoption_rules
+from prloom.core.pull_requests.adoption_rules import Adoption, AdoptionRule, Proposal
 from prloom.engine.adoption import declined, found
 from prloom.engine.adoption.ended import EndedPlans
 from prloom.engine.plan.dependencies import Job

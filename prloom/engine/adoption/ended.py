@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from prloom.core import plan_life
+from prloom.core.work import plan_life
 from prloom.engine.adoption import forget
 from prloom.engine.plan.dependencies import Job
 from prloom.engine.plan.runtime import PlanRuntime

@@ -8,8 +8,9 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from prloom.core import issued, plan_file
-from prloom.core.requests import OperatorRequest
+from prloom.core.commands.requests import OperatorRequest
+from prloom.core.events import issued
+from prloom.core.plans import plan_file
 from prloom.engine.adoption import declined
 from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.issued import IssuedPosts

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from prloom.api.forge import PullRequest
 from prloom.config.models import Config
-from prloom.core import bounds
-from prloom.core.adoption_rules import Candidate
+from prloom.core.pull_requests.adoption_rules import Candidate
+from prloom.core.text import bounds
 from prloom.engine.adoption import adopt
 from prloom.engine.bus import plans
 from prloom.model.plan import Plan

@@ -9,9 +9,11 @@ from typing import NamedTuple
 from prloom.api.bridge import Permissions
 from prloom.api.forge import Issue
 from prloom.config.models import Config
-from prloom.core import markdown, naming, plan_file, trust
-from prloom.core.front_matter import Source
-from prloom.core.plan_file import PlanTodo
+from prloom.core import trust
+from prloom.core.plans import plan_file
+from prloom.core.plans.front_matter import Source
+from prloom.core.plans.plan_file import PlanTodo
+from prloom.core.text import markdown, naming
 from prloom.core.trust import Policy, Trusted
 from prloom.engine.adoption import forge_access
 from prloom.engine.adoption.forge_access import ConnectedForge

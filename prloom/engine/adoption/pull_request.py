@@ -8,8 +8,8 @@ from datetime import datetime
 
 from prloom.api.forge import PullRequest
 from prloom.config.models import Config
-from prloom.core import adoption_rules
-from prloom.core.adoption_rules import AdoptionRule
+from prloom.core.pull_requests import adoption_rules
+from prloom.core.pull_requests.adoption_rules import AdoptionRule
 from prloom.engine.adoption import declined, forge_access, found
 from prloom.engine.adoption.forge_access import ConnectedForge
 from prloom.engine.bus import plans

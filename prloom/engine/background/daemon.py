@@ -11,8 +11,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from prloom.core import bounds, daemon_life
-from prloom.core.daemon_life import DaemonLife, DaemonState, HealthRules
+from prloom.core.plugins import daemon_life
+from prloom.core.plugins.daemon_life import DaemonLife, DaemonState, HealthRules
+from prloom.core.text import bounds
 from prloom.engine.background import readiness, tasks
 from prloom.engine.background.daemon_files import DaemonFiles
 from prloom.engine.background.event_sender import EventSender

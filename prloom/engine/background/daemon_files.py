@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from prloom.core import naming
+from prloom.core.text import naming
 from prloom.errors import StorageError
 from prloom.extensions.background.process import DaemonIds
 from prloom.extensions.plugin_log import LONGEST_LINE, LineCutter

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from prloom.api import hooks
 from prloom.api.context import Services
 from prloom.api.manifest import Manifest
-from prloom.core import bounds, daemon_hooks
+from prloom.core.plugins import daemon_hooks
+from prloom.core.text import bounds
 from prloom.engine.background.daemon import Daemon
 from prloom.extensions.background.call_error import CallError
 from prloom.extensions.host.interface import Failure, HookFailed, PluginHost, Registered

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from prloom import errors
-from prloom.core.daemon_life import DaemonState
+from prloom.core.plugins.daemon_life import DaemonState
 from prloom.engine.activity.publisher import Publisher
 from prloom.engine.background import event_sender
 from prloom.engine.background.daemon import Daemon, Order

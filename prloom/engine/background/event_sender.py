@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from prloom.core.event_queue import EventQueue
+from prloom.core.plugins.event_queue import EventQueue
 from prloom.extensions import jsonrpc
 from prloom.extensions.background.call_error import CallError
 from prloom.extensions.background.client import Client

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from prloom.core import naming
+from prloom.core.text import naming
 from prloom.engine.bus import plans
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
@@ -98,7 +98,7 @@ class AdoptedPlans:
 
 def counts(state: DispatchState, text: str) -> Counts:
     """Return what waits in a plan, of whose `plan.md` this is the text."""
-    from prloom.core import plan_file  # noqa: PLC0415 - commands that only show what is remembered need none
+    from prloom.core.plans import plan_file  # noqa: PLC0415 - commands that only show what is remembered need none
 
     states = [event.state for event in state.open.values()]
     queue = [action for action in state.queue.values() if not action.courtesy]

@@ -12,9 +12,14 @@ from typing import Protocol, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import audience, bounds, brake_notices, decision_line, projection, wake
-from prloom.core.audience import Audience, PostingRules
-from prloom.core.wake import Arrival
+from prloom.core.delivery import audience
+from prloom.core.delivery.audience import Audience, PostingRules
+from prloom.core.events import projection
+from prloom.core.reports import decision_line
+from prloom.core.text import bounds
+from prloom.core.waits import wake
+from prloom.core.waits.wake import Arrival
+from prloom.core.work import brake_notices
 from prloom.engine.bus import entries, replay
 from prloom.engine.bus.entries import EventCache
 from prloom.engine.bus.replay import OutboxEntry

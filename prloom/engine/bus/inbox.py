@@ -7,8 +7,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from prloom.core import front_matter, naming, plan_file
-from prloom.core.front_matter import FrontMatter
+from prloom.core.plans import front_matter, plan_file
+from prloom.core.plans.front_matter import FrontMatter
+from prloom.core.text import naming
 from prloom.errors import PrloomError
 from prloom.model.record import Timestamp
 from prloom.storage import file_stamp, locks, paths

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 
-from prloom.core import issued
-from prloom.core.issued import Posts
+from prloom.core.events import issued
+from prloom.core.events.issued import Posts
 from prloom.engine.bus import entries
 from prloom.engine.bus.event_store import Clock
 from prloom.model import record

@@ -9,8 +9,8 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
-from prloom.core import plan_file, plan_text, todo_ids
-from prloom.core.plan_file import PlanTodo, TodoItem
+from prloom.core.plans import plan_file, plan_text, todo_ids
+from prloom.core.plans.plan_file import PlanTodo, TodoItem
 from prloom.model.decision import Decision, PlanText
 from prloom.model.hook_points import AFTER_ACTIVATE
 from prloom.model.plan import Plan

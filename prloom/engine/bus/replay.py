@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from prloom.core import projection
+from prloom.core.events import projection
 from prloom.engine.bus import entries
 from prloom.engine.bus.entries import LoggedDecision
 from prloom.errors import StorageError

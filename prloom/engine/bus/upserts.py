@@ -6,8 +6,9 @@ from typing import get_args
 
 from msgspec.structs import replace
 
-from prloom.core import front_matter, markdown, naming, plan_file
-from prloom.core.front_matter import FrontMatter, PlanDraftStatus, Source
+from prloom.core.plans import front_matter, plan_file
+from prloom.core.plans.front_matter import FrontMatter, PlanDraftStatus, Source
+from prloom.core.text import markdown, naming
 from prloom.engine.bus import inbox, plans
 from prloom.errors import PrloomError
 from prloom.model.action import UpsertPlan

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from prloom.agents import run_message
 from prloom.agents.run_message import RunReply
 from prloom.agents.supervision import Worker
-from prloom.core.run_policy import RunRefused
+from prloom.core.work.run_policy import RunRefused
 from prloom.engine.machine import remote_run
 from prloom.engine.machine.machine import Machine
 from prloom.engine.machine.remote_run import PreparedRun

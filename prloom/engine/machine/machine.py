@@ -12,8 +12,8 @@ from prloom.agents import registry
 from prloom.agents.run_message import RunMessage
 from prloom.agents.run_spec import RunLimits
 from prloom.config.models import Config
-from prloom.core import run_policy
-from prloom.core.run_policy import MachinePolicy, RequestedLimits, RequestedRun, RunRefused
+from prloom.core.work import run_policy
+from prloom.core.work.run_policy import MachinePolicy, RequestedLimits, RequestedRun, RunRefused
 from prloom.errors import PrloomError
 from prloom.model import kinds
 from prloom.storage import paths

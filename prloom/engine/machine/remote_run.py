@@ -19,8 +19,8 @@ from prloom.agents.run_folder import ProcessExit, RunFinished
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.agents.supervision import Supervision, Worker
-from prloom.core import secret_scan
-from prloom.core.repository_changes import RepositoryState
+from prloom.core.text import secret_scan
+from prloom.core.work.repository_changes import RepositoryState
 from prloom.engine.machine.machine import Machine
 from prloom.engine.work import change_rules
 from prloom.errors import WorkspaceError

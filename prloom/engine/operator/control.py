@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from prloom.core import acknowledgements, requests
-from prloom.core.requests import OPERATOR, OperatorRequest
+from prloom.core.commands import requests
+from prloom.core.commands.requests import OPERATOR, OperatorRequest
+from prloom.core.events import acknowledgements
 from prloom.engine.bus import entries
 from prloom.engine.bus.event_store import ROTATE_AT, EventStore
 from prloom.errors import PrloomError

@@ -11,7 +11,7 @@ import msgspec
 
 from prloom.api import Event
 from prloom.config.models import Config
-from prloom.core import prompt_text
+from prloom.core.prompts import prompt_text
 from prloom.engine.bus import plans
 from prloom.engine.operator import designer, plan_texts
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin

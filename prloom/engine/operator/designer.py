@@ -10,7 +10,7 @@ from pathlib import Path
 from prloom.agents import interactive, registry, run_spec
 from prloom.agents.agent import RunRequest
 from prloom.config.models import Config
-from prloom.core import design
+from prloom.core.prompts import design
 from prloom.engine.operator import session
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanFolders

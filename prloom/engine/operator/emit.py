@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from prloom.core import admission
+from prloom.core.events import admission
 from prloom.engine.bus import emitted, entries, plans
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.views import search

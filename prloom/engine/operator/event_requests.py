@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from prloom.core.shown_text import to_run
+from prloom.core.text.shown_text import to_run
 from prloom.engine.views.request_targets import RequestTarget
 from prloom.errors import PrloomError
 

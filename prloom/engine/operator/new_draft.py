@@ -8,8 +8,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from prloom.config.models import Config
-from prloom.core import front_matter, markdown, naming, plan_file
-from prloom.core.front_matter import FrontMatter, Source
+from prloom.core.plans import front_matter, plan_file
+from prloom.core.plans.front_matter import FrontMatter, Source
+from prloom.core.text import markdown, naming
 from prloom.engine.bus import adopted, inbox, plans
 from prloom.engine.operator import plan_texts
 from prloom.errors import PrloomError

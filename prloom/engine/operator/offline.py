@@ -8,8 +8,8 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from prloom.core import requests
-from prloom.core.requests import OperatorRequest
+from prloom.core.commands import requests
+from prloom.core.commands.requests import OperatorRequest
 from prloom.engine.bus import plans, plugin_stores
 from prloom.engine.bus.event_store import Clock, Effect, EventStore
 from prloom.engine.bus.issued import IssuedPosts

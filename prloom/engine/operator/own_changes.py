@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from prloom.config.models import Config
-from prloom.core import work_results
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
+from prloom.core.work import work_results
 from prloom.engine.bus import plans
 from prloom.engine.operator import emit
 from prloom.engine.views import snapshot

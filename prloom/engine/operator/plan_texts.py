@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from prloom.core import plan_file, todo_ids
-from prloom.core.naming import printable
-from prloom.core.plan_file import PlanTodo, TodoItem
-from prloom.core.plan_reader import TodoState
+from prloom.core.plans import plan_file, todo_ids
+from prloom.core.plans.plan_file import PlanTodo, TodoItem
+from prloom.core.plans.plan_reader import TodoState
+from prloom.core.text.naming import printable
 from prloom.engine.bus import entries, inbox, plans
 from prloom.engine.bus.plan_files import PlanFile
 from prloom.engine.operator import emit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
 from prloom.engine.operator import control, emit
 from prloom.engine.plan.runtime import reply_target
 from prloom.engine.views import snapshot

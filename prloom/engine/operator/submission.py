@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from prloom.core.requests import OperatorRequest, Verb
-from prloom.core.shown_text import clean
+from prloom.core.commands.requests import OperatorRequest, Verb
+from prloom.core.text.shown_text import clean
 from prloom.engine.operator import control, offline
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths

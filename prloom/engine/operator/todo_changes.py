@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from prloom.core import plan_file
-from prloom.core.plan_reader import TodoState
-from prloom.core.requests import Verb
-from prloom.core.shown_text import clean
+from prloom.core.commands.requests import Verb
+from prloom.core.plans import plan_file
+from prloom.core.plans.plan_reader import TodoState
+from prloom.core.text.shown_text import clean
 from prloom.engine.operator import plan_texts, submission
 from prloom.engine.operator.plan_texts import ListedTodo, NamedPlan
 from prloom.errors import PrloomError

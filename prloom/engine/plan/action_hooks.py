@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from prloom.api.bridge import Refused
 from prloom.api.context import Services
-from prloom.core import outbox, secret_scan
+from prloom.core.delivery import outbox
+from prloom.core.text import secret_scan
 from prloom.engine.plan import plugin_calls
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime

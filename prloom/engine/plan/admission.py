@@ -10,11 +10,14 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from prloom.core import acknowledgements, admission, deferral, dispatch, outbox, trust
-from prloom.core.acknowledgements import Recent
-from prloom.core.admission import OwnPosts
-from prloom.core.dispatch import Subscribers
+from prloom.core import trust
+from prloom.core.delivery import outbox
+from prloom.core.events import acknowledgements, admission, dispatch
+from prloom.core.events.acknowledgements import Recent
+from prloom.core.events.admission import OwnPosts
+from prloom.core.events.dispatch import Subscribers
 from prloom.core.trust import Held, Trusted, Unknown
+from prloom.core.waits import deferral
 from prloom.engine.bus import entries, receipts, replay
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.seen_ids import SeenIds

@@ -18,9 +18,9 @@ from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core import brakes, usage_limit
-from prloom.core.brakes import DailyLimits
-from prloom.core.usage_limit import UsageLimit
+from prloom.core.waits import brakes, usage_limit
+from prloom.core.waits.brakes import DailyLimits
+from prloom.core.waits.usage_limit import UsageLimit
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.bus.event_store import Clock

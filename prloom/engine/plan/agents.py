@@ -12,8 +12,9 @@ from pathlib import Path
 from prloom.agents import registry, run_folder, run_spec
 from prloom.agents.agent import Agent, Rights, RunRequest, RunResult
 from prloom.api.context import Services
-from prloom.core import prompt, usage_limit
-from prloom.core.dispatch import RunTriage
+from prloom.core.events.dispatch import RunTriage
+from prloom.core.prompts import triage_prompt
+from prloom.core.waits import usage_limit
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.hook_services import HookServices
@@ -160,7 +161,7 @@ class AgentTriager:
         _triage_run(runtime, folder.name, agent.name).settle(result, answer)
 
     def _prompt(self, plan: Plan, plan_text: str, batch: tuple[Event, ...], answer: Path) -> str:
-        return prompt.triage_prompt(
+        return triage_prompt.triage_prompt(
             plan=plan,
             plan_text=plan_text,
             events=batch,

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Delivered, DeliversBatches, Refused
 from prloom.backoff import Backoff
-from prloom.core import naming, outbox, reply_limit, secret_scan
+from prloom.core.delivery import outbox, reply_limit
+from prloom.core.text import naming, secret_scan
 from prloom.engine.bus import receipts
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import unclaimed_actions

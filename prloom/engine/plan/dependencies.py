@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from prloom import errors
 from prloom.api.bridge import BridgeContext
 from prloom.api.context import Services
-from prloom.core import acknowledgements
-from prloom.core.dispatch import RunTriage
+from prloom.core.events import acknowledgements
+from prloom.core.events.dispatch import RunTriage
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime

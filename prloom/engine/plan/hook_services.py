@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import msgspec
 
-from prloom.core import prompt_text, trust
+from prloom.core import trust
+from prloom.core.prompts import prompt_text
 from prloom.core.trust import Trusted
 from prloom.engine.bus import entries
 from prloom.engine.plan.runtime import PlanRuntime

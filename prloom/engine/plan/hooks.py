@@ -13,8 +13,9 @@ from datetime import timedelta
 from prloom import errors
 from prloom.api.context import Services
 from prloom.backoff import SHORTEST
-from prloom.core import breaker, hook_results, wake
-from prloom.core.dispatch import RunHook
+from prloom.core.events import hook_results
+from prloom.core.events.dispatch import RunHook
+from prloom.core.waits import breaker, wake
 from prloom.engine.bus.event_store import EventStore, TooLongError
 from prloom.engine.bus.plan_files import text_digest
 from prloom.engine.bus.plugin_stores import PluginStores

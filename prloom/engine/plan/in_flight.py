@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from prloom.core.progress import RunningHook
+from prloom.core.work.progress import RunningHook
 
 
 @dataclass

@@ -10,7 +10,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from prloom.api.context import Services
-from prloom.core import hook_results
+from prloom.core.events import hook_results
 from prloom.engine.plan import hooks
 from prloom.engine.plan.plugin_set import RunningPlugin
 from prloom.engine.plan.runtime import PlanRuntime, reply_target

@@ -8,10 +8,13 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from prloom.core import bounds, breaker, dispatch, tool_rules
-from prloom.core.breaker import Breaker
-from prloom.core.dispatch import Subscribers
-from prloom.core.hook_results import OnError
+from prloom.core.events import dispatch
+from prloom.core.events.dispatch import Subscribers
+from prloom.core.events.hook_results import OnError
+from prloom.core.plugins import tool_rules
+from prloom.core.text import bounds
+from prloom.core.waits import breaker
+from prloom.core.waits.breaker import Breaker
 from prloom.extensions import keys, registry
 from prloom.extensions.filters import PluginFailure
 from prloom.extensions.host.interface import OfferedSkill, OfferedTool, PluginHost, Registered

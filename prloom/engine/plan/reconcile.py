@@ -7,8 +7,12 @@ from datetime import datetime
 from functools import partial
 
 from prloom import errors
-from prloom.core import automatic_todos, deferral, issued, pull_request, questions, wake
-from prloom.core.dispatch import Subscribers
+from prloom.core.commands import questions
+from prloom.core.events import issued
+from prloom.core.events.dispatch import Subscribers
+from prloom.core.pull_requests import pull_request
+from prloom.core.waits import deferral, wake
+from prloom.core.work import automatic_todos
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import admission, delivery, scheduler
 from prloom.engine.plan.action_hooks import ActionHooks

@@ -16,10 +16,11 @@ from msgspec.structs import replace
 from prloom.api.bridge import TrackedPlan
 from prloom.backoff import Backoff
 from prloom.config.models import Config
-from prloom.core import audience, bounds
-from prloom.core.audience import Audience, PostingRules
+from prloom.core.delivery import audience
+from prloom.core.delivery.audience import Audience, PostingRules
+from prloom.core.text import bounds
 from prloom.core.trust import Policy
-from prloom.core.work import WorkRules
+from prloom.core.work.work_steps import WorkRules
 from prloom.engine.bus import entries, plans, plugin_stores, replay
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
 from prloom.engine.bus.issued import IssuedPosts

@@ -8,12 +8,15 @@ from functools import partial
 from typing import assert_never
 
 from prloom import errors
-from prloom.core import acknowledgements, automatic_todos, command_replies, commands, dispatch, hook_results, outbox
-from prloom.core.command_replies import CommandContext, CommandReply
-from prloom.core.commands import SlashCommand
-from prloom.core.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
-from prloom.core.progress import RunningHook
-from prloom.core.work import WorkContext
+from prloom.core.commands import command_replies, comment_commands
+from prloom.core.commands.command_replies import CommandContext, CommandReply
+from prloom.core.commands.comment_commands import SlashCommand
+from prloom.core.delivery import outbox
+from prloom.core.events import acknowledgements, dispatch, hook_results
+from prloom.core.events.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
+from prloom.core.work import automatic_todos
+from prloom.core.work.progress import RunningHook
+from prloom.core.work.work_steps import WorkContext
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import hooks
 from prloom.engine.plan.dependencies import PlanDependencies
@@ -73,7 +76,7 @@ def _steps(
     triaging: bool,
 ) -> tuple[Step, ...]:
     return dispatch.steps(
-        [(opened, commands.parse(event)) for opened, event in events if event is not None],
+        [(opened, comment_commands.parse(event)) for opened, event in events if event is not None],
         subscribers,
         busy=in_flight.event_ids,
         alone=in_flight.isolated,
@@ -164,7 +167,7 @@ def _run_command(runtime: PlanRuntime, event_id: str, dependencies: PlanDependen
     event = store.texts.get(store.state.open[event_id])
     if event is None:
         return
-    command = commands.parse(event)
+    command = comment_commands.parse(event)
     if command is None:
         return
     try:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from prloom.core.activity import cleaned
-from prloom.core.plan_reader import TodoState
+from prloom.core.activity.activity_data import cleaned
+from prloom.core.plans.plan_reader import TodoState
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import StorageError

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from prloom.agents.agent import RunResult, Trouble
 from prloom.backoff import Backoff
-from prloom.core import answer, hook_results, triage, triage_answer, usage_limit
-from prloom.core.deferral import TRIAGE
-from prloom.core.triage_answer import TriageAnswer
-from prloom.core.usage_limit import UsageLimit
+from prloom.core.answers import json_answer, triage_answer
+from prloom.core.answers.triage_answer import TriageAnswer
+from prloom.core.events import hook_results, triage
+from prloom.core.waits import usage_limit
+from prloom.core.waits.deferral import TRIAGE
+from prloom.core.waits.usage_limit import UsageLimit
 from prloom.engine.bus.event_store import EventStore
 from prloom.model.decision import Change
 from prloom.model.event import Event, Target
@@ -64,10 +66,10 @@ class TriageRun:
         """Commit what the run came to for the events that are still in it."""
         found = None
         if answer_file:
-            found = answer.find(answer_file, triage_answer.KEY)
+            found = json_answer.find(answer_file, triage_answer.KEY)
         if result.status == "ok" or (result.trouble in _SILENT and found is not None):
             if found is None:
-                found = answer.find(result.message, triage_answer.KEY)
+                found = json_answer.find(result.message, triage_answer.KEY)
             self._settle_answer(result, found)
             return
         live = [event for event in self.store.state.open.values() if event.run == self.id]

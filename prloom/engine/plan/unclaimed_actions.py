@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from prloom.core import outbox
+from prloom.core.delivery import outbox
 from prloom.engine.bus import plans, upserts
 from prloom.engine.plan.action_hooks import ActionHooks
 from prloom.engine.plan.dependencies import BackgroundTasks

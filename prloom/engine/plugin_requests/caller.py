@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from prloom.core.plugin_rights import PluginRights
+from prloom.core.plugins.plugin_rights import PluginRights
 from prloom.engine.bus.event_store import TooLongError
 from prloom.engine.host_socket import server
 from prloom.engine.plan.runtime import PlanRuntime

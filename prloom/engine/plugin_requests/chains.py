@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from prloom.core import message_chain, plugin_message
-from prloom.core.message_chain import Link
+from prloom.core.plugins import message_chain, plugin_message
+from prloom.core.plugins.message_chain import Link
 from prloom.engine.bus import entries
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.model.activity import ActivityEvent

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import field
 
-from prloom.core import plugin_event
+from prloom.core.plugins import plugin_event
 from prloom.engine.plugin_requests import caller as request
 from prloom.engine.plugin_requests.caller import Caller, Params
 from prloom.engine.plugin_requests.chains import Chains

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from weakref import WeakKeyDictionary
 
-from prloom.core import plugin_message
+from prloom.core.plugins import plugin_message
 from prloom.engine.bus import entries
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.storage import paths

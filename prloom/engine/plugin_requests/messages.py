@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, Literal, Protocol
 
-from prloom.core import message_chain, plugin_message, request_rate
+from prloom.core.plugins import message_chain, plugin_message, request_rate
 from prloom.engine.bus import entries
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.runtime import PlanRuntime, reply_target

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from prloom.config.models import Config
-from prloom.core import plugin_rights
-from prloom.core.plugin_rights import PluginRights
+from prloom.core.plugins import plugin_rights
+from prloom.core.plugins.plugin_rights import PluginRights
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.plugin_requests import caller as request

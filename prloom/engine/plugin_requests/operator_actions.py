@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from prloom.core.requests import OPERATOR
+from prloom.core.commands.requests import OPERATOR
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.plugin_requests.registered_actions import RegisteredActions
 from prloom.errors import PrloomError

@@ -11,7 +11,8 @@ from typing import Final, Literal, Protocol
 from msgspec.structs import replace
 
 from prloom.api import store
-from prloom.core import message_chain, outbox, plugin_message
+from prloom.core.delivery import outbox
+from prloom.core.plugins import message_chain, plugin_message
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.plugin_requests import caller as request
 from prloom.engine.plugin_requests.caller import Caller, Params

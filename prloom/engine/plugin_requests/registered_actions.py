@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 from msgspec import field
 from msgspec.structs import replace
 
-from prloom.core import markdown, outbox, plugin_action, reply_sanitizer
-from prloom.core.requests import OPERATOR
+from prloom.core.commands.requests import OPERATOR
+from prloom.core.delivery import outbox, reply_sanitizer
+from prloom.core.plugins import plugin_action
+from prloom.core.text import markdown
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plugin_requests import caller as request
 from prloom.engine.plugin_requests.caller import Caller, Params

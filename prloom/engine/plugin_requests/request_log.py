@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
-from prloom.core import naming
+from prloom.core.text import naming
 from prloom.engine.host_socket import server
 from prloom.model.record import Json
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from prloom.api.http import Answer, Http, HttpError, HttpNeeds, UsesHttp
-from prloom.core import secret_scan
+from prloom.core.text import secret_scan
 from prloom.engine.bus.event_store import Clock
 from prloom.errors import PrloomError, StorageError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges

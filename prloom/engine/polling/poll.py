@@ -15,8 +15,10 @@ from msgspec.structs import replace
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Permissions, Polled
 from prloom.api.http import UsesHttp
-from prloom.core import admission as routing
-from prloom.core import naming, outbox, trust
+from prloom.core import trust
+from prloom.core.delivery import outbox
+from prloom.core.events import admission as routing
+from prloom.core.text import naming
 from prloom.core.trust import Policy, Unknown
 from prloom.engine.bus import entries, upserts
 from prloom.engine.bus.plan_files import PlanFolder

@@ -14,8 +14,11 @@ from prloom import backoff, errors
 from prloom.api.bridge import BridgeContext, Polled
 from prloom.api.http import HttpError
 from prloom.backoff import Backoff
-from prloom.core import acknowledgements, bounds, deferral, trust
+from prloom.core import trust
+from prloom.core.events import acknowledgements
+from prloom.core.text import bounds
 from prloom.core.trust import Trusted
+from prloom.core.waits import deferral
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan.dependencies import Job
 from prloom.engine.plan.runtime import PlanRuntime, Rules

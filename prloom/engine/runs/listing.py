@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from prloom.core import costs
-from prloom.core.costs import CostGroup
-from prloom.core.naming import printable
+from prloom.core.reports import costs
+from prloom.core.reports.costs import CostGroup
+from prloom.core.text.naming import printable
 from prloom.engine.bus import plans
 from prloom.engine.runs import records
 from prloom.errors import PrloomError

@@ -17,7 +17,7 @@ from typing import Final
 from prloom.agents import run_message
 from prloom.agents.agent import Remote
 from prloom.agents.run_job import LocalRuns
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
 from prloom.engine.runs.pool_process import ONLY_HERE
 from prloom.exchange import connect, store_url
 from prloom.exchange.worker.config import ClaimConfig

@@ -13,7 +13,7 @@ from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunResult
 from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunStatus
 from prloom.agents.run_spec import RunLimits, RunSpec
-from prloom.core import bounds
+from prloom.core.text import bounds
 from prloom.errors import PrloomError
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord, RunState, RunUsage

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from pathlib import Path
 
-from prloom.core import run_policy
+from prloom.core.work import run_policy
 from prloom.errors import WorkspaceError
 from prloom.workspace import bundled_change, checkout, remote, repository, run_refs
 from prloom.workspace.repository import Repository

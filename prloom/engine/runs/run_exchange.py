@@ -16,7 +16,7 @@ from prloom.agents import environment, registry, run_folder, run_message, runner
 from prloom.agents.agent import RunResult
 from prloom.agents.run_folder import RunInProgress
 from prloom.agents.run_message import RunReply
-from prloom.core import naming
+from prloom.core.text import naming
 from prloom.engine.runs import exchange_name
 from prloom.engine.runs.pool_process import Pool, StartPool
 from prloom.errors import AgentError

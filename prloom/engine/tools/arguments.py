@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from prloom.core import bounds
+from prloom.core.text import bounds
 from prloom.model.record import Json
 
 _LONGEST = 300

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from prloom import errors
 from prloom.api.context import Services
-from prloom.core import tool_rules
+from prloom.core.plugins import tool_rules
 from prloom.engine.plan import plugin_calls
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from prloom.core import tool_rules
+from prloom.core.plugins import tool_rules
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.model.tool import ToolSpec
 

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from prloom import processes
-from prloom.core import bounds
+from prloom.core.text import bounds
 from prloom.engine.tools.call_sequence import CallScene, ToolFailed
 from prloom.extensions import child, inputs
 from prloom.model import record

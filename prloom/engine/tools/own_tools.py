@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from prloom.core import budget, plan_file, plan_text
+from prloom.core.plans import plan_file, plan_text
+from prloom.core.waits import budget
 from prloom.engine.bus.plan_files import text_digest
 from prloom.engine.tools.call_sequence import CallScene
 from prloom.model import record

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from prloom.core import markdown, outbox, permission, questions
-from prloom.core.requests import OPERATOR
+from prloom.core.commands import permission, questions
+from prloom.core.commands.requests import OPERATOR
+from prloom.core.delivery import outbox
+from prloom.core.text import markdown
 from prloom.engine.bus import emitted
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.tools import confirmations

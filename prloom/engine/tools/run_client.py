@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from prloom.core import tool_rules
+from prloom.core.plugins import tool_rules
 from prloom.engine.host_socket import server
 from prloom.engine.tools import skills
 from prloom.engine.tools.call_sequence import CallScene, ToolCaller

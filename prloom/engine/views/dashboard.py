@@ -92,7 +92,7 @@ def _today(repository: RepositoryPaths, now: datetime) -> Spent:
     day = Timestamp.of(now).date().isoformat()
     if not os.path.lexists(repository.local / paths.RUN_LOG / f"{day}.jsonl"):
         return statuses.NOTHING_SPENT
-    from prloom.core import costs  # noqa: PLC0415 - a day without a run needs none
+    from prloom.core.reports import costs  # noqa: PLC0415 - a day without a run needs none
     from prloom.model.kinds import CHECK  # noqa: PLC0415
     from prloom.storage import run_log  # noqa: PLC0415
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from prloom.core import plan_file
+from prloom.core.plans import plan_file
 from prloom.engine.views.snapshot import Snapshot
 from prloom.model.plan import Plan
 from prloom.storage import paths

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import UNSET, UnsetType
 
-from prloom.core import reply_limit
+from prloom.core.delivery import reply_limit
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.waiting_schema import (
     ActionCounts,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prloom.core import commit_message, plan_file
-from prloom.core.naming import printable
+from prloom.core.plans import plan_file
+from prloom.core.text.naming import printable
+from prloom.core.work import commit_message
 from prloom.engine.bus import plans
 from prloom.errors import PrloomError
 from prloom.model.plan import Plan

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
-from prloom.core.naming import printable
+from prloom.core.text.naming import printable
 from prloom.engine.bus import adopted, plans
 from prloom.engine.views.status_schema import LostPlan
 from prloom.errors import PrloomError

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from prloom.core import decision_line, run_line
+from prloom.core.reports import decision_line, run_line
 from prloom.engine.bus import entries, plans
 from prloom.engine.bus.entries import LoggedDecision
 from prloom.engine.views import runtime_status, snapshot

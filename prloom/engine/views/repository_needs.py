@@ -78,7 +78,7 @@ def _request(request: PermissionRequest) -> Need:
             remedy=f"answer where it was posted, or leave it: `{deny}`",
             since=request.since,
         )
-    from prloom.core import permission  # noqa: PLC0415 - a status without such a request need not pay for it
+    from prloom.core.commands import permission  # noqa: PLC0415 - a status without such a request need not pay for it
 
     allow = command("allow", request.id)
     return Need(

@@ -21,7 +21,7 @@ from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
-    from prloom.core.plan_file import TodoItem
+    from prloom.core.plans.plan_file import TodoItem
 
 T = TypeVar("T")
 
@@ -203,7 +203,7 @@ def _todos(local: SafeDir) -> tuple[TodoItem, ...]:
     content = local.read_bytes(paths.PLAN_TEXT)
     if content is None or b"[" not in content:
         return ()
-    from prloom.core import plan_file  # noqa: PLC0415 - a plan without a checkbox has no TODO
+    from prloom.core.plans import plan_file  # noqa: PLC0415 - a plan without a checkbox has no TODO
 
     return plan_file.todos(content.decode("utf-8", "replace"))
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from prloom.core import stats
-from prloom.core.stats import Stats, TimedDecision
+from prloom.core.reports import stats
+from prloom.core.reports.stats import Stats, TimedDecision
 from prloom.engine.bus import plans
 from prloom.engine.views import repository_log, snapshot
 from prloom.engine.views.snapshot import REPOSITORY

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from prloom.core import plan_status as statuses
+from prloom.core.plans import plan_status as statuses
 from prloom.engine.views import drafts, plan_counts, plan_names, runtime_status, snapshot, work_status
 from prloom.engine.views.snapshot import Snapshot, SnapshotCache
 from prloom.engine.views.status_schema import (
@@ -31,7 +31,7 @@ from prloom.storage.plan_session import PlanSession
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
-    from prloom.core.costs import CostGroup
+    from prloom.core.reports.costs import CostGroup
 
 NOTHING_SPENT = Spent(runs=0, seconds=0, input_tokens=0, output_tokens=0, cost_usd=None, unmeasured_runs=0)
 

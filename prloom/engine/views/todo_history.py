@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from prloom.core import plan_file
-from prloom.core.plan_file import TodoItem
+from prloom.core.plans import plan_file
+from prloom.core.plans.plan_file import TodoItem
 from prloom.engine.bus import plans, replay
 from prloom.engine.bus.replay import ReplayStep
 from prloom.engine.views import event_history, history, runtime_status, search, snapshot

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from prloom.core import progress
-from prloom.core.progress import Progress
+from prloom.core.work import progress
+from prloom.core.work.progress import Progress
 from prloom.engine.bus import plans
 from prloom.engine.views import event_history, runtime_status, search, snapshot
 from prloom.engine.views.event_history import EventHistory
@@ -53,7 +53,7 @@ class WhyStep(Record, frozen=True, kw_only=True):
 
 
 class Now(Record, frozen=True, kw_only=True):
-    """What is happening with a pending event; see `prloom.core.progress`."""
+    """What is happening with a pending event; see `prloom.core.work.progress`."""
 
     kind: str
     by: str | None

@@ -23,7 +23,7 @@ from prloom.model.state import DispatchState
 from prloom.storage.plan_session import PlanSession
 
 if TYPE_CHECKING:
-    from prloom.core.plan_file import TodoItem
+    from prloom.core.plans.plan_file import TodoItem
 
 
 def todo_counts(of: Snapshot, limit: str | None, now: datetime) -> TodoCounts:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from prloom.agents.agent import Remote
-from prloom.core.repository_changes import RepositoryState
+from prloom.core.work.repository_changes import RepositoryState
 from prloom.model import record
 from prloom.storage import paths
 from prloom.storage.document import Document

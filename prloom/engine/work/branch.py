@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from prloom.core import work_results
-from prloom.core.naming import printable
-from prloom.core.push_results import Failure
+from prloom.core.text.naming import printable
+from prloom.core.work import work_results
+from prloom.core.work.push_results import Failure
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import WorkspaceError
 from prloom.workspace import integrate, remote, repository

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prloom.agents.agent import Remote
-from prloom.core import commit_message, secret_scan, work_results
-from prloom.core.commit_message import Trailers
-from prloom.core.worker_results import WorkerReport
+from prloom.core.text import secret_scan
+from prloom.core.work import commit_message, work_results
+from prloom.core.work.commit_message import Trailers
+from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import before_run, branch, change_rules, todo_events
 from prloom.model.decision import DecisionParts

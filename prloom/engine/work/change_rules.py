@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from prloom.config.work import WorkSection
-from prloom.core import inspection
-from prloom.core.inspection import InspectionRules
+from prloom.core.work import inspection
+from prloom.core.work.inspection import InspectionRules
 from prloom.workspace import trees
 from prloom.workspace.repository import Repository
 from prloom.workspace.snapshot import WorktreeSnapshot

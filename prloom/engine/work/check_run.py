@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from prloom.agents import registry, run_spec
 from prloom.agents.agent import RunRequest
-from prloom.core import worker_results
-from prloom.core.work_failures import AttemptFailed
+from prloom.core.work import worker_results
+from prloom.core.work.work_failures import AttemptFailed
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import AgentError

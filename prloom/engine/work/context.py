@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from prloom.core.plan_file import TodoItem
-from prloom.core.work import WorkContext
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.work.work_steps import WorkContext
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.model.work import TodoWork
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prloom.core import plan_life
+from prloom.core.work import plan_life
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import plan_hooks, pull_request

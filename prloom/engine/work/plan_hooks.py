@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from prloom.api.context import Services
-from prloom.core import hook_results, work_results
-from prloom.core.plan_file import TodoItem
+from prloom.core.events import hook_results
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.work import work_results
 from prloom.engine.bus.plan_files import text_digest
 from prloom.engine.plan import hooks
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin

@@ -11,19 +11,13 @@ from urllib.parse import urlsplit
 
 from prloom.api.bridge import BridgeContext
 from prloom.api.forge import Forge
-from prloom.core import (
-    cockpit,
-    cockpit_markers,
-    front_matter,
-    front_matter_actions,
-    plan_text,
-    pull_request,
-    secret_scan,
-)
-from prloom.core.cockpit import CockpitDraft
-from prloom.core.front_matter import FrontMatter
-from prloom.core.outbox import action_id, marker
-from prloom.core.pull_request import MarkReady, OpenPullRequest, ShowCockpit
+from prloom.core.delivery.outbox import action_id, marker
+from prloom.core.plans import front_matter, plan_text
+from prloom.core.plans.front_matter import FrontMatter
+from prloom.core.pull_requests import cockpit, cockpit_markers, front_matter_actions, pull_request
+from prloom.core.pull_requests.cockpit import CockpitDraft
+from prloom.core.pull_requests.pull_request import MarkReady, OpenPullRequest, ShowCockpit
+from prloom.core.text import secret_scan
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.errors import PrloomError

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from prloom.core import work_failures, work_results
-from prloom.core.naming import printable
-from prloom.core.plan_file import TodoItem
-from prloom.core.work_failures import AttemptFailed
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.text.naming import printable
+from prloom.core.work import work_failures, work_results
+from prloom.core.work.work_failures import AttemptFailed
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.branch import refused
 from prloom.engine.work.change import Changes

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from prloom.agents import run_folder, run_message
 from prloom.agents.run_message import RunReply
-from prloom.core.naming import printable
-from prloom.core.worker_results import WorkerReport
+from prloom.core.text.naming import printable
+from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.runs.run_commits import RunCommits
 from prloom.engine.work import change_rules

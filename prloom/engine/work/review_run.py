@@ -9,19 +9,14 @@ from pathlib import Path
 
 from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunRequest, RunResult
-from prloom.core import (
-    answer,
-    plan_file,
-    plan_text,
-    review_answer,
-    review_prompt,
-    usage_limit,
-    work_failures,
-    work_results,
-)
-from prloom.core.plan_file import TodoItem
-from prloom.core.review_answer import ReviewAnswer
-from prloom.core.work_failures import AttemptFailed
+from prloom.core.answers import json_answer, review_answer
+from prloom.core.answers.review_answer import ReviewAnswer
+from prloom.core.plans import plan_file, plan_text
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.prompts import review_prompt
+from prloom.core.waits import usage_limit
+from prloom.core.work import work_failures, work_results
+from prloom.core.work.work_failures import AttemptFailed
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.change import Changes
@@ -90,7 +85,7 @@ def _judged(runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str |
     """Return what a reviewer's run comes to: an approval, a rejection, or a wait."""
     now = runtime.clock()
     for text in (said, result.message):
-        value = answer.find(text or "", review_answer.KEY)
+        value = json_answer.find(text or "", review_answer.KEY)
         if value is None:
             continue
         review = review_answer.read(value)

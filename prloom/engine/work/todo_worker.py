@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
-from prloom.core import work as work_rules
-from prloom.core import work_failures, work_replies, work_results
-from prloom.core.plan_file import TodoItem
-from prloom.core.work import (
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.work import work_failures, work_replies, work_results
+from prloom.core.work import work_steps as work_rules
+from prloom.core.work.work_failures import AttemptFailed
+from prloom.core.work.work_steps import (
     BlockPlan,
     Continue,
     Correct,
@@ -24,7 +25,6 @@ from prloom.core.work import (
     Unblock,
     Withdraw,
 )
-from prloom.core.work_failures import AttemptFailed
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies

@@ -12,21 +12,14 @@ from msgspec.structs import replace
 
 from prloom.agents import registry, run_folder, run_spec
 from prloom.agents.agent import Agent, RunRequest, RunResult
-from prloom.core import (
-    answer,
-    plan_file,
-    plan_text,
-    questions,
-    work_failures,
-    work_replies,
-    work_results,
-    worker_answer,
-    worker_prompt,
-    worker_results,
-)
-from prloom.core.plan_file import TodoItem
-from prloom.core.worker_answer import WorkAnswer
-from prloom.core.worker_results import WorkerReport
+from prloom.core.answers import json_answer, worker_answer
+from prloom.core.answers.worker_answer import WorkAnswer
+from prloom.core.commands import questions
+from prloom.core.plans import plan_file, plan_text
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.prompts import worker_prompt
+from prloom.core.work import work_failures, work_replies, work_results, worker_results
+from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work import todo_events
@@ -215,7 +208,7 @@ def _report(result: RunResult, said: str | None) -> WorkerReport:
     """Return how a run ended, with its answer: from the file that the prompt names, or from the final message."""
     found = None
     for text in (said, result.message):
-        value = answer.find(text or "", worker_answer.KEY)
+        value = json_answer.find(text or "", worker_answer.KEY)
         if value is not None:
             found = worker_answer.read(value)
             break

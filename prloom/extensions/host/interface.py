@@ -10,7 +10,7 @@ from msgspec import field
 
 from prloom.api.context import Services
 from prloom.api.plugin import Registrations
-from prloom.core import bounds
+from prloom.core.text import bounds
 from prloom.errors import ExtensionError
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model.event import Event

@@ -27,7 +27,7 @@ from prloom.api import (
     Target,
     TrackedPlan,
 )
-from prloom.core.outbox import action_id
+from prloom.core.delivery.outbox import action_id
 from prloom.extensions import bridges
 from prloom.testing.bridge_scene import MemoryFiles
 from prloom.transport.client import Client

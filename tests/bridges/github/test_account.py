@@ -8,7 +8,7 @@ import pytest
 from fake_github import BAD_GATEWAY
 
 from prloom.api import Comment, Event, HttpError, marker
-from prloom.core.outbox import action_id
+from prloom.core.delivery.outbox import action_id
 
 OURS = f"{marker(action_id('an event', 'triage', 0))}\n\nDone."
 

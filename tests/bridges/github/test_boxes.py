@@ -8,7 +8,7 @@ import pytest
 from fake_github import BAD_GATEWAY
 
 from prloom.api import Event, marker
-from prloom.core.cockpit import CockpitView, render
+from prloom.core.pull_requests.cockpit import CockpitView, render
 
 COCKPIT = render(CockpitView(text="Why."))
 MARKER = marker("a-" + "0" * 20)

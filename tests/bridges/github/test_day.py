@@ -18,8 +18,8 @@ import pytest
 from fake_github import BAD_GATEWAY, RESET, TIMEOUT, Rules
 
 from prloom.api import Action, Comment, Delivered, Event, HttpError, Refused, marked
-from prloom.core import admission
-from prloom.core.outbox import action_id
+from prloom.core.delivery.outbox import action_id
+from prloom.core.events import admission
 from prloom.model.state import Receipt
 from prloom.transport import limits
 

@@ -30,8 +30,8 @@ from prloom.api import (
     marked,
     marker,
 )
-from prloom.core import admission
-from prloom.core.outbox import action_id
+from prloom.core.delivery.outbox import action_id
+from prloom.core.events import admission
 from prloom.model.state import Receipt
 
 NewDesk = Callable[..., Any]

@@ -9,7 +9,7 @@ import pytest
 from project import Project
 from stage import Stage
 
-from prloom.core import plan_file
+from prloom.core.plans import plan_file
 from prloom.engine.adoption import activate
 from prloom.engine.bus import inbox
 from prloom.engine.bus.inbox import Draft

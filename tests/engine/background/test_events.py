@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from daemon_scene import Opener
 
-from prloom.core.event_queue import CAPACITY
+from prloom.core.plugins.event_queue import CAPACITY
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.background.event_sender import EventSender
 from prloom.extensions.background.client import Client

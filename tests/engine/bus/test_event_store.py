@@ -16,7 +16,8 @@ from faulty_disks import Crash, CrashingDisk, FailingDisk, NotingDisk
 from stage import said
 
 from prloom.api import Action, Comment, Target
-from prloom.core import admission, decision_line
+from prloom.core.events import admission
+from prloom.core.reports import decision_line
 from prloom.engine.bus import entries
 from prloom.engine.bus.event_store import Effect, EventStore, TooLongError
 from prloom.errors import StorageError

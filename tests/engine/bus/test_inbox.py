@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.core.front_matter import FrontMatter
+from prloom.core.plans.front_matter import FrontMatter
 from prloom.engine.bus import inbox
 from prloom.errors import PrloomError
 from prloom.storage.paths import RepositoryPaths

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from stage import Stage, said
 
-from prloom.core import questions
+from prloom.core.commands import questions
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.operator import question_answer
 from prloom.engine.views import snapshot

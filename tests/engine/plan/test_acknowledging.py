@@ -13,7 +13,7 @@ from fake_clock import NOON
 from stage import ListBridge, Stage, said
 
 from prloom.api import Action, Author, Comment, Event, React, Refused
-from prloom.core.acknowledgements import IN_A_MINUTE, MOST_WAITING
+from prloom.core.events.acknowledgements import IN_A_MINUTE, MOST_WAITING
 from prloom.engine.operator import offline
 from prloom.engine.views import status, why
 from prloom.model import record

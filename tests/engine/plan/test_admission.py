@@ -10,7 +10,7 @@ from stage import Stage, said
 from stage_parts import by
 
 from prloom.api import Event, HookContext, PluginContext
-from prloom.core.dispatch import Subscribers
+from prloom.core.events.dispatch import Subscribers
 from prloom.engine.plan import admission, reconcile
 from prloom.engine.polling import poll
 from prloom.engine.views import status, why

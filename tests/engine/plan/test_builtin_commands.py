@@ -12,8 +12,8 @@ from stage_parts import by, deferring
 from worked_plan import WorkedPlan
 
 from prloom.api import Author, Event, HookContext, PluginContext, TriageContext
-from prloom.core import work_failures, work_requests
-from prloom.core.work import WorkRules
+from prloom.core.work import work_failures, work_requests
+from prloom.core.work.work_steps import WorkRules
 
 LATER = deferring(3_600_000, "asked for", saying="later")
 

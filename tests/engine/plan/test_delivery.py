@@ -12,7 +12,7 @@ from stage import ListBridge, Stage, said
 from stage_parts import refusing
 
 from prloom.api import Action, Delivered, Merge, PluginContext, Refused, Target, TriageContext, marker
-from prloom.core import outbox
+from prloom.core.delivery import outbox
 from prloom.engine.plan.dependencies import AT_ONCE
 
 

@@ -8,7 +8,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author
-from prloom.core.requests import Verb
+from prloom.core.commands.requests import Verb
 
 EVE = Author("eve", "none")
 

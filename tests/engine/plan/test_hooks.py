@@ -11,7 +11,8 @@ from stage import FunctionHost, Stage, said
 from stage_parts import deferring, passing
 
 from prloom.api import PluginContext, TriageContext
-from prloom.core import bounds, breaker
+from prloom.core.text import bounds
+from prloom.core.waits import breaker
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import HookCall
 

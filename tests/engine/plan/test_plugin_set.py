@@ -10,8 +10,8 @@ from fake_clock import NOON
 from stage import FunctionHost, Stage, said
 
 from prloom.api import HOOKS, PluginContext
-from prloom.core import bounds
-from prloom.core.breaker import THRESHOLD
+from prloom.core.text import bounds
+from prloom.core.waits.breaker import THRESHOLD
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.errors import ExtensionError
 from prloom.testing import an_event

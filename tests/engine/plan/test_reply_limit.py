@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from stage import Stage, said
 
 from prloom.api import Event, Target
-from prloom.core import reply_limit
+from prloom.core.delivery import reply_limit
 from prloom.engine.views import status, why
 from prloom.model.record import Position, Timestamp
 from prloom.model.state import QueuedAction, RepliesToday

@@ -8,7 +8,7 @@ import pytest
 from request_bench import RequestBench
 from stage import said
 
-from prloom.core import dispatch
+from prloom.core.events import dispatch
 from prloom.engine.plugin_requests import operator_actions
 from prloom.errors import PrloomError
 from prloom.extensions.background import call_error

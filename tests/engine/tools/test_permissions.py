@@ -17,8 +17,8 @@ from tool_bench import ToolBench, call, client
 
 from prloom.agents import run_folder
 from prloom.api import PluginContext
-from prloom.core import commands
-from prloom.core.dispatch import Subscribers
+from prloom.core.commands import comment_commands
+from prloom.core.events.dispatch import Subscribers
 from prloom.engine.assembly.tools import ToolParts
 from prloom.engine.bus import emitted
 from prloom.engine.dispatcher import Dispatcher
@@ -52,7 +52,7 @@ def command(body: str, **fields: Any) -> Event:
 
 
 def decide(bench: ToolBench, parts: ToolParts, event: Event) -> str:
-    parsed = commands.parse(event)
+    parsed = comment_commands.parse(event)
     assert parsed is not None
     runtime = bench.board.runtimes["pr-7"]
     return parts.people.decide(runtime, event, parsed.words[1:], allow=parsed.built_in == "allow")

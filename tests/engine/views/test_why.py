@@ -10,7 +10,7 @@ from stage import Stage, said
 from stage_parts import deferring, refusing
 
 from prloom.api import Author, PluginContext, Refused, marker
-from prloom.core import requests
+from prloom.core.commands import requests
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import why
 from prloom.errors import PrloomError

@@ -12,7 +12,7 @@ from stage import Stage, said
 from stage_parts import by
 from worked_plan import WorkedPlan
 
-from prloom.core import work_failures, work_requests, work_results
+from prloom.core.work import work_failures, work_requests, work_results
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import events, why, why_todo
 from prloom.errors import PrloomError

@@ -11,8 +11,8 @@ import pytest
 from stage import Stage
 from worked_plan import WorkedPlan
 
-from prloom.core import work_failures, work_requests, work_results
-from prloom.core.work import WorkRules
+from prloom.core.work import work_failures, work_requests, work_results
+from prloom.core.work.work_steps import WorkRules
 from prloom.engine.views import status
 from prloom.storage import json_codec
 

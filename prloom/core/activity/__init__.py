@@ -1,0 +1,1 @@
+"""What agents do while they run, fit to be kept."""

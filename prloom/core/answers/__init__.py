@@ -1,0 +1,1 @@
+"""What agents answer, read part by part."""

@@ -1,0 +1,1 @@
+"""What people order: commands in comments, requests on the command line, answers to questions."""

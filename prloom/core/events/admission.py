@@ -1,0 +1,209 @@
+"""Decide which of the events of a poll are new, which plan each is for, and what the projection keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import replace
+
+from prloom.core.delivery import outbox
+from prloom.core.plugins import plugin_message
+from prloom.core.text import bounds
+from prloom.model import record
+from prloom.model.decision import Change, Intake
+from prloom.model.event import LONGEST_ID, Event, digest
+from prloom.model.plan import Plan
+from prloom.model.record import JsonValue, Position
+from prloom.model.state import OpenEvent, Receipt
+
+DEEPEST = 100
+"""Levels of JSON that an event may have; a reader would not get through much deeper ones."""
+
+
+@dataclass(frozen=True)
+class OwnPosts:
+    """What prloom knows of its own posts on one plan: receipts by action, and whether an action id is its own."""
+
+    receipts: Mapping[str, Receipt]
+    remote_ids: frozenset[str]
+    issued: Callable[[str], bool]
+
+
+def route(event: Event, plans: Iterable[Plan]) -> str | None:
+    """Return the id of the plan that the event is for, or None where it concerns the repository as a whole."""
+    named = event.context.get("plan")
+    for plan in plans:
+        if named == plan.id or (named is None and event.pr is not None and event.pr == plan.pr):
+            return plan.id
+    return None
+
+
+def is_own_post(event: Event, own_posts: OwnPosts) -> bool:
+    """Whether the event is something that prloom posted itself.
+
+    The ids of the receipts include its `context.remoteId`; other posts are known by their marker. The author's
+    login alone proves nothing: the operator may use their own account. A plugin's message never is, whatever it quotes.
+    """
+    if plugin_message.is_message(event):
+        return False
+    return is_delivered_post(event, own_posts) or posted_action(event, own_posts) is not None
+
+
+def is_delivered_post(event: Event, own_posts: OwnPosts) -> bool:
+    """Whether the event is a post whose delivery is on record."""
+    return bool(own_posts.remote_ids) and _remote_id(event) in own_posts.remote_ids
+
+
+def posted_action(event: Event, own_posts: OwnPosts) -> str | None:
+    """Return the action of which the event is the post, by the marker in it; None where it is another author's.
+
+    A post that begins with a marker and was written by the account that prloom posts with is prloom's, also where
+    nothing is known of the action any more. Of any other account it is, where the marker stands on a line of its own
+    (people quote), of an action that prloom issued and that is not known to be elsewhere (people copy).
+    """
+    if outbox.MARKER_START not in event.body:
+        return None
+    if event.own_account:
+        leading = outbox.leading_marker(event.body)
+    else:
+        leading = None
+    if leading is not None:
+        return leading
+    remote = _remote_id(event)
+    return next((action for action in _marker_lines(event.body) if _is_posted_here(action, remote, own_posts)), None)
+
+
+def unrecorded_posts(events: Iterable[Event], own_posts: OwnPosts) -> Mapping[str, Event]:
+    """Return prloom's own posts among the events of a poll whose delivery is not on record, by action."""
+    marked = [
+        event for event in events if outbox.MARKER_START in event.body and not is_delivered_post(event, own_posts)
+    ]
+    return {action: event for event in marked if (action := posted_action(event, own_posts)) is not None}
+
+
+def _remote_id(event: Event) -> str | None:
+    """Return what the source calls the post; forges number theirs, receipts are texts."""
+    remote = event.context.get("remoteId")
+    if isinstance(remote, str | int) and not isinstance(remote, bool):
+        return str(remote)
+    return None
+
+
+def _marker_lines(body: str) -> Iterable[str]:
+    for line in body.splitlines():
+        found = outbox.marked(line)
+        if found and line.strip() == outbox.marker(found[0]):
+            yield found[0]
+
+
+def _is_posted_here(action: str, remote: str | None, own_posts: OwnPosts) -> bool:
+    receipt = own_posts.receipts.get(action)
+    if receipt is not None and receipt.remote_id is not None and remote is not None:
+        return receipt.remote_id == remote
+    return own_posts.issued(action)
+
+
+def new_events(events: Sequence[Event], is_known: Callable[[str], bool], own_posts: OwnPosts) -> tuple[Event, ...]:
+    """Return the events of a poll that are to be appended to the bus: neither known nor prloom's own, each once.
+
+    Bots edit their own comments all day (coverage, previews): such an edit is no new event either.
+    """
+    accepted: dict[str, Event] = {}
+    for event in events:
+        if event.id in accepted or is_known(event.id) or is_own_post(event, own_posts):
+            continue
+        older = None
+        if event.author is not None and event.author.bot:
+            older = event.supersedes
+        if older is None or (older not in accepted and not is_known(older)):
+            accepted[event.id] = event
+    return tuple(accepted.values())
+
+
+def reading_problem(event: Event) -> str | None:
+    """Return why no reader of a bus would take an event in that was made by a program, or None where one would."""
+    if not isinstance(event, Event):
+        return f"it is {type(event).__name__}, not an Event"
+    try:
+        value = msgspec.to_builtins(event, builtin_types=(bytes, bytearray, memoryview))  # which no text may be
+        problem = size_problem(value)
+        if problem is None:
+            record.from_wire(Event, value)
+    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
+        return str(error)
+    return problem
+
+
+def size_problem(value: JsonValue) -> str | None:
+    """Return why an event given as JSON is larger than a reader of a bus allows, or None where it is not."""
+    event_id = None
+    if isinstance(value, dict):
+        event_id = value.get("id")
+    if isinstance(event_id, str) and len(event_id) > LONGEST_ID:
+        return f"its id has {len(event_id)} characters; use at most {LONGEST_ID}"
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inner(each)]
+        if not level:
+            return None
+    return f"it is nested more than {DEEPEST} levels deep; use fewer levels in `context`"
+
+
+def _inner(value: JsonValue) -> Iterable[JsonValue]:
+    """Return what is directly in an object or an array."""
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, list | tuple):
+        return value
+    return ()
+
+
+def shortened(event: Event) -> Event:
+    """Return the event with a title that is not too long; the whole of it then begins the body."""
+    if len(event.title) <= bounds.REASON:
+        return event
+    # a body would make it a person's words
+    if event.notice:
+        body = event.body
+    else:
+        body = f"{event.title}\n\n{event.body}"
+    return replace(event, title=bounds.cut(event.title), body=body)
+
+
+def intake(event: Event, position: Position) -> Intake:
+    """Return what the projection keeps of an event."""
+    return Intake(
+        position=position,
+        type=event.type,
+        source=event.source,
+        digest=digest(event),
+        author=event.author.login if event.author else None,
+        created_at=event.created_at,
+        written_at=event.written_at,
+        notice=event.notice,
+    )
+
+
+def plan_status(events: Iterable[Event]) -> str | None:
+    """Return the plan's status after these events, in the order in which they came; None where it does not change."""
+    statuses = [event.kind.plan_status for event in events if event.notice]
+    changed = [status for status in statuses if status is not None]
+    if changed:
+        return changed[-1]
+    return None
+
+
+def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str]) -> Change | None:
+    """Return the end of the event that this one takes the place of, if that is still open or comes in just now.
+
+    It is an edit of it, or reports that its comment was deleted.
+    """
+    older = event.supersedes
+    if older is None or older == event.id or (older not in opened and older not in coming):
+        return None
+    what = "edited"
+    if event.deletes:
+        what = "its comment was deleted"
+    return Change(event_id=older, verdict="superseded", state="superseded", reason=f"{what}: {event.id}")

@@ -1,0 +1,1 @@
+"""The text of a plan: its front matter, its TODOs, their ids and states."""

@@ -1,0 +1,1 @@
+"""The pull request of a plan: when it is opened and adopted, and what its cockpit shows."""

@@ -1,0 +1,189 @@
+"""Write the cockpit: what a plan is for, how far its TODOs are, and the boxes by which trusted people steer it.
+
+It is a part of a pull request's description, between two markers; people's own text around it is theirs
+(`cockpit_markers`). Titles, reasons and the plan's text may be from outside, so they are made inert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Literal, get_args
+
+from prloom.core.delivery import inert
+from prloom.core.pull_requests.cockpit_markers import BEGIN, END
+from prloom.core.text import markdown
+from prloom.model import record
+
+Box = Literal["pause", "resume", "retry", "rebase", "go"]
+BOXES: tuple[Box, ...] = get_args(Box)
+
+TodoState = Literal["open", "running", "done", "blocked", "dropped"]
+
+LONGEST_TEXT = 30_000
+"""Characters of the plan's text that are shown; a forge takes about twice that for everything."""
+MOST_TODOS = 100
+"""TODOs that are shown; of those that are done, the last ones."""
+MOST_DRAFTS = 20
+_LONGEST_REASON = 300
+_SHORT_COMMIT = 12
+
+_LABELS: dict[Box, str] = {
+    "pause": "pause the work on this plan",
+    "resume": "continue the work on this plan",
+    "retry": "try again what is blocked",
+    "rebase": "rebase the branch onto its base",
+    "go": "let what waits for your consent begin",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CockpitTodo:
+    """A TODO as the cockpit shows it.
+
+    `commit` is what it became. `reason` says why it is blocked or waits, `until` (ISO 8601) how long it waits;
+    `attempt` counts from 1.
+    """
+
+    title: str
+    state: TodoState = "open"
+    commit: str | None = None
+    reason: str | None = None
+    until: str | None = None
+    attempt: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CockpitDraft:
+    """A reply that waits for a person to send it: the id of its action, and the login of the person it answers."""
+
+    id: str
+    to: str | None
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CockpitView:
+    """What the cockpit shows.
+
+    `text` is the plan's text without its TODOs. `block` says why no TODO is worked on, and `way_on` is the command that
+    lets the plan continue. `asks` says that TODOs wait for consent. `host` is the forge's, whose images are shown.
+    """
+
+    text: str = ""
+    todos: Sequence[CockpitTodo] = ()
+    paused: bool = False
+    block: str | None = None
+    way_on: str | None = None
+    asks: bool = False
+    drafts: Sequence[CockpitDraft] = ()
+    host: str | None = None
+
+
+def render(view: CockpitView) -> str:
+    """Return the cockpit between its markers, without an end of line; the same view, the same text."""
+    parts = [BEGIN]
+    if view.text.strip():
+        parts.append(inert.paragraphs(view.text, longest=LONGEST_TEXT, host=view.host))
+    parts += ["### TODO", _todo_list(view)]
+    if view.drafts:
+        parts += ["### Replies that wait to be sent", _draft_list(view)]
+    parts += ["Tick a box to steer prloom:", "\n".join(_box_line(box) for box in _boxes(view)), END]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _todo_list(view: CockpitView) -> str:
+    lines = list(_notices(view))
+    shown, hidden = _shown(view.todos)
+    if hidden:
+        lines += [f"*{hidden} more that are done or dropped are not shown.*", ""]
+    lines += [_todo_line(todo, view.host) for todo in shown]
+    if not view.todos:
+        lines.append("Nothing is to be done.")
+    return "\n".join(lines)
+
+
+def _notices(view: CockpitView) -> Iterable[str]:
+    if view.paused:
+        yield from ("**Paused.** Nothing is worked on until a person resumes the plan.", "")
+    if view.block:
+        reason = inert.line(view.block, longest=_LONGEST_REASON, host=view.host)
+        yield f"**Blocked:** {reason}"
+        if view.way_on:
+            yield f"To continue: {markdown.code(markdown.escaped_comments(markdown.one_line(view.way_on)))}"
+        yield ""
+
+
+def _shown(todos: Sequence[CockpitTodo]) -> tuple[Sequence[CockpitTodo], int]:
+    """Return the TODOs to show, and how many of those that are over are left out: the first ones."""
+    excess = len(todos) - MOST_TODOS
+    if excess <= 0:
+        return todos, 0
+    over = [number for number, todo in enumerate(todos) if todo.state in {"done", "dropped"}]
+    left_out = set(over[:excess])
+    return [todo for number, todo in enumerate(todos) if number not in left_out], len(left_out)
+
+
+def _todo_line(todo: CockpitTodo, host: str | None) -> str:
+    title = inert.line(todo.title, host=host) or "(without a title)"
+    mark = " "
+    if todo.state in {"done", "dropped"}:
+        mark = "x"
+    note = _note(todo, host)
+    if note:
+        return f"- [{mark}] {title}: {note}"
+    return f"- [{mark}] {title}"
+
+
+def _note(todo: CockpitTodo, host: str | None) -> str:
+    """Return what is to be said of a TODO after its title."""
+    reason = inert.line(todo.reason or "", longest=_LONGEST_REASON, host=host)
+    until = ""
+    if todo.until:
+        until = f"until {record.moment(todo.until).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    match todo.state:
+        case "done" if todo.commit:
+            return f"done in {todo.commit[:_SHORT_COMMIT]}"  # without code, so that a forge makes a link of it
+        case "done":
+            return "done without a change"
+        case "dropped":
+            return "dropped"
+        case "blocked":
+            return f"**blocked**: {reason}" if reason else "**blocked**"
+        case "running":
+            what = "in progress"
+            if todo.attempt > 1:
+                what = f"in progress, attempt {todo.attempt}"
+            return f"**{what}**"
+        case "open" if until or reason:
+            return " ".join(filter(None, ("waits", until, f"({reason})" if reason else "")))
+        case _:
+            return ""
+
+
+def _draft_list(view: CockpitView) -> str:
+    lines = []
+    for draft in view.drafts[:MOST_DRAFTS]:
+        message = inert.line(draft.message, longest=_LONGEST_REASON, host=view.host)
+        to = ""
+        if draft.to:
+            to = f" to {markdown.code(markdown.escaped_comments(markdown.one_line(draft.to)))}"
+        lines.append(f"- `prloom outbox send {draft.id}`{to}: {message}")
+    if len(view.drafts) > MOST_DRAFTS:
+        lines.append(f"- and {len(view.drafts) - MOST_DRAFTS} more: `prloom outbox`")
+    return "\n".join(lines)
+
+
+def _boxes(view: CockpitView) -> Iterable[Box]:
+    if not view.paused:
+        yield "pause"
+    if view.paused or view.block:
+        yield "resume"
+    yield from ("retry", "rebase")
+    if view.asks:
+        yield "go"
+
+
+def _box_line(box: Box) -> str:
+    return f"- [ ] {_LABELS[box]} <!-- prloom:box {box} -->"

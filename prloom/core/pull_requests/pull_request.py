@@ -1,0 +1,193 @@
+"""Decide what is to be done with the pull request of a plan: open it, describe it, take it out of draft."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from msgspec.structs import replace
+
+from prloom.backoff import Backoff
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.pull_requests import front_matter_actions
+from prloom.core.pull_requests.cockpit import CockpitDraft, CockpitTodo, CockpitView
+from prloom.core.work.work_steps import WorkRules
+from prloom.model.decision import DecisionParts
+from prloom.model.plan import Plan
+from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
+from prloom.model.record import Timestamp
+from prloom.model.state import DispatchState
+
+UNHEARD = timedelta(minutes=1)
+"""After which time the cockpit is looked at again while a box is ticked of which no event has come yet."""
+
+PAUSE = timedelta(seconds=30)
+"""The least time between two descriptions while a TODO is worked on; what is final is shown at once."""
+
+
+@dataclass(frozen=True)
+class OpenPullRequest:
+    """Open the pull request of the branch, or find the one that was opened before a crash."""
+
+
+@dataclass(frozen=True)
+class ShowCockpit:
+    """Write the cockpit into the description, or into prloom's comment on a pull request of another's."""
+
+    own: bool
+
+
+@dataclass(frozen=True)
+class MarkReady:
+    """Take the pull request out of draft: every TODO is done."""
+
+
+Step = OpenPullRequest | ShowCockpit | MarkReady
+
+
+def next_step(
+    plan: Plan,
+    state: DispatchState,
+    todos: Sequence[TodoItem],
+    cockpit: str,
+    *,
+    opens: bool,
+    now: datetime,
+    ticked: Collection[str] = (),
+) -> Step | None:
+    """Return what is to be done next with the pull request of a plan, or None for nothing now.
+
+    `cockpit` is what it is to show. It is written anew where boxes in it were `ticked` and heard of. With `opens`,
+    prloom opens one when there is a commit to show.
+    """
+    kept = state.pull_request
+    if plan.status != "active" or (kept.retry_at is not None and now < kept.retry_at):
+        return None
+    if plan.pr is None:
+        if opens and any(done.commit for done in state.done_todos.values()):
+            return OpenPullRequest()
+        return None
+    if not kept.opened and not state.done_todos and state.work is None and state.block is None:
+        return None  # nothing was done on a pull request of another's, so there is nothing to show
+    if ticked or (digest(cockpit) != kept.shown and not _too_soon(state, now)):
+        return ShowCockpit(own=kept.opened)
+    if kept.opened and not kept.ready and is_finished(state, todos):
+        return MarkReady()
+    return None
+
+
+def _too_soon(state: DispatchState, now: datetime) -> bool:
+    shown_at = state.pull_request.shown_at
+    return state.work is not None and shown_at is not None and timedelta() <= now - shown_at < PAUSE
+
+
+def next_time(state: DispatchState) -> datetime | None:
+    """Return when something may be due next, where a time decides that."""
+    kept = state.pull_request
+    if kept.retry_at is not None:
+        return kept.retry_at
+    if state.work is not None and kept.shown_at is not None:
+        return kept.shown_at + PAUSE
+    return None
+
+
+def is_finished(state: DispatchState, todos: Sequence[TodoItem]) -> bool:
+    """Whether prloom has done all that there was to do, and the hooks of the finish have run."""
+    over = all(todo.state in {"done", "dropped"} for todo in todos)
+    return over and bool(state.done_todos) and not state.unfinished and state.work is None
+
+
+def is_presented(plan: Plan, state: DispatchState, *, opens: bool) -> bool:
+    """Whether what is done is out of draft, and its reviewers are asked; true where prloom opens no pull request."""
+    if plan.pr is None:
+        return not (opens and any(done.commit for done in state.done_todos.values()))
+    if state.pull_request.opened and not state.pull_request.ready:
+        return False
+    return front_matter_actions.is_review_requested(plan.id, state.queue)
+
+
+def digest(cockpit: str) -> str:
+    """Return what tells one cockpit from another."""
+    return sha256(cockpit.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def view(
+    state: DispatchState,
+    todos: Sequence[TodoItem],
+    text: str,
+    rules: WorkRules,
+    *,
+    host: str | None,
+    drafts: Sequence[CockpitDraft] = (),
+) -> CockpitView:
+    """Return what the cockpit of a plan shows."""
+    block, way_on = None, None
+    if state.block is not None:
+        block, way_on = state.block.reason, state.block.way_on
+    return CockpitView(
+        text=text,
+        todos=tuple(_todo(state, todo) for todo in todos),
+        paused=state.paused,
+        block=block,
+        way_on=way_on,
+        asks=rules.mode == "ask",
+        host=host,
+        drafts=drafts,
+    )
+
+
+def _todo(state: DispatchState, todo: TodoItem) -> CockpitTodo:
+    done, work = state.done_todos.get(todo.id or ""), state.work
+    if work is not None and work.id == todo.id and todo.state == "open":
+        until = None
+        if work.retry_at is not None:
+            until = str(work.retry_at)
+        return CockpitTodo(title=todo.title, state="running", attempt=work.attempt, reason=work.waits_for, until=until)
+    commit = None
+    if done is not None:
+        commit = done.commit
+    return CockpitTodo(title=todo.title, state=todo.state, commit=commit, reason=todo.reason or None)
+
+
+# ---- what a step comes to
+
+
+def opened(state: DispatchState, found: OpenedPullRequest) -> DecisionParts:
+    """Return that the pull request is open."""
+    return {"opened": found, "pull_request": replace(_well(state), opened=True)}
+
+
+def shown(state: DispatchState, cockpit: str, now: datetime, *, comment_id: str | None = None) -> DecisionParts:
+    """Return that the cockpit is where people read it."""
+    after = replace(
+        _well(state),
+        shown=digest(cockpit),
+        shown_at=Timestamp.of(now),
+        comment_id=comment_id or state.pull_request.comment_id,
+    )
+    return {"pull_request": after}
+
+
+def unheard(state: DispatchState, boxes: Collection[str], now: datetime) -> DecisionParts:
+    """Return the wait for the next poll: a box was ticked of which no event has come yet, so it must not be cleared."""
+    after = replace(_well(state), retry_at=Timestamp.of(now + UNHEARD))
+    return {"pull_request": after, "note": f"ticked, and not heard of yet: {', '.join(sorted(boxes))}"}
+
+
+def ready(state: DispatchState) -> DecisionParts:
+    """Return that the pull request is out of draft."""
+    return {"pull_request": replace(_well(state), ready=True)}
+
+
+def failed(state: DispatchState, error: str, policy: Backoff, now: datetime) -> DecisionParts:
+    """Return the wait after an error of the forge: each is as long as all before it together."""
+    since = state.pull_request.failing_since or Timestamp.of(now)
+    wait = min(max(now - since, policy.initial), policy.maximum)
+    after = replace(state.pull_request, error=error, retry_at=Timestamp.of(now + wait), failing_since=since)
+    return {"pull_request": after, "note": error}
+
+
+def _well(state: DispatchState) -> KeptPullRequest:
+    return replace(state.pull_request, error=None, retry_at=None, failing_since=None)

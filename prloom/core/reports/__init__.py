@@ -1,0 +1,1 @@
+"""What happened, as lines and figures: decisions, runs, costs, statistics."""

@@ -1,0 +1,1 @@
+"""What keeps work waiting, and until when: deferrals, breakers, usage limits, brakes."""

@@ -1,0 +1,159 @@
+"""Inspect what a worker changed: find what no commit of prloom may contain, before anything else reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from prloom.core.text import link_targets, secret_scan
+from prloom.core.text.naming import printable
+from prloom.core.text.path_patterns import PathPatterns, folded
+
+DEFAULT_PROTECTED = (
+    # Definitions of CI, which run with rights that the author of a change may not have.
+    *(".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".gitlab/ci/**", ".forgejo/workflows/**"),
+    *(".gitea/workflows/**", ".circleci/**", ".buildkite/**", ".woodpecker/**", ".woodpecker.yml", ".drone.yml"),
+    *(".travis.yml", ".cirrus.yml", ".appveyor.yml", "appveyor.yml", ".semaphore/**", ".teamcity/**", ".tekton/**"),
+    *("Jenkinsfile", "azure-pipelines.yml", ".azure-pipelines/**", "bitbucket-pipelines.yml", ".ci/**"),
+    *("CODEOWNERS", ".github/dependabot.yml", "renovate.json"),
+    # Files that instruct agents, or that programs on a developer's machine obey.
+    *("AGENTS.md", "AGENTS.override.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "prloom.toml"),
+    *(".claude/**", ".codex/**", ".gemini/**", ".opencode/**", ".amp/**", ".agents/**", ".cursor/**", ".windsurf/**"),
+    *("opencode.json", "opencode.jsonc", ".cursorrules", ".windsurfrules", ".clinerules", ".aider.conf.yml"),
+    *(".mcp.json", ".github/copilot-instructions.md", ".github/instructions/**", ".vscode/**", ".devcontainer/**"),
+    *(".gitattributes", ".husky/**", ".envrc"),
+)
+"""The default of `[work] protected`: what an operator has to allow before a worker may change it."""
+
+DEFAULT_JUNK = (
+    *("__pycache__/**", "*.pyc", ".pytest_cache/**", ".mypy_cache/**", ".ruff_cache/**", ".hypothesis/**", ".tox/**"),
+    *(".nox/**", ".venv/**", "*.egg-info/**", ".coverage", "node_modules/**", ".npm/**", ".gradle/**", ".DS_Store"),
+    *(".env", ".env.local", "*.swp"),
+)
+"""The default of `[work] junk`: new files that are no part of a change, although git does not ignore them."""
+
+DEFAULT_MAX_FILE = 5_000_000
+"""The default of `[work] max_file`, in bytes."""
+
+DEFAULT_MAX_DIFF = 20_000
+"""The default of `[work] max_diff`, in lines added and removed."""
+
+_GIT_FILES = frozenset((".gitmodules", ".gitconfig", ".lfsconfig"))
+_SUBMODULE, _LINK = 0o160000, 0o120000
+
+Rule = Literal["outside", "link", "own_folder", "git", "protected", "secret", "max_file", "max_diff", "unreadable"]
+
+
+class InspectedPath(Protocol):
+    """A path that a change touches; `problem` is why its content was not read: it is too big, or cannot be."""
+
+    @property
+    def path(self) -> str: ...  # noqa: D102 -- the class describes them
+    @property
+    def status(self) -> str: ...  # noqa: D102
+    @property
+    def mode(self) -> int: ...  # noqa: D102
+    @property
+    def size(self) -> int: ...  # noqa: D102
+    @property
+    def link_target(self) -> str | None: ...  # noqa: D102
+    @property
+    def problem(self) -> str | None: ...  # noqa: D102
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectionRules:
+    """What the operator allows in a change: sizes are in bytes, and 0 is no limit."""
+
+    protected: tuple[str, ...] = DEFAULT_PROTECTED
+    max_file: int = DEFAULT_MAX_FILE
+    max_diff: int = DEFAULT_MAX_DIFF
+    own_folder: str = "prloom/"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One thing that must not be committed: the rule it breaks, where, and a sentence with both and the limit."""
+
+    rule: Rule
+    path: str | None
+    text: str
+
+
+def violations(
+    changed: Sequence[InspectedPath],
+    *,
+    lines: int,
+    added: Mapping[str, str],
+    rules: InspectionRules,
+    links: Mapping[str, str],
+    outside: Sequence[str],
+    secrets: Mapping[str, str],
+) -> tuple[Violation, ...]:
+    """Return what a change contains that must not be committed, the most serious first.
+
+    `lines` is how many it adds and removes; `added` is the text that it adds to each path; `links` are all symbolic
+    links in the changed tree, by path; `outside` has a sentence for each thing that was changed beyond the worktree;
+    `secrets` are the values that are known, by what they are.
+    """
+    found = [
+        *(Violation("outside", None, each) for each in outside),
+        *_of_links(changed, links),
+        *(each for path in changed for each in _of_path(path, rules)),
+        *_of_secrets(changed, added, secrets),
+    ]
+    if rules.max_diff and lines > rules.max_diff:
+        text = f"the change has {lines} added and removed lines, over the limit of {rules.max_diff} ([work] max_diff)"
+        found.append(Violation("max_diff", None, text))
+    return tuple(found)
+
+
+def _of_links(changed: Sequence[InspectedPath], links: Mapping[str, str]) -> Iterator[Violation]:
+    """Yield the links that lead out of the worktree by what was changed: new ones, and old ones through new ones."""
+    own = {each.path: each.link_target for each in changed if each.link_target is not None}
+    known = {**links, **own}
+    for path, target in known.items():
+        way = link_targets.follow(path, known)
+        if way.leaves and not way.passed.isdisjoint(own):
+            leads = f"is a symbolic link to {printable(target)}, which is outside the worktree"
+            yield Violation("link", path, f"{printable(path)} {leads}")
+
+
+def _of_path(changed: InspectedPath, rules: InspectionRules) -> Iterator[Violation]:
+    name, path = printable(changed.path), changed.path
+    plain = folded(path)
+    if plain.startswith(rules.own_folder) or plain == rules.own_folder.rstrip("/"):
+        yield Violation("own_folder", path, f"{name} was {changed.status}, and prloom's own folder is not for workers")
+    if changed.mode == _SUBMODULE:
+        yield Violation("git", path, f"{name} was {changed.status}, and is a submodule or another repository")
+    elif plain.rpartition("/")[2] in _GIT_FILES:
+        yield Violation("git", path, f"{name} was {changed.status}, and configures git")
+    pattern = PathPatterns(rules.protected).find(path)
+    if pattern is not None:
+        text = f"{name} was {changed.status}, and {printable(pattern)} is protected ([work] protected)"
+        yield Violation("protected", path, text)
+    if changed.problem in {"unreadable", "special", "refused"}:
+        yield Violation("unreadable", path, f"{name} {_PROBLEMS[changed.problem]}")
+    elif changed.status != "deleted" and rules.max_file and changed.size > rules.max_file:
+        limit = f"over the limit of {rules.max_file} bytes ([work] max_file)"
+        yield Violation("max_file", path, f"{name} has {changed.size} bytes, {limit}")
+    elif changed.problem is not None:
+        yield Violation("max_file", path, f"{name} has {changed.size} bytes, which is too big to be read")
+
+
+_PROBLEMS = {
+    "unreadable": "cannot be read, so that it cannot be inspected",
+    "special": "is no file, folder or symbolic link, and git cannot keep it",
+    "refused": "has a name that git does not allow",
+}
+
+
+def _of_secrets(
+    changed: Sequence[InspectedPath], added: Mapping[str, str], secrets: Mapping[str, str]
+) -> Iterator[Violation]:
+    for each in changed:
+        if each.status != "deleted":
+            text = "\n".join((each.path, each.link_target or "", added.get(each.path, "")))
+            for what in secret_scan.in_source(text, secrets):
+                yield Violation("secret", each.path, f"{printable(each.path)} contains {what}")

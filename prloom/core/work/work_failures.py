@@ -1,0 +1,147 @@
+"""Decide what a failed attempt at a TODO, or a wait of the work on one, comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, assert_never
+
+from msgspec.structs import replace
+
+from prloom import backoff
+from prloom.core.work import work_results
+from prloom.core.work.work_results import moved, todo_block, without_change
+from prloom.core.work.work_steps import WorkContext, WorkRules
+from prloom.model.decision import DecisionParts
+from prloom.model.record import Timestamp
+from prloom.model.work import TodoWork, WorkStep, WorkVerdict
+
+Failure = Literal["run", "answer", "violation", "check", "review"]
+
+
+MOST_REFUSALS = 5
+"""How often a remote may refuse a commit, by its rules or for lack of rights, before the plan is blocked."""
+
+
+@dataclass(frozen=True)
+class AttemptFailed:
+    """Why an attempt at a TODO failed: in short, and what the next attempt is told.
+
+    `fingerprints` are digests of what the attempt produced: the same twice in a row is no progress.
+    """
+
+    kind: Failure
+    reason: str
+    feedback: str
+    fingerprints: tuple[str, ...] = ()
+
+
+def failed(ctx: WorkContext, work: TodoWork, failure: AttemptFailed) -> DecisionParts:
+    """Return what follows a failed attempt: another one, or a parked TODO and a blocked plan."""
+    why_parked = _why_parked(work, failure, ctx.rules)
+    if why_parked is not None:
+        return parked(ctx, work, f"{why_parked}: {failure.reason}")
+    rejected = failure.kind == "review"
+    after = replace(
+        without_change(work),
+        attempt=work.attempt + 1,
+        failures=work.failures + (not rejected),
+        rejections=work.rejections + rejected,
+        feedback=failure.feedback,
+        fingerprints=failure.fingerprints,
+        violated=failure.kind == "violation",
+    )
+    if failure.kind == "run":  # whatever it was, it may be over after a while; the others do not depend on time
+        wait = backoff.delay(ctx.rules.backoff, after.failures, work.id)
+        after = replace(
+            after, retry_at=Timestamp.of(ctx.now + wait), waits_for=failure.reason, waits_since=Timestamp.of(ctx.now)
+        )
+    return moved(work, _verdict(failure.kind), after, failure.reason)
+
+
+def _verdict(kind: Failure) -> WorkVerdict:
+    match kind:
+        case "review":
+            return "rejected"
+        case "violation":
+            return "violated"
+        case "run" | "answer" | "check":
+            return "failed"
+        case _:
+            assert_never(kind)
+
+
+def _why_parked(work: TodoWork, failure: AttemptFailed, rules: WorkRules) -> str | None:
+    """Return the limit that a failure reaches, or None where there is another attempt."""
+    if not set(failure.fingerprints).isdisjoint(work.fingerprints):
+        return "no progress: two attempts in a row ended alike"
+    if failure.kind == "violation" and work.violated:
+        return "two attempts in a row broke the rules"
+    if failure.kind == "review":
+        if work.rejections + 1 > rules.max_review_rounds:
+            return f"the reviewer rejected the change {work.rejections + 1} times"
+        return None
+    if work.failures + 1 >= rules.max_attempts:
+        return f"{work.failures + 1} attempts failed"
+    return None
+
+
+def parked(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
+    """Return the end of the work on a TODO that needs a person; it blocks the plan, unless the others are to go on."""
+    step = WorkStep(todo_id=work.id, verdict="parked", reason=reason, box="blocked")
+    if ctx.rules.skip_blocked:
+        return {"work": step}
+    block = todo_block(ctx, work.id, f'the TODO "{work.title}" is blocked: {reason}')
+    return {"work": step, "block": block}
+
+
+def limited(ctx: WorkContext, work: TodoWork, reason: str, retry_at: datetime) -> DecisionParts:
+    """Return the wait for a usage limit, which is no failed attempt."""
+    return _delayed(work, "limited", reason, retry_at, ctx.now)
+
+
+def delayed(ctx: WorkContext, work: TodoWork, reason: str, *, refused: bool = False) -> DecisionParts:
+    """Return the wait for what is no failure of an attempt: no agent is installed, or the remote cannot be reached.
+
+    Each wait is as long as all before it together; after the deadline of all waits, the TODO is parked. A commit that
+    is on the branch blocks the plan then, or as soon as the remote has `refused` it often enough: it stays there.
+    """
+    work = replace(work, refusals=work.refusals + refused)
+    waited = timedelta()
+    if work.waits_since is not None:
+        waited = max(ctx.now - work.waits_since, timedelta())
+    is_over = waited >= ctx.rules.backoff.deadline
+    if is_over and work.commit is None:
+        return parked(ctx, work, reason)
+    if work.commit is not None and (is_over or work.refusals >= MOST_REFUSALS):
+        return _unpushed(ctx, work, reason)
+    wait = min(max(waited, ctx.rules.backoff.initial), ctx.rules.backoff.maximum)
+    return _delayed(work, "delayed", reason, ctx.now + wait, ctx.now)
+
+
+def _unpushed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
+    """Return the block of a plan whose commit the remote does not get; a person resumes it to have it tried again."""
+    kept = f"{reason}; commit {(work.commit or '')[:12]} is kept on the local branch"
+    parts = work_results.blocked(ctx, kept, way_on=f"prloom resume {ctx.plan_id}", cause="branch")
+    after = replace(work, retry_at=None, waits_for=None, waits_since=None, refusals=0)
+    return {**moved(work, "delayed", after, reason), **parts}
+
+
+def lifted(work: TodoWork) -> WorkStep:
+    """Return the end of a TODO's wait because a person requested that; daily limits do not hold for it any more."""
+    after = replace(work, retry_at=None, waits_for=None, waits_since=None, lifted=True)
+    return WorkStep(todo_id=work.id, verdict="lifted", reason="a person ended the wait", work=after)
+
+
+def cut_short(work: TodoWork, reason: str) -> DecisionParts:
+    """Return that a run ended because prloom did; it is no failed attempt."""
+    return moved(work, "cut_short", without_change(work), reason)
+
+
+def _delayed(work: TodoWork, verdict: WorkVerdict, reason: str, retry_at: datetime, now: datetime) -> DecisionParts:
+    after = work
+    if work.phase == "running":
+        after = without_change(work)
+    since = work.waits_since or Timestamp.of(now)
+    after = replace(after, retry_at=Timestamp.of(retry_at), waits_for=reason, waits_since=since)
+    return moved(work, verdict, after, reason)

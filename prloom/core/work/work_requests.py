@@ -1,0 +1,77 @@
+"""Decide what people's requests about the work come to: to resume a plan, to allow a TODO, to request one again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from prloom.core.work import automatic_todos, work_failures, work_results
+from prloom.model.decision import DecisionParts
+from prloom.model.record import Timestamp
+from prloom.model.state import DispatchState
+from prloom.model.work import Block, WorkStep
+
+
+def resumed(state: DispatchState) -> DecisionParts:
+    """Return the end of a plan's pause, of its block and of the wait of its TODO; nothing where it has none.
+
+    A TODO that blocks the plan is open again, with all its attempts. What else blocks it is looked at again: if it is
+    still there, it blocks the plan again.
+    """
+    parts = unblocked(state)
+    waiting = state.work
+    if not parts and waiting is not None and waiting.retry_at is not None:
+        parts["work"] = work_failures.lifted(waiting)
+    if state.paused:
+        parts["paused"] = False
+    return parts
+
+
+def blocked(state: DispatchState, plan_id: str, reason: str | None, now: datetime) -> DecisionParts:
+    """Return the block of a plan by the operator, in place of any other; nothing where it is blocked so already."""
+    why = reason or "blocked by the operator"
+    if state.block is not None and (state.block.cause, state.block.reason) == ("operator", why):
+        return {}
+    return {"block": Block(reason=why, since=Timestamp.of(now), way_on=f"prloom unblock {plan_id}")}
+
+
+def unblocked(state: DispatchState) -> DecisionParts:
+    """Return the end of a plan's block, as `resumed` does; nothing where it has none."""
+    parts: DecisionParts = {}
+    if state.block is not None:
+        parts["unblocked"] = True
+        if state.block.todo is not None:
+            parts["work"] = _retried(state.block.todo)
+        if state.block.cause == "limit" and (again := automatic_todos.lifted(state.open)):
+            parts["changes"] = again
+    return parts
+
+
+def rebase_requested(state: DispatchState, plan_id: str, cause: str) -> DecisionParts:
+    """Return the TODO for a rebase that a person requested; nothing where the plan has one that is not done.
+
+    Its id is derived from the plan and from `cause`, the id of the request or of the comment.
+    """
+    if state.rebase_todo is not None:
+        return {}
+    return {"todos": (automatic_todos.rebase_todo(f"{plan_id}/{cause}"),), "rebase_requested": True}
+
+
+def granted(state: DispatchState, todo_id: str) -> DecisionParts:
+    """Return that a TODO may begin; nothing where it may already, or has begun."""
+    if todo_id in state.granted or (state.work is not None and state.work.id == todo_id):
+        return {}
+    return {"work": WorkStep(todo_id=todo_id, verdict="granted", reason="it was allowed")}
+
+
+def opened(state: DispatchState, todo_id: str) -> DecisionParts:
+    """Return that a TODO is open again: one that prloom did is requested once more, any other is tried anew."""
+    if todo_id in state.done_todos:
+        return work_results.reopened(todo_id)
+    parts: DecisionParts = {"work": _retried(todo_id)}
+    if state.block is not None and state.block.todo == todo_id:
+        parts["unblocked"] = True
+    return parts
+
+
+def _retried(todo_id: str) -> WorkStep:
+    return WorkStep(todo_id=todo_id, verdict="retried", reason="a retry was requested", box="open")

@@ -1,0 +1,220 @@
+"""Decide what a step of the work on a TODO comes to: each function returns the parts of a decision that record it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, assert_never
+
+from msgspec.structs import replace
+
+from prloom.core.plans import todo_ids
+from prloom.core.text.naming import printable
+from prloom.core.work.work_steps import BlockPlan, Correct, Propose, Take, Unblock, Withdraw, WorkContext
+from prloom.model.decision import DecisionParts
+from prloom.model.record import Timestamp
+from prloom.model.work import Block, LifeHook, TodoWork, WorkStep, WorkVerdict
+
+
+def taken(step: Take, event_ids: tuple[str, ...], *, rebase: bool = False, answer: str | None = None) -> DecisionParts:
+    """Return the beginning of the work on a TODO that these events requested, with the answer to its last question."""
+    todo = step.todo
+    assert todo.id is not None  # noqa: S101 - next_step takes no other
+    work = TodoWork(id=todo.id, title=todo.title, round=step.round, event_ids=event_ids, rebase=rebase, answer=answer)
+    return {"work": WorkStep(todo_id=todo.id, verdict="taken", work=work)}
+
+
+def proposed(ctx: WorkContext, step: Propose) -> DecisionParts:
+    """Return that a TODO waits until a person allows it."""
+    assert step.todo.id is not None  # noqa: S101 - next_step looks at no other
+    reason = f"it waits for `prloom todo {ctx.plan_id} go {step.todo.id}`"
+    return {"work": WorkStep(todo_id=step.todo.id, verdict="proposed", reason=reason)}
+
+
+def prepared(work: TodoWork, base: str, reason: str | None = None) -> DecisionParts:
+    """Return that the worktree is ready, at the commit `base`."""
+    return moved(work, "prepared", replace(work, phase="prepared", base=base), reason)
+
+
+def ready(work: TodoWork) -> DecisionParts:
+    """Return that the beforeTodo hooks have run."""
+    return moved(work, "ready", replace(work, phase="ready", hooked=()))
+
+
+def started(work: TodoWork, *, run: str, agent: str) -> DecisionParts:
+    """Return that a worker is started."""
+    session = None
+    if work.agent == agent:
+        session = work.session
+    after = replace(
+        work, phase="running", run=run, agent=agent, session=session, retry_at=None, waits_for=None, waits_since=None
+    )
+    return {**moved(work, "started", after, f"attempt {work.attempt}, with {agent}"), "run": run}
+
+
+def changed(
+    work: TodoWork, *, tree: str, summary: str, message: str | None, notes: str | None, remark: str | None = None
+) -> DecisionParts:
+    """Return that a worker made a change that broke no rule."""
+    after = replace(work, phase="changed", tree=tree, summary=summary, message=message, violated=False)
+    return moved(work, "changed", after, remark, notes=notes)
+
+
+def checked(work: TodoWork, checks: Sequence[str]) -> DecisionParts:
+    """Return that all checks passed."""
+    reason = "no checks are configured"
+    if checks:
+        reason = f"passed: {', '.join(checks)}"
+    return moved(work, "checked", replace(work, phase="checked"), reason)
+
+
+def approved(work: TodoWork, reason: str) -> DecisionParts:
+    """Return that the change was reviewed, or needs no review."""
+    return moved(work, "approved", replace(work, phase="reviewed"), reason)
+
+
+def accepted(work: TodoWork) -> DecisionParts:
+    """Return that the afterTodo hooks have run, so that the change may be committed."""
+    return moved(work, "accepted", replace(work, phase="accepted", hooked=()))
+
+
+def committed(work: TodoWork, commit: str) -> DecisionParts:
+    """Return that the change is a commit on the plan's branch."""
+    return moved(work, "committed", replace(work, phase="committed", commit=commit), commit)
+
+
+def pushed(work: TodoWork, reason: str, *, commit: str | None = None) -> DecisionParts:
+    """Return that the branch was pushed, or need not be; `commit` is the TODO's commit where a rebase changed it."""
+    after = replace(work, phase="pushed", commit=commit or work.commit, retry_at=None, waits_for=None, waits_since=None)
+    return moved(work, "pushed", after, reason)
+
+
+def done(work: TodoWork, *, pause: bool) -> DecisionParts:
+    """Return the end of a TODO that is done; with `pause` the plan is paused after it."""
+    verdict: WorkVerdict = "done"
+    commit = None
+    if work.commit is None:
+        verdict = "nothing_to_do"
+    elif not work.rebase:
+        commit = work.commit
+    parts: DecisionParts = {
+        "work": WorkStep(todo_id=work.id, verdict=verdict, reason=work.summary, box="done", commit=commit)
+    }
+    if pause:
+        parts["paused"] = True
+    return parts
+
+
+def nothing_to_do(work: TodoWork, summary: str, notes: str | None) -> DecisionParts:
+    """Return that the worker found that nothing has to be changed: the TODO is reported without a commit."""
+    after = replace(work, phase="pushed", tree=None, commit=None, summary=summary, message=None)
+    return moved(work, "nothing_to_do", after, summary, notes=notes)
+
+
+def resolved(work: TodoWork) -> DecisionParts:
+    """Return that a worker resolved the conflict at which a rebase had stopped, so that the rebase goes on."""
+    return moved(work, "resolved", replace(without_change(work), feedback=None))
+
+
+def begun_again(work: TodoWork, reason: str) -> DecisionParts:
+    """Return that the work on a TODO begins again with the preparation of the worktree."""
+    after = replace(without_change(work), phase="taken", base=None, commit=None)
+    return moved(work, "cut_short", after, reason)
+
+
+def removed(step: Withdraw) -> DecisionParts:
+    """Return the end of the work on a TODO that was taken out of the plan."""
+    return {"work": WorkStep(todo_id=step.work.id, verdict="removed", reason=step.reason)}
+
+
+def corrected(step: Correct) -> DecisionParts:
+    """Return that the box of a TODO that is done is checked again."""
+    assert step.todo.id is not None  # noqa: S101 - it is in done_todos
+    reason = "its commit is on the branch; an older copy of the plan was saved"
+    return {"work": WorkStep(todo_id=step.todo.id, verdict="corrected", reason=reason, box="done")}
+
+
+def blocked_by_todo(ctx: WorkContext, step: BlockPlan) -> DecisionParts:
+    """Return the block of a plan at a TODO whose box says that it is blocked."""
+    assert step.todo.id is not None  # noqa: S101 - next_step looks at no other
+    reason = f'the TODO "{step.todo.title}" is blocked'
+    return {"block": todo_block(ctx, step.todo.id, reason)}
+
+
+def noted(ctx: WorkContext, step: Propose | Correct | BlockPlan | Unblock) -> DecisionParts:
+    """Return the decision of a step that is no more than that."""
+    match step:
+        case Propose():
+            return proposed(ctx, step)
+        case Correct():
+            return corrected(step)
+        case BlockPlan():
+            return blocked_by_todo(ctx, step)
+        case Unblock():
+            return unblocked()
+        case _:
+            assert_never(step)
+
+
+def reopened(todo_id: str) -> DecisionParts:
+    """Return that a TODO that was done is requested again: its next commit is of another round."""
+    return {"work": WorkStep(todo_id=todo_id, verdict="reopened", reason="it was requested again", box="open")}
+
+
+def unblocked() -> DecisionParts:
+    """Return the end of a block."""
+    return {"unblocked": True}
+
+
+def finished(plan_id: str) -> DecisionParts:
+    """Return that the beforeFinish hooks of a plan without open TODOs have run."""
+    return {"work": WorkStep(todo_id=plan_id, verdict="finished")}
+
+
+def hooks_run(plan_id: str, hook: LifeHook) -> DecisionParts:
+    """Return that every plugin's hook of a point about the whole plan has run."""
+    return {"work": WorkStep(todo_id=plan_id, verdict="hooks_run", hook=hook)}
+
+
+def hooked(work: TodoWork, plugin: str) -> WorkStep:
+    """Return that a plugin's hook of this phase has run; it is committed with the hook's outcome."""
+    after = replace(work, hooked=(*work.hooked, plugin))
+    return WorkStep(todo_id=work.id, verdict="hooked", work=after)
+
+
+BlockCause = Literal["worktree", "branch", "hook"]
+
+
+def blocked(ctx: WorkContext, reason: str, *, way_on: str, cause: BlockCause) -> DecisionParts:
+    """Return the block of a plan whose worktree, branch or plugin has to be put right by a person first."""
+    return {"block": Block(reason=reason, since=Timestamp.of(ctx.now), way_on=way_on, cause=cause)}
+
+
+def further_id(work: TodoWork, number: int) -> str:
+    """Return the id of the number-th further TODO that a worker proposes."""
+    return todo_ids.of_cause(f"{work.id}/{work.round}/{work.attempt}", "prloom/work", number)
+
+
+def named(paths: Sequence[str], most: int = 5) -> str:
+    """Return the first of the paths as a text, and how many more there are."""
+    text = ", ".join(printable(path) for path in paths[:most])
+    if len(paths) > most:
+        return f"{text} and {len(paths) - most} more"
+    return text
+
+
+def without_change(work: TodoWork) -> TodoWork:
+    """Return the work before its next run: what the last one changed stays in the worktree."""
+    return replace(work, phase="ready", run=None, tree=None, summary=None, message=None, hooked=())
+
+
+def moved(
+    work: TodoWork, verdict: WorkVerdict, after: TodoWork, reason: str | None = None, notes: str | None = None
+) -> DecisionParts:
+    """Return a step after which the work is in another state."""
+    return {"work": WorkStep(todo_id=work.id, verdict=verdict, reason=reason, work=after, notes=notes)}
+
+
+def todo_block(ctx: WorkContext, todo_id: str, reason: str) -> Block:
+    """Return the block of a plan at a TODO, which ends when the TODO is open again."""
+    way_on = f"prloom todo {ctx.plan_id} open {todo_id}"
+    return Block(reason=reason, since=Timestamp.of(ctx.now), way_on=way_on, todo=todo_id, cause="todo")

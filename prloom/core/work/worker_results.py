@@ -1,0 +1,131 @@
+"""Decide what a worker's run comes to: by the worktree and the answer, never by its exit code alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Literal, assert_never
+
+from msgspec.structs import replace
+
+from prloom.core.answers.json_answer import InvalidAnswer
+from prloom.core.answers.worker_answer import WorkAnswer
+from prloom.core.waits import usage_limit
+from prloom.core.work import work_failures, work_results
+from prloom.core.work.work_failures import AttemptFailed
+from prloom.core.work.work_steps import WorkContext
+from prloom.model.decision import DecisionParts
+from prloom.model.work import TodoWork
+
+RunEnd = Literal["ok", "failed", "limited", "interrupted"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerReport:
+    """What a run left: how it ended, its answer (None: there is none), and the inspected change.
+
+    `session` is that of the run. `paths` are what the worktree changes in the TODO's base commit, `tree` that change as
+    a tree. `violations` are the rules that it broke, as sentences.
+    """
+
+    end: RunEnd
+    error: str = ""
+    retry_at: datetime | None = None
+    answer: WorkAnswer | InvalidAnswer | None = None
+    session: str | None = None
+    paths: tuple[str, ...] = ()
+    tree: str = ""
+    violations: tuple[str, ...] = ()
+
+
+def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts:
+    """Return what a run comes to. A question, where there is one, is for the caller to post."""
+    work = replace(work, session=report.session or work.session)
+    if report.end == "interrupted":
+        return work_failures.cut_short(work, report.error or "prloom stopped while the worker ran")
+    answer = report.answer
+    has_good_answer = isinstance(answer, WorkAnswer)
+    if report.end == "limited" and not has_good_answer:
+        until = report.retry_at or ctx.now + usage_limit.UNKNOWN
+        return work_failures.limited(ctx, work, report.error or "the usage limit is reached", until)
+    if report.violations:
+        return work_failures.failed(ctx, work, _violation(report))
+    if not has_good_answer:
+        return work_failures.failed(ctx, work, _without_answer(report))
+    assert isinstance(answer, WorkAnswer)  # noqa: S101 - it was looked at above
+    return _by_answer(ctx, work, report, answer)
+
+
+def _by_answer(ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: WorkAnswer) -> DecisionParts:
+    """Return what a run comes to that broke no rule, by its answer and by whether it changed anything."""
+    match answer.outcome:
+        case "blocked":
+            return work_failures.parked(ctx, work, answer.question or answer.summary)
+        case "nothing_to_do":
+            if report.paths:
+                return work_failures.failed(ctx, work, _changed_all_the_same(report))
+            return work_results.nothing_to_do(work, answer.summary, answer.notes or None)
+        case "done":
+            if not report.paths:
+                return work_failures.failed(ctx, work, _UNCHANGED)
+        case _:
+            assert_never(answer.outcome)
+    remark = None
+    if report.end == "failed":
+        remark = f"the change and the answer are good, although the program failed: {report.error}"
+    return work_results.changed(
+        work,
+        tree=report.tree,
+        summary=answer.summary,
+        message=answer.commit_message or None,
+        notes=answer.notes or None,
+        remark=remark,
+    )
+
+
+def fingerprint(text: str) -> str:
+    """Return a digest by which two attempts are known to have come to the same."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+_UNCHANGED = AttemptFailed(
+    kind="answer",
+    reason="the worker says that it is done, but changed nothing",
+    feedback="Your answer said `done`, but no file in the worktree is changed. Make the change, or answer "
+    "`nothing_to_do` or `blocked`.",
+)
+
+
+def _violation(report: WorkerReport) -> AttemptFailed:
+    said = "\n".join(f"- {each}" for each in report.violations)
+    return AttemptFailed(
+        kind="violation",
+        reason="; ".join(report.violations),
+        feedback=f"Your change was refused because it breaks these rules:\n{said}\nUndo that part, and keep the rest.",
+    )
+
+
+def _without_answer(report: WorkerReport) -> AttemptFailed:
+    if report.end != "ok":
+        reason = report.error or "the run failed"
+        return AttemptFailed(kind="run", reason=reason, feedback=f"The previous run ended early: {reason}")
+    problem = "there is none"
+    if isinstance(report.answer, InvalidAnswer):
+        problem = report.answer.problem
+    return AttemptFailed(
+        kind="answer",
+        reason=f"the worker's answer cannot be used: {problem}",
+        feedback=f"Your answer could not be used: {problem}. Your changes are still in the worktree. Write the answer "
+        "in the form that was asked for.",
+    )
+
+
+def _changed_all_the_same(report: WorkerReport) -> AttemptFailed:
+    named = work_results.named(report.paths)
+    return AttemptFailed(
+        kind="answer",
+        reason=f"the worker says that there is nothing to do, but changed {named}",
+        feedback=f"Your answer said `nothing_to_do`, but these files are changed: {named}. Answer `done` if the change "
+        "is wanted, or undo it.",
+    )

@@ -1,0 +1,455 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prloom.backoff import Backoff
+from prloom.core.delivery import outbox
+from prloom.core.events import hook_results
+from prloom.core.events.hook_results import HookResult
+from prloom.model import record
+from prloom.model.action import Action
+from prloom.model.decision import Change, Deferral
+from prloom.model.event import Event, Target
+from prloom.model.hook import HookCall, Limits, Mark, Outcome, Writes
+from prloom.model.record import Timestamp
+from prloom.model.state import DispatchState, OpenEvent
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+AT = Timestamp.of(NOW)
+POLICY = Backoff()
+SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
+PULL_REQUEST = Target("github", {"pr": 7})
+
+Make = Callable[..., OpenEvent]
+MakeEvent = Callable[..., Event]
+MakeAction = Callable[..., Action]
+MakeDeferral = Callable[..., Deferral]
+
+
+def a_call(events: Sequence[Event], hook: str = "beforeTriage", at: datetime = NOW) -> HookCall:
+    now = record.iso(at)
+    return HookCall(hook=hook, plan_id="pr-7", repo_root="/r", worktree="/w", now=now, events=tuple(events))
+
+
+def settled(
+    opened: Sequence[OpenEvent],
+    outcome: Outcome,
+    *,
+    shown: Sequence[str] = ("e1",),
+    hook: str = "beforeTriage",
+    policy: Backoff = POLICY,
+    plugin: str = "quiet",
+    called_at: datetime = NOW,
+) -> HookResult:
+    events = [Event(id=event_id, source="github", type="pr_comment") for event_id in shown]
+    return hook_results.settle(
+        a_call(events, hook, called_at),
+        outcome,
+        {event.id: event for event in opened},
+        plugin=plugin,
+        now=NOW,
+        policy=policy,
+        plan_target=PULL_REQUEST,
+    )
+
+
+def failure(
+    opened: Sequence[OpenEvent],
+    *,
+    hook: str = "beforeTriage",
+    on_error: str = "defer",
+    policy: Backoff = POLICY,
+    retry_after: timedelta | None = None,
+) -> tuple[Change, ...]:
+    return hook_results.settle_failure(
+        [event.id for event in opened] + ["gone"],
+        {event.id: event for event in opened},
+        "boom",
+        hook=hook,
+        plugin="quiet",
+        now=NOW,
+        policy=policy,
+        on_error=on_error,  # type: ignore[arg-type]
+        retry_after=retry_after,
+    )
+
+
+# ---- what a hook said
+
+
+@pytest.mark.parametrize(
+    ("hook", "mark", "becomes"),
+    [
+        ("beforeTriage", None, ("passed", "pending", "quiet")),
+        ("beforeTriage", Mark("e1", "handled"), ("handled", "handled", None)),
+        ("beforeTriage", Mark("e1", "deferred"), ("deferred", "deferred", None)),
+        ("command:/note", None, ("handled", "handled", None)),
+        ("command:/note", Mark("e1", "handled"), ("handled", "handled", None)),
+        ("command:/note", Mark("e1", "deferred"), ("deferred", "deferred", None)),
+        ("onEvent", None, ("seen", "pending", "quiet")),
+        ("onEvent", Mark("e1", "handled"), ("seen", "pending", "quiet")),
+        ("onGlobalEvent", None, ("seen", "pending", "quiet")),
+    ],
+)
+def test_a_mark_becomes_what_becomes_of_its_event(
+    an_open_event: Make, hook: str, mark: Mark | None, becomes: tuple[str, str, str | None]
+) -> None:
+    result = settled([an_open_event()], Outcome(marks=(mark,) if mark else ()), hook=hook)
+
+    (change,) = result.changes
+    assert (change.verdict, change.state, change.plugin) == becomes
+
+
+def test_a_slash_command_that_was_carried_out_is_the_reason_of_its_end(an_open_event: Make) -> None:
+    (change,) = settled([an_open_event()], Outcome(), hook="command:/note").changes
+
+    assert change.reason == "/note"
+
+
+def test_a_deferral_takes_over_all_that_its_mark_says(an_open_event: Make) -> None:
+    mark = Mark("e1", "deferred", "too loud", 60_000, record.iso(NOW + HOUR), "pass")
+
+    (change,) = settled([an_open_event()], Outcome(marks=(mark,))).changes
+
+    assert change.reason == "too loud"
+    assert change.deferral == Deferral(
+        owner="quiet",
+        reason="too loud",
+        attempts=1,
+        first_deferred_at=AT,
+        deferred_until=Timestamp.of(NOW + 60 * SECOND),
+        deadline=Timestamp.of(NOW + HOUR),
+        on_expire="pass",
+    )
+
+
+def test_a_deferral_without_a_reason_says_that_there_is_none(an_open_event: Make) -> None:
+    (change,) = settled([an_open_event()], Outcome(marks=(Mark("e1", "deferred"),))).changes
+
+    assert change.deferral is not None
+    assert change.reason == change.deferral.reason == "no reason was given"
+
+
+def test_the_first_mark_of_an_event_wins(an_open_event: Make) -> None:
+    marks = (Mark("e1", "deferred", "wait"), Mark("e1", "handled"))
+
+    (change,) = settled([an_open_event()], Outcome(marks=marks)).changes
+
+    assert change.state == "deferred"
+
+
+def test_a_mark_for_an_event_that_was_not_shown_is_void(an_open_event: Make) -> None:
+    result = settled([an_open_event("e1"), an_open_event("e2")], Outcome(marks=(Mark("e2", "handled"),)))
+
+    assert [(change.event_id, change.verdict) for change in result.changes] == [("e1", "passed")]
+
+
+@pytest.mark.parametrize("ends", [[], ["deferred"], ["held"], ["parked"]])
+def test_an_event_that_left_while_the_hook_ran_keeps_its_end_and_its_neighbour_its_mark(
+    an_open_event: Make, an_action: MakeAction, ends: list[str]
+) -> None:
+    opened = [an_open_event("e2"), *(an_open_event("e1", state=state) for state in ends)]
+    outcome = Outcome(
+        marks=(Mark("e1", "handled"), Mark("e2", "handled")),
+        actions=(an_action(related_event_id="e1"), an_action(related_event_id="e2")),
+    )
+
+    result = settled(opened, outcome, shown=("e1", "e2"))
+
+    assert [change.event_id for change in result.changes] == ["e2"]
+    assert [action.related_event_id for action in result.actions] == ["e2"]
+
+
+@pytest.mark.parametrize(
+    ("retry_after_ms", "until"),
+    [(10**15, None), (10**30, None), (-(10**30), None), (None, "tomorrow"), (None, "9999-12-31T23:59:59-12:00")],
+)
+def test_a_wait_that_makes_no_sense_is_bounded_by_the_policy(
+    an_open_event: Make, retry_after_ms: int | None, until: str | None
+) -> None:
+    mark = Mark("e1", "deferred", "r", retry_after_ms, until)
+
+    (change,) = settled([an_open_event()], Outcome(marks=(mark,))).changes
+
+    assert change.deferral is not None
+    assert change.deferral.deadline == (NOW + 7 * DAY)
+    assert AT < change.deferral.deferred_until <= change.deferral.deadline
+
+
+def test_a_wait_is_no_longer_than_the_calls_limit(an_open_event: Make) -> None:
+    call = record.from_wire(
+        HookCall,
+        {
+            **record.to_wire(a_call([Event(id="e1", source="s", type="t")])),
+            "limits": record.to_wire(Limits(longest_deferral_ms=5000)),
+        },
+    )
+    outcome = Outcome(marks=(Mark("e1", "deferred", "r", 60_000),))
+
+    (change,) = hook_results.settle(
+        call, outcome, {"e1": an_open_event()}, plugin="q", now=NOW, policy=POLICY, plan_target=PULL_REQUEST
+    ).changes
+
+    assert change.deferral is not None
+    assert change.deferral.deferred_until == (NOW + 5 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("took", "due"), [(0.02, 10), (4.0, 10), (9.9, 10.9), (3600.0, 3601), (-3600.0, -3590)]
+)  # seconds after the call
+def test_a_wait_begins_when_the_hook_was_called_and_is_a_second_at_least(
+    an_open_event: Make, took: float, due: float
+) -> None:
+    call = a_call([Event(id="e1", source="s", type="t")])
+    outcome = Outcome(marks=(Mark("e1", "deferred", "r", 10_000),))
+
+    (change,) = hook_results.settle(
+        call,
+        outcome,
+        {"e1": an_open_event()},
+        plugin="q",
+        now=NOW + took * SECOND,
+        policy=POLICY,
+        plan_target=PULL_REQUEST,
+    ).changes
+
+    assert change.deferral is not None
+    assert change.deferral.deferred_until == (NOW + due * SECOND)
+
+
+@pytest.mark.parametrize(("took", "left"), [(timedelta(), 60), (20 * SECOND, 40), (90 * SECOND, 1), (-20 * SECOND, 60)])
+def test_a_wait_begins_when_the_hook_was_called_however_long_it_ran(
+    an_open_event: Make, took: timedelta, left: int
+) -> None:
+    outcome = Outcome(marks=(Mark("e1", "deferred", "r", 60_000),))
+
+    (change,) = settled([an_open_event()], outcome, called_at=NOW - took).changes
+
+    assert change.deferral is not None
+    assert change.deferral.deferred_until == (NOW + left * SECOND)
+
+
+@pytest.mark.parametrize(("attempts", "state"), [(1, "deferred"), (2, "deferred"), (3, "parked"), (4, "parked")])
+def test_an_owner_may_defer_as_often_as_the_policy_says_and_then_a_person_is_asked(
+    an_open_event: Make, a_deferral: MakeDeferral, attempts: int, state: str
+) -> None:
+    event = an_open_event(deferral=a_deferral("quiet", attempts=attempts), first_deferred_at=AT)
+
+    outcome = Outcome(marks=(Mark("e1", "deferred", "loud"),))
+    (change,) = settled([event], outcome, policy=Backoff(max_attempts=3)).changes
+
+    assert change.state == state
+    if state == "parked":
+        assert change.reason == "quiet deferred it 3 times: loud"
+
+
+# ---- actions and their ids
+
+
+def test_an_actions_id_is_derived_from_event_plugin_and_ordinal(an_open_event: Make, an_action: MakeAction) -> None:
+    outcome = Outcome(actions=(an_action("forged", related_event_id="e1"), an_action(related_event_id="e1")))
+
+    result = settled([an_open_event()], outcome)
+
+    assert [action.id for action in result.actions] == [
+        outbox.action_id("e1", "quiet", 0),
+        outbox.action_id("e1", "quiet", 1),
+    ]
+
+
+def test_ordinals_count_by_event(an_open_event: Make, an_action: MakeAction) -> None:
+    outcome = Outcome(actions=tuple(an_action(related_event_id=event_id) for event_id in ("e1", "e2", "e1")))
+
+    result = settled([an_open_event("e1"), an_open_event("e2", actions=5)], outcome, shown=("e1", "e2"))
+
+    assert [action.id for action in result.actions] == [
+        outbox.action_id("e1", "quiet", 0),
+        outbox.action_id("e2", "quiet", 5),
+        outbox.action_id("e1", "quiet", 1),
+    ]
+
+
+@given(showings=st.lists(st.tuples(st.sampled_from(["quiet", "memory"]), st.integers(0, 3)), max_size=12))
+def test_no_two_actions_of_an_event_share_an_id_over_any_number_of_showings(
+    showings: list[tuple[str, int]],
+    admitted: Callable[..., Change],
+    folded: Callable[..., DispatchState],
+    an_action: MakeAction,
+) -> None:
+    state = folded(DispatchState(), admitted())
+    for plugin, count in showings:
+        outcome = Outcome(actions=(an_action(related_event_id="e1"),) * count)
+        result = settled([state.open["e1"]], outcome, plugin=plugin)
+        state = folded(state, *result.changes, by=plugin, actions=result.actions)
+
+    assert len(state.queue) == sum(count for _, count in showings)
+
+
+def test_a_run_that_is_settled_again_after_a_crash_makes_the_same_ids(
+    an_open_event: Make, an_action: MakeAction
+) -> None:
+    outcome = Outcome(actions=(an_action(related_event_id="e1"), an_action()))
+
+    assert settled([an_open_event()], outcome) == settled([an_open_event()], outcome)
+
+
+def test_an_action_that_answers_nothing_shown_is_not_lost(an_open_event: Make, an_action: MakeAction) -> None:
+    outcome = Outcome(actions=(an_action(), an_action(), an_action(related_event_id="of last week")))
+
+    result = settled([an_open_event()], outcome)
+
+    assert len({action.id for action in result.actions}) == 3
+    assert [action.related_event_id for action in result.actions] == [None, None, "of last week"]
+
+
+def test_actions_about_an_event_that_was_not_shown_have_other_ids_on_every_call(
+    an_open_event: Make, an_action: MakeAction
+) -> None:
+    outcome = Outcome(actions=(an_action(related_event_id="of last week"),))
+
+    first = settled([an_open_event()], outcome)
+    second = settled([an_open_event()], outcome, called_at=NOW - HOUR)
+
+    assert first.actions[0].id != second.actions[0].id
+
+
+def test_hooks_that_run_side_by_side_at_one_time_do_not_share_the_ids_of_unrelated_actions(
+    an_open_event: Make, an_action: MakeAction
+) -> None:
+    opened = [an_open_event("e1"), an_open_event("e2")]
+
+    first = settled(opened, Outcome(actions=(an_action(),)), shown=("e1",))
+    second = settled(opened, Outcome(actions=(an_action(),)), shown=("e2",))
+
+    assert first.actions[0].id != second.actions[0].id
+
+
+def test_an_answer_to_the_plan_goes_to_the_plans_own_conversation(an_open_event: Make, an_action: MakeAction) -> None:
+    outcome = Outcome(
+        actions=(
+            an_action(target=Target(outbox.PLAN_TARGET), related_event_id="e1"),
+            an_action(target=Target("slack", "C1"), related_event_id="e1"),
+        )
+    )
+
+    result = settled([an_open_event()], outcome)
+
+    assert [action.target for action in result.actions] == [PULL_REQUEST, Target("slack", "C1")]
+
+
+def test_a_hook_without_events_may_act(an_action: MakeAction) -> None:
+    result = settled([], Outcome(actions=(an_action(),)), shown=(), hook="afterTodo")
+
+    assert result.changes == ()
+    assert len(result.actions) == 1
+
+
+# ---- failures
+
+
+def test_a_hook_that_fails_puts_its_events_off_and_says_why(an_open_event: Make) -> None:
+    changes = failure([an_open_event("e1"), an_open_event("e2")])
+
+    assert [(c.event_id, c.verdict, c.state, c.reason) for c in changes] == [
+        ("e1", "deferred", "deferred", "boom"),
+        ("e2", "deferred", "deferred", "boom"),
+    ]
+    assert all(c.deferral is not None and c.deferral.owner == "quiet" for c in changes)
+
+
+@pytest.mark.parametrize("state", ["deferred", "held", "parked"])
+def test_a_failure_leaves_alone_what_is_no_longer_pending(an_open_event: Make, state: str) -> None:
+    assert failure([an_open_event(state=state)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("hook", "on_error", "verdict"),
+    [
+        ("beforeTriage", "pass", "passed"),
+        ("command:/note", "pass", "passed"),
+        ("onEvent", "pass", "seen"),
+        ("onEvent", "defer", "seen"),
+        ("onGlobalEvent", "defer", "seen"),
+    ],
+)
+def test_a_failed_observer_and_a_plugin_that_is_to_pass_delay_nobody(
+    an_open_event: Make, hook: str, on_error: str, verdict: str
+) -> None:
+    (change,) = failure([an_open_event()], hook=hook, on_error=on_error)
+
+    assert (change.verdict, change.state, change.plugin) == (verdict, "pending", "quiet")
+    assert change.reason == "boom"
+
+
+def test_a_plugin_that_is_switched_off_is_waited_for_as_long_as_that_takes(an_open_event: Make) -> None:
+    (change,) = failure([an_open_event()], retry_after=HOUR)
+
+    assert change.deferral is not None
+    assert change.deferral.deferred_until == (NOW + HOUR)
+
+
+def test_waiting_for_a_plugin_that_is_switched_off_is_no_attempt(an_open_event: Make, a_deferral: MakeDeferral) -> None:
+    event = an_open_event(deferral=a_deferral("quiet", attempts=3), first_deferred_at=AT)
+
+    (change,) = failure([event], retry_after=HOUR, policy=Backoff(max_attempts=3))
+
+    assert change.deferral is not None
+    assert (change.state, change.deferral.attempts) == ("deferred", 3)
+
+
+@pytest.mark.parametrize(("attempts", "state"), [(1, "deferred"), (2, "parked"), (3, "parked")])
+def test_after_the_last_attempt_a_failed_hooks_event_is_parked(
+    an_open_event: Make, a_deferral: MakeDeferral, attempts: int, state: str
+) -> None:
+    event = an_open_event(deferral=a_deferral("quiet", attempts=attempts), first_deferred_at=AT)
+
+    (change,) = failure([event], policy=Backoff(max_attempts=3))
+
+    assert change.state == state
+    if state == "parked":
+        assert change.reason == f"quiet failed on it {attempts + 1} times; the last error: boom"
+
+
+@pytest.mark.parametrize("on_expire", ["pass", "drop"])
+def test_a_failure_never_ends_as_the_plugins_own_deferral_would_have(
+    an_open_event: Make, a_deferral: MakeDeferral, on_expire: str
+) -> None:
+    deliberate = a_deferral("quiet", deadline=Timestamp.of(NOW + HOUR), on_expire=on_expire)
+    event = an_open_event(deferral=deliberate, first_deferred_at=AT)
+
+    (change,) = failure([event])
+
+    assert change.deferral is not None
+    assert (change.deferral.on_expire, change.deferral.deadline) == ("park", Timestamp.of(NOW + 7 * DAY))
+
+
+# ---- lost updates
+
+
+@pytest.mark.parametrize(
+    ("write", "now", "lost"),
+    [
+        (Writes(scope="plan", read=("n",), values={"n": 2}), {"n": 1}, False),
+        (Writes(scope="plan", read=("n",), values={"n": 2}), {"n": 5}, True),
+        (Writes(scope="plan", read=("n",), values={"n": 2}), {}, True),
+        (Writes(scope="plan", read=("m",), values={"n": 2}), {"n": 5}, False),
+        (Writes(scope="plan", read=("m",), values={"n": 2}), {"n": 1, "m": 0}, True),
+        (Writes(scope="plan", read=(), values={"n": 2}), {"n": 5}, False),
+        (Writes(scope="plan", read=("n",), deleted=("n",)), {"n": 5}, True),
+        (Writes(scope="plan", read=("n",)), {"n": 5}, False),
+        (Writes(scope="global", read=("n",), values={"n": 2}), {"n": 5}, False),
+    ],
+)
+def test_a_write_that_rests_on_what_has_changed_meanwhile_would_lose_an_update(
+    write: Writes, now: dict[str, object], *, lost: bool
+) -> None:
+    call = HookCall(
+        hook="h", plan_id="p", repo_root="/r", worktree="/w", now=str(AT), state={"n": 1}, global_state={"n": 5}
+    )
+
+    assert hook_results.has_conflict([write], call, {"plan": now, "global": {"n": 5}}) is lost

@@ -1,0 +1,361 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from prloom.core.events import projection
+from prloom.model import record
+from prloom.model.action import Action
+from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Thread, Todo
+from prloom.model.event import Target
+from prloom.model.kinds import DONE, OPEN, State
+from prloom.model.record import Cursor, Position, Timestamp
+from prloom.model.state import DispatchState, OpenEvent
+
+Fold = Callable[..., DispatchState]
+Admitted = Callable[..., Change]
+
+T0, T1, T2 = (Timestamp(2026, 11, 21, 12, 0, second, tzinfo=UTC) for second in range(3))
+EMPTY = DispatchState()
+
+
+@pytest.fixture
+def one(folded: Fold, admitted: Admitted) -> DispatchState:
+    """A state with one pending event, e1."""
+    return folded(EMPTY, admitted(), at=T0)
+
+
+def moved(folded: Fold, state: DispatchState, verdict: str, to: State = "pending", **values: Any) -> OpenEvent:
+    by = values.pop("by", "quiet")
+    run = values.pop("run", None)
+    after = folded(state, Change(event_id="e1", verdict=verdict, state=to, **values), by=by, at=T1, run=run)
+    return after.open["e1"]
+
+
+# ---- events
+
+
+def test_an_admitted_event_is_pending_with_what_its_intake_says(folded: Fold, admitted: Admitted) -> None:
+    change = admitted("e1", 42)
+    assert change.intake is not None
+    change = replace(change, intake=replace(change.intake, author="ann", created_at=str(T0), written_at=str(T1)))
+
+    event = folded(EMPTY, change, at=T2).open["e1"]
+
+    assert (event.state, event.position, event.since, event.digest) == ("pending", Position(1, 42), T2, "d")
+    assert (event.author, event.created_at, event.written_at) == ("ann", str(T0), str(T1))
+
+
+@pytest.mark.parametrize("state", OPEN)
+def test_an_event_that_is_not_done_stays_open_in_its_state(folded: Fold, one: DispatchState, state: State) -> None:
+    event = moved(folded, one, "parked", state, reason="because")
+
+    assert (event.state, event.reason, event.by) == (state, "because", "quiet")
+    assert event.since == (T0 if state == "pending" else T1)
+
+
+@pytest.mark.parametrize("state", DONE)
+def test_an_event_that_is_done_is_only_counted(folded: Fold, one: DispatchState, state: State) -> None:
+    after = folded(one, Change(event_id="e1", verdict=state, state=state))
+
+    assert (after.open, after.done) == ({}, {state: 1})
+
+
+@pytest.mark.parametrize("state", get_args(State))
+def test_what_comes_later_than_an_events_end_changes_nothing(folded: Fold, one: DispatchState, state: State) -> None:
+    done = folded(one, Change(event_id="e1", verdict="handled", state="handled"))
+
+    after = folded(done, Change(event_id="e1", verdict="dropped", state=state))
+
+    assert (after.open, after.done) == (done.open, done.done)
+
+
+def test_an_event_that_comes_in_and_ends_in_one_decision_is_counted(folded: Fold, admitted: Admitted) -> None:
+    after = folded(EMPTY, admitted("old"), Change(event_id="old", verdict="superseded", state="superseded"))
+
+    assert (after.open, after.done) == ({}, {"superseded": 1})
+
+
+@pytest.mark.parametrize(
+    ("verdict", "plugin", "seen", "passed"),
+    [
+        ("seen", None, ("log", "quiet"), ("first",)),
+        ("seen", "other", ("log", "other"), ("first",)),
+        ("passed", None, ("log",), ("first", "quiet")),
+        ("passed", "other", ("log",), ("first", "other")),
+        ("due", None, ("log",), ()),
+        ("retried", None, ("log",), ()),
+        ("expired", "quiet", ("log",), ("first", "quiet")),
+        ("expired", None, ("log",), ()),
+        ("started", None, ("log",), ("first",)),
+    ],
+)
+def test_a_verdict_ends_a_plugins_turn_or_begins_all_turns_anew(  # noqa: PLR0917 - a table has its columns
+    folded: Fold, one: DispatchState, verdict: str, plugin: str | None, seen: tuple[str, ...], passed: tuple[str, ...]
+) -> None:
+    before = replace(one, open={"e1": replace(one.open["e1"], seen=("log",), passed=("first",))})
+
+    event = moved(folded, before, verdict, plugin=plugin)
+
+    assert (event.seen, event.passed) == (seen, passed)
+
+
+def test_a_deferral_stays_as_the_events_history_when_it_is_due(
+    folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral]
+) -> None:
+    wait = a_deferral(first_deferred_at=T1)
+    deferred = folded(one, Change(event_id="e1", verdict="deferred", state="deferred", deferral=wait))
+
+    event = moved(folded, deferred, "due")
+
+    assert (event.deferral, event.first_deferred_at) == (wait, T1)
+
+
+def test_the_first_deferral_by_anybody_is_remembered(
+    folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral]
+) -> None:
+    state = one
+    for owner, at in (("quiet", T1), ("checks", T2)):
+        wait = a_deferral(owner, first_deferred_at=at)
+        state = folded(state, Change(event_id="e1", verdict="deferred", state="deferred", deferral=wait))
+
+    assert state.open["e1"].first_deferred_at == T1
+
+
+@pytest.mark.parametrize(
+    ("state", "first", "failures"), [("deferred", T0, 3), ("parked", None, 0)], ids=["deferred", "parked"]
+)
+def test_a_retry_of_a_parked_event_is_a_new_start_and_of_a_deferred_one_is_not(  # noqa: PLR0917 - as above
+    folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral], state: str, first: str | None, failures: int
+) -> None:
+    before = replace(
+        one.open["e1"], state=state, deferral=a_deferral(first_deferred_at=T0), first_deferred_at=T0, failures=3
+    )
+
+    event = moved(folded, replace(one, open={"e1": before}), "retried")
+
+    assert (event.first_deferred_at, event.failures) == (first, failures)
+    assert (event.deferral is None) is (state == "parked")
+
+
+@pytest.mark.parametrize(("verdict", "vouched"), [("admitted", False), ("vouched", True)])
+def test_the_wait_for_a_look_up_counts_as_nobodys_deferral(
+    folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral], verdict: str, *, vouched: bool
+) -> None:
+    held = folded(one, Change(event_id="e1", verdict="held", state="held", deferral=a_deferral("trust")))
+
+    event = moved(folded, held, verdict)
+
+    assert (event.state, event.deferral, event.first_deferred_at) == ("pending", None, None)
+    assert event.vouched is vouched
+
+
+def test_a_look_up_that_is_tried_again_keeps_its_history(
+    folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral]
+) -> None:
+    wait = a_deferral("trust", attempts=2)
+
+    assert moved(folded, one, "held", "held", deferral=wait).deferral == wait
+
+
+def test_an_event_is_with_a_run_from_its_start_until_anything_else_happens_to_it(
+    folded: Fold, one: DispatchState
+) -> None:
+    started = replace(one, open={"e1": moved(folded, one, "started", run="r1")})
+
+    assert started.open["e1"].run == "r1"
+    assert moved(folded, started, "cut_short").run is None
+
+
+def test_failures_of_triage_are_counted_and_once_alone_is_always_alone(folded: Fold, one: DispatchState) -> None:
+    first = replace(one, open={"e1": moved(folded, one, "failed", "deferred", alone=True)})
+
+    second = moved(folded, first, "failed", "deferred")
+
+    assert (second.failures, second.alone) == (2, True)
+
+
+# ---- actions and deliveries
+
+
+def test_actions_are_queued_where_they_stand_and_counted_on_their_event(
+    folded: Fold, one: DispatchState, an_action: Callable[..., Action]
+) -> None:
+    actions = (an_action("a-1", related_event_id="e1"), an_action("a-2", target=Target("slack")))
+
+    state = folded(one, actions=actions, at=T1)
+
+    assert [(a.id, a.target, a.position, a.since) for a in state.queue.values()] == [
+        ("a-1", "github", Position(1, 0), T1),
+        ("a-2", "slack", Position(1, 10), T1),
+    ]
+    assert state.open["e1"].actions == 1
+
+
+def test_the_actions_of_a_decision_that_ends_their_event_are_queued_all_the_same(
+    folded: Fold, one: DispatchState, an_action: Callable[..., Action]
+) -> None:
+    end = Change(event_id="e1", verdict="handled", state="handled")
+
+    assert list(folded(one, end, actions=(an_action("a-1", related_event_id="e1"),)).queue) == ["a-1"]
+
+
+@pytest.mark.parametrize(
+    ("delivery", "queued", "delivered"),
+    [
+        (DeliveryChange(action_id="a-1", state="delivered", attempts=1), None, 1),
+        (DeliveryChange(action_id="a-1", state="retrying", attempts=2, next_try=T2, error="x"), (2, T2, "x", False), 0),
+        (DeliveryChange(action_id="a-1", state="failed", attempts=3, error="no"), (3, None, "no", True), 0),
+        (DeliveryChange(action_id="a-1", state="queued", attempts=0), (0, None, None, False), 0),
+        (DeliveryChange(action_id="gone", state="delivered", attempts=1), (0, None, None, False), 0),
+    ],
+)
+def test_a_delivery_ends_its_action_or_says_what_is_next(
+    folded: Fold,
+    an_action: Callable[..., Action],
+    delivery: DeliveryChange,
+    queued: tuple[int, str | None, str | None, bool] | None,
+    delivered: int,
+) -> None:
+    state = folded(folded(EMPTY, actions=(an_action("a-1"),)), deliveries=(delivery,))
+
+    action = state.queue.get("a-1")
+    assert (action and (action.attempts, action.next_try, action.error, action.failed)) == queued
+    assert state.delivered == delivered
+
+
+# ---- the rest of the state
+
+
+def test_a_decision_says_how_far_the_journals_are_read_and_written() -> None:
+    decision = Decision(seq=8, stage="intake", by="prloom", cursor=Cursor(2, 7))
+
+    state = projection.fold(EMPTY, decision, at=T0, end=Cursor(3, 1), outbox={}, tail=Cursor(4, 2))
+
+    assert (state.seq, state.log, state.cursor, state.outbox) == (8, Cursor(3, 1), Cursor(2, 7), Cursor(4, 2))
+
+
+def test_a_decision_that_says_nothing_of_a_thing_leaves_it_as_it_was(folded: Fold) -> None:
+    before = replace(EMPTY, cursor=Cursor(1, 5), paused=True, rebase_requested=True)
+
+    after = folded(before)
+
+    assert (after.cursor, after.paused, after.rebase_requested) == (Cursor(1, 5), True, True)
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_plan_is_paused_and_rebased_as_the_latest_decision_says(folded: Fold, *, value: bool) -> None:
+    before = replace(EMPTY, paused=not value, rebase_requested=not value)
+
+    after = folded(before, paused=value, rebase_requested=value)
+
+    assert (after.paused, after.rebase_requested) == (value, value)
+
+
+def test_conversations_wait_for_their_todos_until_these_are_done(folded: Fold) -> None:
+    thread = Thread("e1", Target("github", {"thread": 1}))
+    todos = (Todo(id="t1", title="x", threads=(thread,)), Todo(id="t2", title="y"))
+
+    asked = folded(EMPTY, todos=todos)
+
+    assert asked.todos == {"t1": (thread,), "t2": ()}
+    assert folded(asked).todos == asked.todos
+    assert folded(asked, todos_done=("t1",)).todos == {"t2": ()}
+    assert folded(asked, todos_done=("t1",), todos_dropped=("t2",)).todos == {}
+
+
+# ---- any sequence of decisions
+
+IDS = [f"e{number}" for number in range(5)]
+VERDICTS = ["seen", "passed", "due", "retried", "admitted", "vouched", "held", "expired", "failed", "started", "parked"]
+WAIT = Deferral("quiet", "r", 1, T0, T1, T2)
+CHANGES = st.builds(
+    Change,
+    event_id=st.sampled_from(IDS),
+    verdict=st.sampled_from(VERDICTS),
+    state=st.sampled_from(get_args(State)),
+    plugin=st.none() | st.just("quiet"),
+    deferral=st.none() | st.just(WAIT),
+    alone=st.booleans(),
+)
+DELIVERIES = st.builds(
+    DeliveryChange,
+    action_id=st.integers(0, 12).map(lambda number: f"a-{number}"),
+    state=st.sampled_from(["delivered", "retrying", "failed", "queued"]),
+    attempts=st.integers(0, 3),
+)
+STEPS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "admit": st.sets(st.sampled_from(IDS)),
+            "changes": st.lists(CHANGES, max_size=4),
+            "actions": st.integers(0, 2),
+            "deliveries": st.lists(DELIVERIES, max_size=2),
+        }
+    ),
+    max_size=12,
+)
+
+
+def decisions(steps: list[dict[str, Any]], admitted: Admitted, an_action: Callable[..., Action]) -> list[Decision]:
+    """Make a log of them: each event comes in once, each action has its own id."""
+    known: set[str] = set()
+    made, log = 0, []
+    for step in steps:
+        fresh = step["admit"] - known
+        known |= fresh
+        actions = tuple(an_action(f"a-{made + number}", related_event_id="e0") for number in range(step["actions"]))
+        made += len(actions)
+        changes = (*(admitted(event_id) for event_id in sorted(fresh)), *step["changes"])
+        deliveries = tuple(step["deliveries"])
+        log.append(
+            Decision(seq=len(log) + 1, stage="x", by="y", changes=changes, actions=actions, deliveries=deliveries)
+        )
+    return log
+
+
+def replayed(state: DispatchState, log: list[Decision]) -> DispatchState:
+    for decision in log:
+        outbox = {action.id: Position(1, 0) for action in decision.actions}
+        state = projection.fold(state, decision, at=T1, end=Cursor(1, decision.seq), outbox=outbox, tail=Cursor())
+    return state
+
+
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_whatever_is_decided_each_event_is_in_exactly_one_state_and_the_counts_add_up(
+    steps: list[dict[str, Any]], admitted: Admitted, an_action: Callable[..., Action]
+) -> None:
+    log = decisions(steps, admitted, an_action)
+
+    state = replayed(EMPTY, log)
+
+    came_in = {change.event_id for decision in log for change in decision.changes if change.intake}
+    assert len(state.open) + sum(state.done.values()) == len(came_in)
+    assert set(state.open) <= came_in
+    assert all(event.id == event_id and event.state in OPEN for event_id, event in state.open.items())
+    assert set(state.done) <= set(DONE)
+    assert len(state.queue) + state.delivered == sum(len(decision.actions) for decision in log)
+
+
+@settings(max_examples=40)
+@given(steps=STEPS, cut=st.integers(0, 12))
+def test_a_state_from_disk_or_from_a_snapshot_goes_on_like_the_one_that_never_left_memory(
+    steps: list[dict[str, Any]], cut: int, admitted: Admitted, an_action: Callable[..., Action]
+) -> None:
+    log = decisions(steps, admitted, an_action)
+    half = replayed(EMPTY, log[:cut])
+
+    saved = record.from_wire(DispatchState, msgspec.json.decode(msgspec.json.encode(record.to_wire(half))))
+    snapshot = Decision(seq=half.seq, stage="snapshot", by="prloom", snapshot={"state": record.to_wire(half)})
+    restored = replayed(replace(EMPTY, paused=True), [snapshot])
+
+    assert saved == half
+    assert replayed(restored, log[cut:]) == replayed(EMPTY, log)

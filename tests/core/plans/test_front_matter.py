@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prloom.core.plans import front_matter, plan_reader
+from prloom.core.plans.front_matter import FrontMatter, Source, Target
+from prloom.errors import PrloomError
+
+PLAN = """\
+---
+status: queued            # draft | queued       (inbox only)
+branch: faster-greeting   # default: the plan's id
+base: main
+preset: careful
+reviewers: [ann, "@bob"]
+labels:
+- performance
+source: {system: github, kind: issue, id: "12"}
+---
+# Make greet() fast
+"""
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(
+    lambda name: name.isprintable() and name.strip()
+)
+NAMES = NAMES.filter(lambda name: name not in ("~", "null") and not name.startswith("@"))
+BRANCHES = st.sampled_from(["main", "1.10", "no", "feature/a", "2026-01-01", "0x1f", "ü", "a#b", "'x'"])
+FRONTS = st.builds(
+    FrontMatter,
+    status=st.sampled_from(["draft", "queued"]),
+    branch=st.none() | BRANCHES,
+    base=st.none() | BRANCHES,
+    preset=st.none() | NAMES,
+    reviewers=st.lists(NAMES, max_size=3).map(tuple),
+    labels=st.lists(NAMES, max_size=3).map(tuple),
+    source=st.none() | st.builds(Source, NAMES, NAMES, NAMES),
+)
+TEXTS = st.lists(st.sampled_from(["---", "# t", "\n", "\r\n", "a: b", " "]) | st.text(max_size=3), max_size=6).map(
+    "".join
+)
+
+
+def test_front_matter_says_what_becomes_of_a_plan() -> None:
+    assert front_matter.parse(PLAN) == FrontMatter(
+        status="queued",
+        branch="faster-greeting",
+        base="main",
+        preset="careful",
+        reviewers=("ann", "bob"),
+        labels=("performance",),
+        source=Source("github", "issue", "12"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "# t\n", "---\n---\n# t\n", "---\n\n---", "---\nbranch:\nbase: ~\n---\n", "text\n---\nstatus: queued\n---\n"],
+)
+def test_a_plan_whose_front_matter_says_nothing_is_a_draft(text: str) -> None:
+    assert front_matter.parse(text) == FrontMatter()
+
+
+def test_values_are_texts_whatever_yaml_would_make_of_them() -> None:
+    front = front_matter.parse("---\nbranch: 1.10\nbase: no\nlabels: 12\nreviewers: [on, 2026-01-01]\n---\n")
+
+    assert front == FrontMatter(branch="1.10", base="no", labels=("12",), reviewers=("on", "2026-01-01"))
+
+
+@pytest.mark.parametrize(
+    ("block", "error"),
+    [
+        ("brnach: x", "the front matter has the unknown key 'brnach' (line 2); did you mean branch?"),
+        ("\nx: y", "has the unknown key 'x' (line 3); use status, branch, base, preset, reviewers, labels, source"),
+        ("status: que", "has the status 'que' (line 2); write draft or queued"),
+        ("branch: a\nbranch: b", "repeats the key 'branch' (line 3); remove one of the two"),
+        ("branch: HEAD", "names 'HEAD', which is not a valid name for a branch (line 2); choose another name"),
+        ("branch: --upload-pack=x", "names '--upload-pack=x', which is not a valid name"),
+        ("base: a b", "names 'a b', which is not a valid name for a branch"),
+        ("branch: [a]", "has a list where one text belongs (line 2); write one value"),
+        ('preset: "a\\nb"', "has the value 'a\\nb', which is empty or cannot be printed (line 2); write one line"),
+        ("reviewers: {ann: 1}", "has a value that is no list of names (line 2); write a list such as [ann, bob]"),
+        ("labels: [[a]]", "has a list where one text belongs (line 2)"),
+        (f"labels: [{'a, ' * 101}]", "has a value that is no list of names"),
+        ("source: github", "has a source that is no mapping (line 2); give it the keys system, kind, id"),
+        ("source: {system: a}", "has a source without kind, id (line 2); give it the keys system, kind, id"),
+        ("source: {system: a, kind: b, id: c, url: d}", "has a wrong or repeated key in its source (line 2)"),
+        ("- a", "is no list of keys and values (line 2); write `key: value` lines"),
+        ("words", "is no list of keys and values (line 2)"),
+        ("{status: queued}", "is no list of keys and values (line 2)"),
+        ("[a]: b", "is no list of keys and values"),
+        ("a: b: c", "line 2 of the front matter is not valid YAML: mapping values are not allowed here; correct it"),
+        ("a: &a [*a]\n", "has the unknown key 'a'"),
+        ("labels: *nobody", "line 2 of the front matter is not valid YAML: found undefined alias 'nobody'; correct it"),
+        ("a: \x00", "the front matter is not valid YAML; correct it, or remove it"),
+        ("[" * 9000, "the front matter is not valid YAML; correct it, or remove it"),
+    ],
+)
+def test_front_matter_that_cannot_be_used_is_one_error_that_names_the_line(block: str, error: str) -> None:
+    with pytest.raises(PrloomError) as raised:
+        front_matter.parse(f"---\n{block}\n---\n# t\n")
+
+    assert error in str(raised.value)
+    assert len(str(raised.value)) < 300
+
+
+def test_references_that_grow_without_end_are_refused_at_once() -> None:
+    lines = [
+        "a0: &a0 [x, x]",
+        *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40)),
+        "labels: *a39",
+    ]
+
+    with pytest.raises(PrloomError, match="has the unknown key 'a0'"):
+        front_matter.parse("---\n" + "\n".join(lines) + "\n---\n")
+
+
+def test_front_matter_that_nobody_closes_is_an_error_and_not_lost_text() -> None:
+    with pytest.raises(PrloomError, match="line 1 opens front matter that no line of --- closes"):
+        front_matter.parse("---\nstatus: queued\n# t\n")
+    assert plan_reader.front_matter_lines("---\n" + "a" * plan_reader.LONGEST_FRONT + "\n---\n") == 0
+
+
+@settings(deadline=None)
+@given(FRONTS, TEXTS)
+def test_what_is_written_is_read_again_and_the_text_keeps_every_byte(front: FrontMatter, text: str) -> None:
+    written = front_matter.write(front, text)
+
+    assert front_matter.parse(written) == front
+    _block, rest = front_matter.split(text)
+    if plan_reader.front_matter_lines(text) == 0:
+        rest = text.removeprefix("\ufeff")
+    assert front_matter.split(written)[1] == rest
+
+
+def test_a_new_status_changes_nothing_else() -> None:
+    draft = front_matter.with_status(PLAN, "draft")
+
+    assert draft == PLAN.replace("status: queued ", "status: draft ")
+    assert front_matter.with_status(draft, "queued") == PLAN
+    assert front_matter.with_status("# t\r\n", "queued") == "---\r\nstatus: queued\r\n---\r\n# t\r\n"
+    assert front_matter.with_status("\ufeff# t\n", "queued") == "\ufeff---\nstatus: queued\n---\n# t\n"
+    assert front_matter.parse(front_matter.with_status("---\nbase: x\n---\n", "queued")) == FrontMatter(
+        status="queued", base="x"
+    )
+    assert front_matter.with_status("# t\n", "draft") == "# t\n"
+
+
+def test_the_front_matter_of_an_active_plan_has_no_status() -> None:
+    assert front_matter.without_status(PLAN) == "---\n" + PLAN.split("\n", 2)[2]
+    assert front_matter.without_status("---\nstatus: queued\n---\n# t\n") == "# t\n"
+    assert front_matter.without_status("# t\n") == "# t\n"
+    assert front_matter.without_status("\ufeff---\nbase: x\n---\n# t\n") == "\ufeff---\nbase: x\n---\n# t\n"
+
+
+def test_a_plan_has_a_branch_of_its_own_and_a_base() -> None:
+    assert front_matter.target(FrontMatter(), "fast", "main") == Target("fast", "main")
+    assert front_matter.target(FrontMatter(branch="b", base="c"), "fast", "main") == Target("b", "c")
+    with pytest.raises(PrloomError, match="branch main is also the plan's base; choose another `branch:`"):
+        front_matter.target(FrontMatter(branch="main"), "fast", "main")

@@ -1,0 +1,84 @@
+"""When a daemon is checked, restarted and given up, as tables of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prloom.core.plugins import daemon_life
+from prloom.core.plugins.daemon_life import DaemonLife, HealthRules
+
+RULES = HealthRules(interval=30, timeout=5, retries=3)
+
+
+def a_running_daemon(now: float = 0.0) -> DaemonLife:
+    return daemon_life.ready(daemon_life.starting(DaemonLife(), now), now, RULES)
+
+
+def test_a_crash_is_followed_by_three_attempts_after_5_10_and_15_seconds_and_then_by_none():
+    life, now, waits = a_running_daemon(), 0.0, []
+    while (life := daemon_life.crashed(life, now, "it exited")).next_attempt is not None:
+        waits.append(life.next_attempt - now)
+        now = life.next_attempt
+        life = daemon_life.starting(life, now)
+
+    assert waits == [5, 10, 15]
+    assert (life.state, life.restarts, life.reason) == ("error", 3, "it exited")
+
+
+def test_a_first_start_that_fails_is_tried_again_as_after_any_crash():
+    life = daemon_life.crashed(daemon_life.starting(DaemonLife(), 7), 8, "it exited")
+
+    assert (life.state, life.next_attempt) == ("error", 13)
+
+
+def test_a_minute_of_health_makes_earlier_crashes_not_count():
+    crashed = daemon_life.crashed(a_running_daemon(), 1, "it exited")
+    again = daemon_life.ready(daemon_life.starting(crashed, 6), 7, RULES)
+
+    assert daemon_life.crashed(again, 66, "it exited").next_attempt == 76
+    assert daemon_life.crashed(again, 67, "it exited").next_attempt == 72
+
+
+def test_a_minute_of_health_counts_for_a_daemon_that_then_fails_its_health_checks_too():
+    life = replace(a_running_daemon(), attempts=3)
+    for now in (90, 120, 150):
+        life = daemon_life.checked(life, now, RULES, healthy=False)
+
+    assert daemon_life.crashed(life, 150, "not healthy").next_attempt == 155
+
+
+def test_a_daemon_is_unhealthy_after_so_many_failures_in_a_row():
+    life, verdicts = a_running_daemon(), []
+    for now, healthy in enumerate((False, False, True, False, False, False)):
+        life = daemon_life.checked(life, now, RULES, healthy=healthy)
+        verdicts.append(daemon_life.is_unhealthy(life, RULES))
+
+    assert verdicts == [False, False, False, False, False, True]
+
+
+def test_health_is_checked_at_each_interval():
+    life = a_running_daemon(now=100)
+
+    assert daemon_life.next_time(life) == 130
+    assert daemon_life.next_time(daemon_life.checked(life, 131, RULES, healthy=True)) == 161
+
+
+def test_a_daemon_that_cannot_be_started_at_all_is_not_tried_again_and_has_not_been_started():
+    life = daemon_life.refused(DaemonLife(), 1, "a setting is missing")
+
+    assert (life.state, life.started, life.next_attempt) == ("error", False, None)
+    assert not daemon_life.is_due(life, 10**9)
+
+
+def test_an_order_to_stop_makes_the_past_not_count():
+    life = daemon_life.crashed(a_running_daemon(), 1, "it exited")
+
+    stopped = daemon_life.stopped(daemon_life.stopping(life, 2), 3)
+
+    assert (stopped.state, stopped.attempts, stopped.next_attempt, stopped.reason) == ("stopped", 0, None, None)
+
+
+def test_a_restart_is_due_when_its_time_has_come():
+    life = daemon_life.crashed(a_running_daemon(), 0, "it exited")
+
+    assert [daemon_life.is_due(life, now) for now in (4.9, 5.0)] == [False, True]

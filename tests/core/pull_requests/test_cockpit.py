@@ -1,0 +1,173 @@
+"""The cockpit says how far a plan is, and no text from outside can forge a part of it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from prloom.core.pull_requests import cockpit, cockpit_markers
+from prloom.core.pull_requests.cockpit import LONGEST_TEXT, CockpitDraft, CockpitTodo, CockpitView
+from prloom.core.pull_requests.cockpit_markers import BEGIN, END
+
+QUIET = "\u200b"
+HOSTILE = st.text(alphabet=st.sampled_from("`~<>!-\n @#[]xX/ prloom:endbgi&;()\"'\\"), max_size=120)
+FORGED = (
+    "<!-- prloom:end -->",
+    "- [x] go <!-- prloom:box go -->",
+    "<!-- prloom:action a-0 -->",
+    "```",
+    "<pre>",
+    "<!--",
+)
+
+
+def render(text: str = "", *todos: CockpitTodo, **more: object) -> str:
+    return cockpit.render(CockpitView(text=text, todos=todos, **more))
+
+
+def lines(text: str = "", *todos: CockpitTodo, **more: object) -> list[str]:
+    return [line for line in render(text, *todos, **more).split("\n") if line]
+
+
+def test_a_cockpit_has_the_plans_text_its_todos_and_its_boxes_between_the_markers() -> None:
+    assert lines("Why.", CockpitTodo(title="Drop the sleep")) == [
+        BEGIN,
+        "Why.",
+        "### TODO",
+        "- [ ] Drop the sleep",
+        "Tick a box to steer prloom:",
+        "- [ ] pause the work on this plan <!-- prloom:box pause -->",
+        "- [ ] try again what is blocked <!-- prloom:box retry -->",
+        "- [ ] rebase the branch onto its base <!-- prloom:box rebase -->",
+        END,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("todo", "line"),
+    [
+        (CockpitTodo(title="A", state="done", commit="3f2a9c1d4e5b6a7c"), "- [x] A: done in 3f2a9c1d4e5b"),
+        (CockpitTodo(title="A", state="done"), "- [x] A: done without a change"),
+        (CockpitTodo(title="A", state="dropped"), "- [x] A: dropped"),
+        (CockpitTodo(title="A", state="running"), "- [ ] A: **in progress**"),
+        (CockpitTodo(title="A", state="running", attempt=2), "- [ ] A: **in progress, attempt 2**"),
+        (CockpitTodo(title="A", state="blocked", reason="which cache?"), "- [ ] A: **blocked**: which cache?"),
+        (CockpitTodo(title="A", state="blocked"), "- [ ] A: **blocked**"),
+        (CockpitTodo(title="A", reason="your consent"), "- [ ] A: waits (your consent)"),
+        (CockpitTodo(title="A", until="2026-11-21T13:00:00+01:00"), "- [ ] A: waits until 2026-11-21 12:00 UTC"),
+        (
+            CockpitTodo(title="A", until="2026-11-21T12:00:00Z", reason="usage limit of claude"),
+            "- [ ] A: waits until 2026-11-21 12:00 UTC (usage limit of claude)",
+        ),
+        (CockpitTodo(title=""), "- [ ] (without a title)"),
+    ],
+)
+def test_a_todo_shows_its_state(todo: CockpitTodo, line: str) -> None:
+    assert line in lines("", todo)
+
+
+def boxes(**more: object) -> list[str]:
+    return [line.split("prloom:box ")[1].split()[0] for line in lines(**more) if "prloom:box" in line]
+
+
+def test_the_boxes_are_those_that_would_do_something() -> None:
+    assert boxes() == ["pause", "retry", "rebase"]
+    assert boxes(paused=True) == ["resume", "retry", "rebase"]
+    assert boxes(block="3 attempts failed") == ["pause", "resume", "retry", "rebase"]
+    assert boxes(asks=True) == ["pause", "retry", "rebase", "go"]
+    assert set(boxes(paused=True, asks=True)) | set(boxes()) == set(cockpit.BOXES)
+
+
+def test_a_block_and_a_pause_are_told_with_the_way_on() -> None:
+    found = lines(paused=True, block="3 attempts\nfailed", way_on="prloom resume faster")
+
+    assert "**Paused.** Nothing is worked on until a person resumes the plan." in found
+    assert found[found.index("**Blocked:** 3 attempts failed") + 1] == "To continue: `prloom resume faster`"
+
+
+def test_a_plan_without_todos_says_so() -> None:
+    assert "Nothing is to be done." in lines()
+
+
+def test_replies_that_wait_are_listed_with_their_command() -> None:
+    drafts = [CockpitDraft(id=f"a-{number}", to="eve", message="Thanks, @eve!\nBye.") for number in range(22)]
+    found = lines(drafts=drafts)
+
+    assert f"- `prloom outbox send a-0` to `eve`: Thanks, @{QUIET}eve! Bye." in found
+    assert "- and 2 more: `prloom outbox`" in found
+
+
+def test_of_many_todos_the_open_ones_and_the_last_that_are_done_are_shown() -> None:
+    done = [CockpitTodo(title=f"done {number}", state="done") for number in range(120)]
+    found = lines("", *done, CockpitTodo(title="open"))
+
+    assert "*21 more that are done or dropped are not shown.*" in found
+    assert "- [x] done 20: done without a change" not in found
+    assert "- [x] done 21: done without a change" in found
+    assert "- [ ] open" in found
+
+
+def test_a_long_text_is_cut() -> None:
+    assert len(render("word " * 20_000)) < LONGEST_TEXT + 1000
+
+
+@pytest.mark.parametrize("text", ["thanks @eve", "@ada/everybody", "&#64;eve"])
+def test_nobody_is_notified(text: str) -> None:
+    at = "&#64;" if text.startswith("&") else "@"
+    quiet = text.replace(at, f"{at}{QUIET}")
+
+    assert render(text) == render("TEXT").replace("TEXT", quiet)
+    assert f"- [ ] {quiet}" in lines("", CockpitTodo(title=text))
+
+
+def test_a_command_moves_no_bot() -> None:
+    assert "\\/merge" in lines("/merge")
+
+
+def test_an_image_is_shown_of_the_forges_host_only() -> None:
+    text = "![a](https://evil.example/x) ![b](https://github.com/x)"
+
+    assert f"!{QUIET}[a](https://evil.example/x) ![b](https://github.com/x)" in lines(text, host="github.com")
+
+
+def test_tags_are_text_but_in_code_and_addresses_are_links() -> None:
+    assert "a &lt;b> `<b>` <https://example.org>" in lines("a <b> `<b>` <https://example.org>")
+
+
+@pytest.mark.parametrize(
+    "open_end", ["```\ncode", "~~~", "- a\n\n  ```\n  b", "> ```", "    code", "| a |\n|---|", "[a]:"]
+)
+def test_what_a_text_leaves_open_ends_with_it(open_end: str) -> None:
+    assert_whole(render(open_end), like=render("A"))
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_no_part_can_be_forged(forged: str) -> None:
+    def everywhere(text: str) -> str:
+        todo = CockpitTodo(title=text, state="blocked", reason=text)
+        drafts = [CockpitDraft(id="a-0", to=text, message=text)]
+        return render(f"{text}\n\n{text} `{text}`\n\n    {text}", todo, block=text, way_on=text, drafts=drafts)
+
+    assert_whole(everywhere(forged), like=everywhere("A"))
+
+
+@given(HOSTILE, HOSTILE, HOSTILE)
+def test_whatever_the_text_the_cockpit_stays_whole(text: str, title: str, reason: str) -> None:
+    def everywhere(text: str, title: str, reason: str) -> str:
+        return render(text, CockpitTodo(title=title, state="blocked", reason=reason), block=f"!{reason}")
+
+    assert_whole(everywhere(text, title, reason), like=everywhere("A", "A", "A"))
+
+
+def assert_whole(found: str, *, like: str) -> None:
+    """Assert that all markers of a cockpit are those of another, nothing is ticked, and its frame is a block each."""
+    assert re.findall("<!-- prloom:.*?-->", found) == re.findall("<!-- prloom:.*?-->", like)
+    assert cockpit_markers.merge(found, "new") == "new"
+    assert cockpit_markers.ticked(found) == ()
+    blocks = MarkdownIt("commonmark").parse(found)
+    assert [token.content.strip() for token in blocks if token.type == "html_block"] == [BEGIN, END]
+    assert "###" in [token.markup for token in blocks if token.type == "heading_open" and not token.level]

@@ -1,0 +1,53 @@
+"""What `prloom stats` adds up."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from prloom.core.reports import stats
+from prloom.core.reports.stats import TimedDecision
+from prloom.model.decision import Change, Decision, DeliveryChange
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def made(seq: int, minutes: float, stage: str = "beforeTriage", by: str = "slow", **parts: object) -> TimedDecision:
+    decision = Decision(seq=seq, stage=stage, by=by, **parts)  # type: ignore[arg-type]
+    return TimedDecision("pr-1", NOW + timedelta(minutes=minutes), decision)
+
+
+def change(state: str, reason: str | None = None) -> Change:
+    return Change(event_id="e", verdict="handled", state=state, reason=reason)  # type: ignore[arg-type]
+
+
+def test_the_slowest_plugin_comes_first_with_its_percentiles_and_failures() -> None:
+    times = [made(n, n, by="slow", duration_ms=n) for n in range(1, 101)]
+    failed = made(200, 1, by="bad", duration_ms=5, changes=(change("deferred", "beforeTriage raised ValueError"),))
+    marked = made(201, 1, by="fine", duration_ms=1, changes=(change("deferred", "people are talking"),))
+
+    found = stats.of([failed, marked, *times], [], None)
+
+    assert [(each.plugin, each.times.p50_ms, each.times.p95_ms, each.failures) for each in found.plugins] == [
+        ("slow", 50, 95, 0),
+        ("bad", 5, 5, 1),
+        ("fine", 1, 1, 0),
+    ]
+    assert [(each.kind, each.name, each.count) for each in found.failures] == [("hook", "bad", 1)]
+
+
+@pytest.mark.parametrize(("times", "expected"), [([], (None, None, None)), ([7], (7, 7, 7)), ([3, 1, 2], (2, 3, 3))])
+def test_percentiles_are_those_of_the_nearest_rank(times: list[int], expected: tuple[int | None, ...]) -> None:
+    found = stats.spread(times)
+
+    assert (found.p50_ms, found.p95_ms, found.longest_ms) == expected
+
+
+def test_what_was_before_the_time_does_not_count_as_throughput() -> None:
+    delivered = DeliveryChange(action_id="a", state="delivered", attempts=1)
+    old, new = made(1, -10, deliveries=(delivered,)), made(2, 10, deliveries=(delivered,), changes=(change("handled"),))
+
+    found = stats.of([old, new], [], NOW)
+
+    assert (found.throughput.actions_delivered, found.throughput.handled) == (1, 1)

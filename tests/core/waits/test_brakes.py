@@ -1,0 +1,86 @@
+"""The daily limits of agent runs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from prloom.core.waits import brakes
+from prloom.core.waits.brakes import DailyLimits
+from prloom.model.record import Timestamp
+from prloom.model.run import RunRecord, RunUsage
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def runs(count: int, *, plan: str = "a", stage: str = "worker", tokens: int | None = None, usd: float | None = None):
+    usage = None if tokens is None else RunUsage(input_tokens=tokens, output_tokens=0)
+    return [
+        RunRecord(
+            id=f"{plan}-{stage}-{number}",
+            plan=plan,
+            stage=stage,
+            agent="claude",
+            status="ok",
+            started_at=Timestamp.of(NOON),
+            seconds=1.0,
+            usage=usage,
+            cost_usd=usd,
+        )
+        for number in range(count)
+    ]
+
+
+def test_below_the_limits_nothing_is_stopped() -> None:
+    assert brakes.tripped(DailyLimits(), "a", runs(49), (), NOON) is None
+
+
+def test_the_brake_names_itself_and_ends_with_the_day() -> None:
+    limit = brakes.tripped(DailyLimits(max_runs_per_plan_per_day=2), "a", runs(2), (), NOON)
+
+    assert limit is not None
+    assert limit.reason == (
+        "the brake max_runs_per_plan_per_day = 2 is on: 2 runs of this plan today; `prloom resume a` lifts it"
+    )
+    assert limit.until == NOON + timedelta(hours=12)
+
+
+def test_runs_that_go_on_count_and_those_of_other_plans_count_for_all() -> None:
+    limits = DailyLimits(max_runs_per_plan_per_day=3, max_runs_per_day=4)
+
+    assert brakes.tripped(limits, "a", [*runs(1), *runs(1, plan="b")], ("a",), NOON) is None
+    stopped = brakes.tripped(limits, "a", [*runs(1), *runs(2, plan="b")], ("a",), NOON)
+    assert stopped is not None
+    assert stopped.brake == "max_runs_per_day"
+
+
+def test_checks_are_no_agents_runs() -> None:
+    assert brakes.tripped(DailyLimits(max_runs_per_day=2), "a", runs(9, stage="check"), (), NOON) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "brake", "words"),
+    [
+        (
+            DailyLimits(max_tokens_per_day=100),
+            "max_tokens_per_day",
+            "120 tokens, without 1 runs that measured",
+        ),
+        (DailyLimits(max_cost_usd_per_day=0.5), "max_cost_usd_per_day", "0.60 USD, without 1 runs"),
+    ],
+)
+def test_what_was_not_measured_is_told(limits: DailyLimits, brake: str, words: str) -> None:
+    ended = [*runs(3, tokens=40, usd=0.2), *runs(1, plan="b")]
+
+    limit = brakes.tripped(limits, "a", ended, (), NOON)
+
+    assert limit is not None
+    assert limit.brake == brake
+    assert words in limit.reason
+
+
+def test_no_limit_stops_nothing() -> None:
+    off = DailyLimits(max_runs_per_plan_per_day=0, max_runs_per_day=0)
+
+    assert brakes.tripped(off, "a", runs(500), (), NOON) is None

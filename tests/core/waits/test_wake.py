@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from prloom.backoff import Backoff
+from prloom.core.events import dispatch
+from prloom.core.events.dispatch import RunHook, Subscribers
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.waits import deferral, wake
+from prloom.core.waits.wake import Arrival
+from prloom.model.decision import Change, Deferral, Intake, WakeOn
+from prloom.model.record import Position, Timestamp
+from prloom.model.state import OpenEvent
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+POLICY = Backoff()
+
+
+def an_open_event(event_id: str = "e1", **values: Any) -> OpenEvent:
+    filled = {
+        "state": "pending",
+        "position": Position(1, 0),
+        "type": "pr_comment",
+        "source": "forge",
+        "digest": "",
+        "since": Timestamp.of(NOW),
+    }
+    return OpenEvent(id=event_id, **{**filled, **values})
+
+
+def waiting(wake_on: WakeOn | None, event_id: str = "e1", owner: str = "gate") -> dict[str, OpenEvent]:
+    wait = deferral.defer(an_open_event(event_id), owner, "why", now=NOW, policy=POLICY, wake_on=wake_on)
+    return {event_id: an_open_event(event_id, state="deferred", deferral=wait)}
+
+
+@pytest.mark.parametrize(
+    ("wake_on", "arrival", "wakes"),
+    [
+        (WakeOn(types=("check_*",)), Arrival("e2", "check_failed"), True),
+        (WakeOn(types=("check_*",)), Arrival("e2", "checks_changed"), False),
+        (WakeOn(types=("x", "pr_pushed")), Arrival("e2", "pr_pushed"), True),
+        (WakeOn(threads=("t1",)), Arrival("e2", "pr_comment", "t1"), True),
+        (WakeOn(threads=("t1",)), Arrival("e2", "pr_comment", "t2"), False),
+        (WakeOn(threads=("t1",)), Arrival("e2", "pr_comment"), False),
+        (WakeOn(types=("x",), threads=("t1",)), Arrival("e2", "pr_comment", "t1"), True),
+        (WakeOn(todo="d1"), Arrival("e2", "pr_comment", "d1"), False),
+        (WakeOn(types=("*",)), Arrival("e1", "pr_comment"), False),
+        (None, Arrival("e2", "pr_comment"), False),
+    ],
+)
+def test_a_wait_ends_with_the_first_event_that_meets_one_of_its_keys(
+    wake_on: WakeOn | None, arrival: Arrival, *, wakes: bool
+):
+    found = wake.by_arrivals(waiting(wake_on), [arrival])
+
+    assert bool(found) is wakes
+
+
+def test_what_ended_the_wait_is_said():
+    (change,) = wake.by_arrivals(waiting(WakeOn(types=("pr_pushed",))), [Arrival("e2", "pr_pushed")])
+
+    assert (change.verdict, change.state, change.reason) == ("woken", "pending", "pr_pushed e2 arrived")
+
+
+def test_an_event_of_a_stranger_arrives_with_its_approval():
+    intake = Intake(position=Position(1, 1), type="pr_comment", source="forge", digest="")
+    held = Change(event_id="e2", verdict="held", state="held", intake=intake)
+    approved = Change(event_id="e2", verdict="vouched", state="pending")
+
+    assert wake.arrivals([held], {}, lambda *_: None) == ()
+    assert wake.arrivals([approved], {"e2": an_open_event("e2", state="held")}, lambda *_: "t1") == (
+        Arrival("e2", "pr_comment", "t1"),
+    )
+
+
+@pytest.mark.parametrize(("state", "wakes"), [("open", False), ("blocked", False), ("done", True), ("dropped", True)])
+def test_a_wait_for_a_todo_ends_with_it(state: Any, *, wakes: bool):
+    opened = waiting(WakeOn(todo="d1"))
+
+    assert bool(wake.by_todos(opened, [TodoItem("d1", "Do it", state=state)])) is wakes
+    assert wake.by_todos(opened, []) != ()
+
+
+def test_a_plugin_ends_its_own_waits_only():
+    opened = {**waiting(None, "mine", "gate"), **waiting(None, "theirs", "other"), "open": an_open_event("open")}
+
+    found = wake.by_plugin(opened, ["mine", "theirs", "open", "gone", "mine"], "gate")
+
+    assert [change.event_id for change in found] == ["mine"]
+
+
+def test_what_arrived_while_the_hook_ran_is_not_missed():
+    wait = deferral.defer(an_open_event(), "gate", "why", now=NOW, policy=POLICY, wake_on=WakeOn(types=("pr_pushed",)))
+    deferred = Change(event_id="e1", verdict="deferred", state="deferred", deferral=wait)
+
+    (change,) = wake.missed([deferred], [Arrival("e2", "pr_pushed")])
+
+    assert (change.event_id, change.woken_by) == ("e1", "e2")
+    assert wake.missed([deferred], [Arrival("e3", "check_failed")]) == ()
+
+
+def a_wait(**asked: Any) -> Deferral:
+    return deferral.defer(an_open_event(), "gate", "why", now=NOW, policy=POLICY, **asked)
+
+
+def test_with_a_condition_and_no_time_only_the_deadline_ends_the_wait():
+    until = NOW + timedelta(hours=2)
+    condition = WakeOn(types=("pr_pushed",))
+
+    assert a_wait(wake_on=condition).deferred_until == NOW + POLICY.deadline
+    assert a_wait(wake_on=condition, until=until).deferred_until == until
+    assert a_wait(wake_on=condition, retry_after=timedelta(minutes=1)).deferred_until == NOW + timedelta(minutes=1)
+    assert a_wait().deferred_until < NOW + timedelta(minutes=2)
+
+
+def test_an_event_that_was_woken_is_shown_once_every_observer_has_seen_what_woke_it():
+    woken = an_open_event("e1", seen=("log",), woken_by="e2")
+    subscribers = Subscribers(observers=("log",), triagers=("gate",))
+
+    def begun(*events: OpenEvent, busy: tuple[str, ...] = ()) -> set[tuple[str, tuple[str, ...]]]:
+        steps = dispatch.steps(
+            [(event, None) for event in events], subscribers, busy=busy, alone=(), paused=False, triaging=False
+        )
+        return {(step.hook, step.event_ids) for step in steps if isinstance(step, RunHook)}
+
+    assert begun(woken, an_open_event("e2")) == {("onEvent", ("e2",))}
+    assert begun(woken, busy=("e2",)) == set()
+    assert begun(woken, an_open_event("e2", seen=("log",))) == {("beforeTriage", ("e1", "e2"))}
+    assert begun(woken) == {("beforeTriage", ("e1",))}
+
+
+def test_what_a_wait_is_for_is_said_in_words():
+    condition = WakeOn(types=("check_*", "pr_pushed"), threads=("t1",), todo="d1")
+
+    assert (
+        wake.described(condition)
+        == "an event check_* or pr_pushed, or an event in thread t1, or the end of the TODO d1"
+    )

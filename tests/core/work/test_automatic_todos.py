@@ -1,0 +1,132 @@
+"""Failed checks and conflicts become TODOs without an agent, as often as the operator allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC
+
+import pytest
+
+from prloom.core.work import automatic_todos, work_requests, work_results
+from prloom.core.work.work_steps import WorkContext, WorkRules
+from prloom.model.decision import DecisionParts
+from prloom.model.event import Event
+from prloom.model.record import Timestamp
+from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.work import Block, TodoWork
+
+Folded = Callable[..., DispatchState]
+After = Callable[[DispatchState, DecisionParts], DispatchState]
+NOW = Timestamp(2026, 11, 23, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def after(folded: Folded) -> After:
+    """The state after a decision of these parts."""
+
+    def fold(state: DispatchState, parts: DecisionParts) -> DispatchState:
+        others = {name: part for name, part in parts.items() if name != "changes"}
+        return folded(state, *parts.get("changes", ()), **others)
+
+    return fold
+
+
+def settle(state: DispatchState, *events: Event, **rules: object) -> DecisionParts:
+    return automatic_todos.settle(WorkContext("fast", WorkRules(**rules), NOW), state, events)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def a_failure(an_event: Callable[..., Event]) -> Callable[..., Event]:
+    def make(event_id: str, head: str | None = "h1", check: str = "test") -> Event:
+        return an_event(event_id, type="check_failed", context={"check": check, "commit": head})
+
+    return make
+
+
+def test_the_checks_that_failed_on_one_head_become_one_todo(a_failure: Callable[..., Event]) -> None:
+    parts = settle(DispatchState(), a_failure("e1"), a_failure("e2", check="lint"), a_failure("e3", head="h2"))
+
+    (todo,) = parts["todos"]
+    assert (todo.title, todo.event_ids) == ("Make the failed check pass: test, lint", ("e1", "e2"))
+    assert "h1" in todo.context
+    assert [(each.event_id, each.verdict, each.state) for each in parts["changes"]] == [
+        ("e1", "todo", "triaged"),
+        ("e2", "todo", "triaged"),
+    ]
+
+
+def test_after_as_many_todos_as_the_limit_a_person_is_asked(a_failure: Callable[..., Event], after: After) -> None:
+    state = DispatchState()
+    for number in range(3):
+        parts = settle(state, a_failure(f"e{number}"))
+        assert len(parts["todos"]) == 1
+        state = after(state, parts)
+
+    parts = settle(state, a_failure("e9"))
+
+    assert "todos" not in parts
+    (change,) = parts["changes"]
+    assert (change.state, change.reason) == (
+        "parked",
+        "the brake max_ci_fixes = 3 is on: checks still fail after 3 TODOs to fix them; `prloom resume fast` lifts it",
+    )
+    assert parts["block"] == Block(reason=change.reason or "", since=NOW, way_on="prloom resume fast", cause="limit")
+
+
+def test_no_limit_is_no_brake(a_failure: Callable[..., Event], after: After) -> None:
+    state = after(DispatchState(), settle(DispatchState(), a_failure("e1"), max_ci_fixes=0))
+
+    assert "todos" in settle(state, a_failure("e2"), max_ci_fixes=0)
+
+
+def test_a_head_that_prloom_made_goes_on_counting_and_one_of_a_person_begins_anew(
+    a_failure: Callable[..., Event], after: After
+) -> None:
+    state = after(DispatchState(), settle(DispatchState(), a_failure("e1"), max_ci_fixes=1))
+    pushed = after(state, work_results.pushed(TodoWork(id="t", title="t", commit="ours"), "pushed"))
+
+    assert "block" in settle(pushed, a_failure("e2", head="ours"), max_ci_fixes=1)
+    assert "block" in settle(pushed, a_failure("e2", head=None), max_ci_fixes=1)
+
+    theirs = settle(pushed, a_failure("e3", head="theirs"), max_ci_fixes=1)
+    assert "block" not in theirs
+    assert "block" in settle(after(pushed, theirs), a_failure("e4", head="theirs"), max_ci_fixes=1)
+
+
+def test_a_person_lifts_the_brake_and_what_it_has_stopped_is_looked_at_again(
+    a_failure: Callable[..., Event], an_open_event: Callable[..., OpenEvent], after: After
+) -> None:
+    state = after(DispatchState(), settle(DispatchState(), a_failure("e1"), max_ci_fixes=1))
+    opened = {"e2": an_open_event("e2", type="check_failed"), "e3": an_open_event("e3", state="parked", reason="else")}
+    before = DispatchState(open=opened, ci_fixes=state.ci_fixes)
+    braked = after(before, settle(state, a_failure("e2"), max_ci_fixes=1))
+    assert braked.open["e2"].state == "parked"
+
+    resumed = after(braked, work_requests.resumed(braked))
+
+    assert (resumed.block, resumed.ci_fixes.count) == (None, 0)
+    assert {event.id: event.state for event in resumed.open.values()} == {"e2": "pending", "e3": "parked"}
+
+
+def test_another_block_stays_as_it_is(a_failure: Callable[..., Event], after: After) -> None:
+    other = Block(reason="r", since=NOW, way_on="prloom unblock fast")
+    state = after(DispatchState(block=other), settle(DispatchState(), a_failure("e1"), max_ci_fixes=1))
+
+    assert "block" not in settle(state, a_failure("e2"), max_ci_fixes=1)
+
+
+@pytest.mark.parametrize("mode", ["on_request", "never"])
+def test_a_conflict_is_the_agents_unless_rebases_are_automatic(an_event: Callable[..., Event], mode: str) -> None:
+    assert settle(DispatchState(), an_event("e1", type="merge_conflict"), rebase=mode) == {}
+
+
+def test_a_conflict_becomes_one_todo_to_rebase(an_event: Callable[..., Event], after: After) -> None:
+    parts = settle(DispatchState(), an_event("e1", type="merge_conflict"), rebase="auto")
+
+    (todo,) = parts["todos"]
+    assert (todo.rebase, todo.event_ids, parts["rebase_requested"]) == (True, ("e1",), True)
+    assert "todos" not in settle(after(DispatchState(), parts), an_event("e2", type="merge_conflict"), rebase="auto")
+
+
+def test_what_people_say_is_left_to_the_agent(an_event: Callable[..., Event]) -> None:
+    assert settle(DispatchState(), an_event("e1"), rebase="auto") == {}

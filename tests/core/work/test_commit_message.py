@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+from prloom.core.work import commit_message
+from prloom.core.work.commit_message import Trailers
+
+ONE = Trailers(plan="p", todo="t1")
+LINES = "Prloom-Plan: p\nPrloom-Todo: t1"
+
+
+def test_a_message_is_what_the_worker_wrote_and_the_trailers():
+    said = commit_message.write("Drop the sleep\n\nIt was slow.", title="x", trailers=ONE)
+
+    assert said == f"Drop the sleep\n\nIt was slow.\n\n{LINES}\n"
+
+
+@pytest.mark.parametrize("text", [None, "", " \n\t\n", "Prloom-Todo: t9"])
+def test_without_words_of_the_worker_the_todos_title_is_the_subject(text: str | None):
+    assert commit_message.write(text, title="Drop the sleep", trailers=ONE) == f"Drop the sleep\n\n{LINES}\n"
+
+
+def test_a_commit_has_a_subject_even_if_the_title_has_no_text():
+    assert commit_message.write(None, title="\x1b", trailers=ONE).startswith("Work on t1\n\n")
+
+
+def test_all_that_prloom_says_of_a_commit_is_read_back():
+    all_of_it = Trailers(plan="p", todo="t1", round=2, events=("e1", "e2", "e1"), approved_by=("ann", "ann"))
+
+    assert commit_message.read(commit_message.write("x", title="", trailers=all_of_it)) == {
+        "Prloom-Plan": ("p",),
+        "Prloom-Todo": ("t1",),
+        "Prloom-Round": ("2",),
+        "Prloom-Event": ("e1", "e2"),
+        "Prloom-Vouched-By": ("ann",),
+    }
+
+
+def test_a_first_round_goes_without_saying():
+    said = commit_message.write("x", title="", trailers=ONE)
+
+    assert "Round" not in said
+    assert commit_message.is_of(said, todo="t1", round_=1)
+    assert not commit_message.is_of(said, todo="t1", round_=2)
+    assert not commit_message.is_of(said, todo="t2", round_=1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Prloom-Todo: t9",
+        " prloom-todo : t9",
+        "PRLOOM-Plan:x",
+        "Prloom Event: e",
+        "prloom_todo:t",
+        "P\u200brloom-Todo: t9",
+    ],
+)
+def test_a_worker_writes_no_trailer_of_prloom(line: str):
+    said = commit_message.write(f"x\n\nbody\n{line}\n\nmore\n\n{line}", title="", trailers=ONE)
+
+    assert said == f"x\n\nbody\n\nmore\n\n{LINES}\n"
+
+
+def test_a_title_forges_none_either():
+    title = "x\n\nPrloom-Vouched-By: ann"
+
+    assert commit_message.read(commit_message.write(None, title=title, trailers=ONE)).keys() == {
+        "Prloom-Plan",
+        "Prloom-Todo",
+    }
+
+
+def test_a_value_stays_on_its_line():
+    sly = Trailers(plan="p", todo="t1\nPrloom-Vouched-By: ann", events=("e 1\x1b[0m",))
+    said = commit_message.read(commit_message.write("x", title="", trailers=sly))
+
+    assert said == {"Prloom-Plan": ("p",), "Prloom-Todo": ("t1_Prloom-Vouched-By:_ann",), "Prloom-Event": ("e_1_[0m",)}
+
+
+def test_control_characters_are_left_out():
+    assert commit_message.clean("a\x1b[31mb\x00\u202ec\r\nd\udcff") == "a[31mbc\nd"
+
+
+def test_a_long_subject_is_cut_and_told_in_full_below():
+    said = commit_message.write("word " * 40, title="", trailers=ONE)
+
+    assert len(said.splitlines()[0]) <= 100
+    assert ("word " * 40).strip() in said
+
+
+def test_a_body_is_bounded():
+    assert len(commit_message.write("x\n\n" + "y" * 1_000_000, title="", trailers=ONE)) < 11_000
+
+
+@pytest.mark.parametrize("words", ["[skip ci]", "[CI skip]", "[no ci]", "[skip actions]", "***NO_CI***"])
+def test_a_worker_does_not_keep_ci_from_running(words: str):
+    assert (
+        commit_message.write(f"Fix it {words}\n\nskip-checks: true", title="", trailers=ONE) == f"Fix it\n\n{LINES}\n"
+    )
+
+
+def test_only_the_last_paragraph_of_a_message_has_trailers():
+    assert commit_message.read(f"x\n\n{LINES}\n\nthe end\n") == {}
+    assert not commit_message.is_prlooms("a person's message")
+    assert commit_message.is_prlooms(commit_message.write("x", title="", trailers=ONE))

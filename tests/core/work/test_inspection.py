@@ -1,0 +1,130 @@
+"""What no commit may contain: each violation is one sentence with the file, the rule and the limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from prloom.core.work import inspection
+from prloom.core.work.inspection import InspectionRules
+
+TOKEN = "ghp_" + "q7Lx" + "0ZtR4mVb2KwY8sNd" * 2
+
+
+@dataclass(frozen=True)
+class APath:
+    path: str
+    status: str = "added"
+    mode: int = 0o100644
+    size: int = 10
+    link_target: str | None = None
+    problem: str | None = None
+
+
+def found(*changed: APath, rules: InspectionRules | None = None, **others: object) -> list[str]:
+    given = {"lines": 1, "added": {}, "links": {}, "outside": (), "secrets": {}, **others}
+    return [each.text for each in inspection.violations(changed, rules=rules or InspectionRules(), **given)]  # type: ignore[arg-type]
+
+
+def test_a_usual_change_has_no_violation():
+    links = {"current": "v2"}
+    paths = (APath("src/a.py"), APath("old.py", "deleted", 0, 0), APath("current", mode=0o120000, link_target="v2"))
+
+    assert found(*paths, links=links, added={"src/a.py": "print()\n"}) == []
+
+
+def test_a_link_that_leads_out_is_one():
+    assert found(APath("a", mode=0o120000, link_target="../../x"), links={"a": "../../x"}) == [
+        "a is a symbolic link to ../../x, which is outside the worktree"
+    ]
+
+
+def test_an_old_link_is_none_unless_the_change_leads_it_elsewhere():
+    old = {"old": "/usr/share/x", "via": "d/../x"}
+
+    assert found(APath("new.py"), links=old) == []
+    assert found(APath("a/d", mode=0o120000, link_target=".."), links={"a/v": "d/../../x", "a/d": ".."}) == [
+        "a/v is a symbolic link to d/../../x, which is outside the worktree"
+    ]
+
+
+@pytest.mark.parametrize("path", ["prloom/worker.md", "PRLOOM/plugins/x.py", "prl\u200coom/x", "prloom"])
+def test_prlooms_own_folder_is_not_for_workers(path: str):
+    (said,) = found(APath(path))
+
+    assert said.endswith("was added, and prloom's own folder is not for workers")
+
+
+def test_a_folder_of_a_similar_name_is_for_workers():
+    assert found(APath("prloom_docs/x.md"), APath("src/prloom/x.py")) == []
+
+
+def test_submodules_and_what_configures_git_are_not_committed():
+    assert found(APath("lib", mode=0o160000), APath(".gitmodules"), APath("x/.GitConfig", "deleted")) == [
+        "lib was added, and is a submodule or another repository",
+        ".gitmodules was added, and configures git",
+        "x/.GitConfig was deleted, and configures git",
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", [".github/workflows/ci.yml", ".GITHUB/Workflows/ci.yml", ".gitlab-ci.yml", "pkg/AGENTS.md", "claude.md"]
+)
+def test_a_protected_file_is_one_whatever_its_case(path: str):
+    (said,) = found(APath(path, "modified"))
+
+    assert said.startswith(f"{path} was modified, and ")
+    assert said.endswith(" is protected ([work] protected)")
+
+
+def test_an_operator_may_protect_nothing():
+    assert found(APath("AGENTS.md"), rules=InspectionRules(protected=())) == []
+
+
+def test_a_secret_is_one_wherever_it_is_added():
+    assert found(APath("a.py"), added={"a.py": f"x = '{TOKEN}'"}) == ["a.py contains a GitHub token"]
+    assert found(APath(f"{TOKEN}.txt")) == [f"{TOKEN}.txt contains a GitHub token"]
+    assert found(
+        APath("a.py"),
+        added={"a.py": "p = 'correct-horse-battery'"},
+        secrets={"the value of X": "correct-horse-battery"},
+    ) == ["a.py contains the value of X"]
+
+
+def test_a_secret_that_is_removed_is_none():
+    assert found(APath("a.py", "deleted"), added={"a.py": TOKEN}) == []
+
+
+def test_files_and_changes_have_a_limit():
+    rules = InspectionRules(max_file=100, max_diff=50)
+
+    assert found(APath("big", size=101, problem="too_big"), APath("fits", size=100), rules=rules, lines=51) == [
+        "big has 101 bytes, over the limit of 100 bytes ([work] max_file)",
+        "the change has 51 added and removed lines, over the limit of 50 ([work] max_diff)",
+    ]
+    assert found(APath("big", size=10**9), rules=InspectionRules(max_file=0, max_diff=0), lines=10**6) == []
+
+
+def test_a_big_file_may_be_deleted():
+    assert found(APath("big", "deleted", 0, 10**9)) == []
+
+
+def test_what_could_not_be_read_is_not_committed_unread():
+    assert found(
+        APath("a", problem="unreadable"), APath("b", problem="special"), APath("c/.GIT", problem="refused")
+    ) == [
+        "a cannot be read, so that it cannot be inspected",
+        "b is no file, folder or symbolic link, and git cannot keep it",
+        "c/.GIT has a name that git does not allow",
+    ]
+
+
+def test_what_moved_outside_comes_first():
+    assert found(APath("AGENTS.md"), outside=("branch main was moved",))[0] == "branch main was moved"
+
+
+def test_names_are_shown_and_not_obeyed():
+    assert found(APath("prloom/\x1b[2J\n")) == [
+        "prloom/\\x1b[2J\\n was added, and prloom's own folder is not for workers"
+    ]

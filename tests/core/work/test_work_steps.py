@@ -1,0 +1,507 @@
+"""The work on TODOs as decisions: what comes next, and what each step comes to, folded like the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from prloom.core.answers.json_answer import InvalidAnswer
+from prloom.core.answers.worker_answer import WorkAnswer
+from prloom.core.events import projection
+from prloom.core.plans.plan_file import TodoItem
+from prloom.core.work import work_failures, work_requests, work_results, work_steps, worker_results
+from prloom.core.work.work_failures import AttemptFailed
+from prloom.core.work.work_steps import (
+    BlockPlan,
+    Continue,
+    Correct,
+    Finish,
+    Propose,
+    Step,
+    Take,
+    Unblock,
+    Withdraw,
+    WorkContext,
+    WorkRules,
+)
+from prloom.core.work.worker_results import WorkerReport
+from prloom.model.decision import Decision, DecisionParts
+from prloom.model.record import START, Timestamp
+from prloom.model.state import DispatchState
+from prloom.model.work import TodoWork
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+FAST = TodoItem("t-1", "Make it fast")
+SMALL = TodoItem("t-2", "Make it small")
+DONE = WorkAnswer(outcome="done", summary="It is fast.")
+
+
+class Plan:
+    """A plan's TODOs and the state that decisions about them amount to; boxes follow the decisions, as in plan.md."""
+
+    def __init__(self, *todos: TodoItem, rules: WorkRules | None = None) -> None:
+        self.state = DispatchState()
+        self.todos = list(todos)
+        self.ctx = WorkContext("faster", rules or WorkRules(), NOON)
+
+    def next(self, *, after: timedelta = timedelta(), may_take: bool = True) -> Step | None:
+        now = self.ctx.now + after
+        return work_steps.next_step(self.state, self.todos, self.ctx.rules, now=now, may_take=may_take)
+
+    def commit(self, parts: DecisionParts, by: str = "prloom", stage: str = "work") -> Plan:
+        decision = Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts)
+        self.state = projection.fold(
+            self.state, decision, at=Timestamp.of(self.ctx.now), end=START, outbox={}, tail=START
+        )
+        step = decision.work
+        if step is not None and step.box is not None:
+            self.todos = [replace(todo, state=step.box) if todo.id == step.todo_id else todo for todo in self.todos]
+        return self
+
+    def at(self, phase: str) -> Plan:
+        """Go on with the first TODO until it is in this phase."""
+        while self.state.work is None or self.state.work.phase != phase:
+            self.step()
+        return self
+
+    def step(self) -> None:
+        """Do the next step, which succeeds."""
+        step = self.next()
+        match step:
+            case Take():
+                self.commit(work_results.taken(step, ()))
+            case Continue(work=current):
+                self.commit(self._succeeded(current))
+            case _:
+                raise AssertionError(step)
+
+    def _succeeded(self, current: TodoWork) -> DecisionParts:
+        report = WorkerReport(end="ok", answer=DONE, paths=("a.py",), tree="tree")
+        results: dict[str, Callable[[], DecisionParts]] = {
+            "taken": lambda: work_results.prepared(current, "base"),
+            "prepared": lambda: work_results.ready(current),
+            "ready": lambda: work_results.started(current, run="run", agent="claude"),
+            "running": lambda: worker_results.judge(self.ctx, current, report),
+            "changed": lambda: work_results.checked(current, ()),
+            "checked": lambda: work_results.approved(current, ""),
+            "reviewed": lambda: work_results.accepted(current),
+            "accepted": lambda: work_results.committed(current, f"commit of {current.id}"),
+            "committed": lambda: work_results.pushed(current, ""),
+            "pushed": lambda: work_results.done(current, pause=False),
+        }
+        return results[current.phase]()
+
+    @property
+    def work(self) -> TodoWork:
+        assert self.state.work is not None
+        return self.state.work
+
+    def run(self, report: WorkerReport) -> Plan:
+        """Have a worker's run come to this."""
+        return self.commit(worker_results.judge(self.ctx, self.at("running").work, report))
+
+    def fail_check(self, output: str, tree: str = "tree") -> Plan:
+        failure = AttemptFailed(kind="check", reason="the check failed", feedback=output, fingerprints=(tree, output))
+        return self.commit(work_failures.failed(self.ctx, self.at("changed").work, failure))
+
+
+def test_todos_are_done_one_after_the_other_in_their_order() -> None:
+    plan = Plan(FAST, SMALL)
+
+    while not isinstance(plan.next(), Finish):
+        plan.step()
+
+    assert [todo.state for todo in plan.todos] == ["done", "done"]
+    assert {key: todo.commit for key, todo in plan.state.done_todos.items()} == {
+        "t-1": "commit of t-1",
+        "t-2": "commit of t-2",
+    }
+
+
+def test_a_plan_is_finished_once_until_another_todo_is_done() -> None:
+    plan = Plan(FAST)
+    while not isinstance(plan.next(), Finish):
+        plan.step()
+
+    plan.commit(work_results.finished("faster"))
+    assert plan.next() is None
+
+    plan.todos.append(SMALL)
+    assert plan.next() == Take(SMALL, 1)
+
+
+def test_nothing_is_begun_while_the_plan_is_paused_or_work_is_off_or_one_was_begun_in_this_tick() -> None:
+    paused = Plan(FAST).commit({"paused": True})
+
+    assert paused.next() is None
+    assert Plan(FAST, rules=WorkRules(mode="off")).next() is None
+    assert Plan(FAST).next(may_take=False) is None
+
+
+def test_a_todo_without_an_id_is_left_alone_until_it_has_one() -> None:
+    assert Plan(TodoItem(None, "Make it fast")).next() is None
+
+
+@pytest.mark.parametrize("phase", ["taken", "prepared", "ready"])
+def test_a_pause_holds_back_a_todo_before_its_worker_runs(phase: str) -> None:
+    assert Plan(FAST).at(phase).commit({"paused": True}).next() is None
+
+
+@pytest.mark.parametrize("phase", ["running", "changed", "checked", "reviewed", "accepted", "committed", "pushed"])
+def test_a_pause_lets_a_change_that_a_worker_has_made_be_finished(phase: str) -> None:
+    plan = Plan(FAST).at(phase).commit({"paused": True})
+
+    assert plan.next() == Continue(plan.work)
+
+
+@pytest.mark.parametrize("phase", ["taken", "ready", "changed", "checked", "reviewed", "accepted"])
+def test_a_block_holds_back_a_change_until_it_is_on_the_branch(phase: str) -> None:
+    plan = Plan(FAST).at(phase)
+
+    plan.commit(work_results.blocked(plan.ctx, "a plugin failed", way_on="prloom resume faster", cause="hook"))
+
+    assert plan.next() is None
+    assert plan.commit(work_results.unblocked()).next() == Continue(plan.work)
+
+
+def test_a_blocked_todo_blocks_those_after_it_until_it_is_opened() -> None:
+    plan = Plan(replace(FAST, state="blocked"), SMALL)
+    step = plan.next()
+    assert isinstance(step, BlockPlan)
+    plan.commit(work_results.blocked_by_todo(plan.ctx, step))
+    assert plan.next() is None
+    assert plan.state.block is not None
+    assert plan.state.block.way_on == "prloom todo faster open t-1"
+
+    plan.todos[0] = FAST
+
+    assert isinstance(plan.next(), Unblock)
+    assert plan.commit(work_results.unblocked()).next() == Take(FAST, 1)
+
+
+def test_a_blocked_todo_is_skipped_where_the_operator_says_so() -> None:
+    assert Plan(replace(FAST, state="blocked"), SMALL, rules=WorkRules(skip_blocked=True)).next() == Take(SMALL, 1)
+
+
+@pytest.mark.parametrize("phase", ["taken", "running", "changed", "accepted"])
+def test_a_todo_that_is_taken_out_of_the_plan_is_keep_before_its_commit(phase: str) -> None:
+    plan = Plan(FAST).at(phase)
+    plan.todos.clear()
+
+    step = plan.next()
+
+    assert step == Withdraw(plan.work, "the TODO was taken out of the plan")
+    assert plan.commit(work_results.removed(step)).next() is None
+
+
+@pytest.mark.parametrize("phase", ["running", "changed", "checked", "accepted"])
+def test_a_box_that_is_checked_while_a_worker_had_the_worktree_does_not_end_the_work(phase: str) -> None:
+    plan = Plan(FAST).at(phase)
+    plan.todos[0] = replace(FAST, state="done")
+
+    assert plan.next() == Continue(plan.work)
+
+
+@pytest.mark.parametrize("phase", ["taken", "prepared", "ready"])
+def test_a_box_that_a_person_checks_before_a_worker_runs_ends_the_work(phase: str) -> None:
+    plan = Plan(FAST).at(phase)
+    plan.todos[0] = replace(FAST, state="done")
+
+    assert plan.next() == Withdraw(plan.work, "the TODO was marked as done while it was worked on")
+
+
+@pytest.mark.parametrize("phase", ["committed", "pushed"])
+def test_a_todo_that_is_taken_out_after_its_commit_is_still_reported(phase: str) -> None:
+    plan = Plan(FAST).at(phase)
+    plan.todos.clear()
+
+    assert plan.next() == Continue(plan.work)
+
+
+def test_a_box_that_is_empty_again_is_checked_again_because_its_commit_is_there() -> None:
+    plan = Plan(FAST, SMALL).at("taken")
+    while "t-1" not in plan.state.done_todos:
+        plan.step()
+    plan.todos[0] = FAST
+
+    step = plan.next()
+
+    assert step == Correct(FAST)
+    assert plan.commit(work_results.corrected(step)).next() == Take(SMALL, 1)
+
+
+def test_a_todo_that_is_opened_again_is_worked_on_in_another_round() -> None:
+    plan = Plan(FAST).at("pushed")
+    plan.step()
+    plan.todos[0] = FAST
+
+    plan.commit(work_results.reopened("t-1"))
+
+    assert plan.next() == Take(FAST, 2)
+
+
+# ---- attempts
+
+
+def test_a_failing_check_is_shown_to_the_next_attempt_which_begins_at_once() -> None:
+    plan = Plan(FAST).fail_check("1 failed")
+
+    assert plan.next() == Continue(plan.work)
+    assert (plan.work.phase, plan.work.attempt, plan.work.failures, plan.work.feedback) == ("ready", 2, 1, "1 failed")
+
+
+def test_a_todo_is_parked_after_its_last_attempt_and_the_block_names_the_command_that_goes_on() -> None:
+    plan = Plan(FAST, SMALL).fail_check("a", "x").fail_check("b", "y").fail_check("c", "z")
+
+    assert plan.todos[0].state == "blocked"
+    assert plan.state.block is not None
+    assert plan.state.block.reason == 'the TODO "Make it fast" is blocked: 3 attempts failed: the check failed'
+    assert plan.state.block.way_on == "prloom todo faster open t-1"
+    assert plan.next() is None
+
+
+@pytest.mark.parametrize(("output", "tree"), [("a", "other"), ("other", "x")])
+def test_the_same_output_or_the_same_change_twice_in_a_row_parks_at_once(output: str, tree: str) -> None:
+    plan = Plan(FAST).fail_check("a", "x").fail_check(output, tree)
+
+    assert plan.state.block is not None
+    assert "no progress: two attempts in a row ended alike" in plan.state.block.reason
+
+
+def test_attempts_are_counted_anew_for_each_todo() -> None:
+    plan = Plan(FAST, SMALL).fail_check("a", "x").fail_check("b", "y")
+    while "t-1" not in plan.state.done_todos:
+        plan.step()
+
+    assert plan.at("ready").work.failures == 0
+
+
+def test_a_parked_todo_that_is_opened_begins_with_its_first_attempt() -> None:
+    plan = Plan(FAST).fail_check("a", "x").fail_check("a", "y")
+    plan.todos[0] = FAST
+    plan.commit(work_results.unblocked())
+
+    assert plan.at("ready").work.attempt == 1
+
+
+def test_with_skip_blocked_a_parked_todo_keeps_no_other_from_being_done() -> None:
+    plan = Plan(FAST, SMALL, rules=WorkRules(skip_blocked=True)).fail_check("a", "x").fail_check("a", "y")
+
+    assert plan.next() == Take(SMALL, 1)
+
+
+def test_a_run_that_fails_is_tried_again_after_a_while() -> None:
+    plan = Plan(FAST).run(WorkerReport(end="failed", error="overloaded"))
+
+    assert plan.work.waits_for == "overloaded"
+    assert plan.next() is None
+    assert plan.next(after=timedelta(minutes=1)) == Continue(plan.work)
+
+
+def test_a_violation_is_reported_to_the_worker_once_and_then_parks() -> None:
+    report = WorkerReport(end="ok", answer=DONE, paths=("x",), tree="tree", violations=("x is protected",))
+    plan = Plan(FAST).run(report)
+    assert plan.work.feedback is not None
+    assert "x is protected" in plan.work.feedback
+
+    plan.run(replace_report(report, tree="another"))
+
+    assert plan.state.block is not None
+    assert "two attempts in a row broke the rules: x is protected" in plan.state.block.reason
+
+
+def replace_report(report: WorkerReport, *, tree: str) -> WorkerReport:
+    return WorkerReport(
+        end=report.end, answer=report.answer, paths=report.paths, tree=tree, violations=report.violations
+    )
+
+
+def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:
+    plan = Plan(FAST)
+    for tree in ("x", "y"):
+        rejected = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", fingerprints=(tree,))
+        plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, rejected))
+
+    assert (plan.work.rejections, plan.work.failures) == (2, 0)
+    last = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", fingerprints=("z",))
+    plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, last))
+    assert plan.state.block is not None
+    assert "the reviewer rejected the change 3 times: too slow" in plan.state.block.reason
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [
+        (WorkerReport(end="ok"), "the worker's answer cannot be used: there is none"),
+        (WorkerReport(end="ok", answer=InvalidAnswer("no outcome")), "the worker's answer cannot be used: no outcome"),
+        (WorkerReport(end="ok", answer=DONE), "the worker says that it is done, but changed nothing"),
+        (
+            WorkerReport(end="ok", answer=WorkAnswer(outcome="nothing_to_do"), paths=("a.py", "b.py")),
+            "the worker says that there is nothing to do, but changed a.py, b.py",
+        ),
+    ],
+)
+def test_an_answer_that_does_not_fit_the_worktree_is_a_failed_attempt(report: WorkerReport, reason: str) -> None:
+    plan = Plan(FAST).at("running")
+
+    step = worker_results.judge(plan.ctx, plan.work, report)["work"]
+
+    assert step is not None
+    assert (step.verdict, step.reason) == ("failed", reason)
+
+
+def test_nothing_to_do_completes_the_todo_without_a_commit() -> None:
+    plan = Plan(FAST).run(WorkerReport(end="ok", answer=WorkAnswer(outcome="nothing_to_do", summary="It is fast.")))
+    plan.step()
+
+    assert plan.todos[0].state == "done"
+    assert plan.state.done_todos["t-1"].commit is None
+
+
+def test_a_worker_that_is_blocked_parks_the_todo_with_its_question() -> None:
+    answer = WorkAnswer(outcome="blocked", question="Which cache?")
+
+    plan = Plan(FAST).run(WorkerReport(end="ok", answer=answer))
+
+    assert plan.state.block is not None
+    assert plan.state.block.reason == 'the TODO "Make it fast" is blocked: Which cache?'
+
+
+def test_a_good_change_and_a_good_answer_count_although_the_program_failed() -> None:
+    report = WorkerReport(end="failed", error="exit code 1", answer=DONE, paths=("a.py",), tree="tree")
+
+    plan = Plan(FAST).run(report)
+
+    assert plan.work.phase == "changed"
+
+
+# ---- waits that are no attempts
+
+
+def test_a_run_that_ended_because_prloom_did_is_no_attempt() -> None:
+    plan = Plan(FAST).run(WorkerReport(end="interrupted"))
+
+    assert (plan.work.phase, plan.work.attempt, plan.work.failures) == ("ready", 1, 0)
+
+
+def test_a_usage_limit_is_waited_for_and_is_no_attempt() -> None:
+    until = NOON + timedelta(hours=2)
+
+    plan = Plan(FAST).run(WorkerReport(end="limited", error="limit reached", retry_at=until))
+
+    assert (plan.work.attempt, plan.work.failures, plan.work.waits_for) == (1, 0, "limit reached")
+    assert plan.next(after=timedelta(hours=1)) is None
+    assert plan.next(after=timedelta(hours=2)) == Continue(plan.work)
+
+
+def test_what_is_nobodys_failure_is_waited_for_longer_each_time_and_parks_after_the_deadline() -> None:
+    plan = Plan(FAST).at("ready")
+    waits = []
+    while plan.state.work is not None:
+        plan.commit(work_failures.delayed(plan.ctx, plan.work, "no agent is installed"))
+        if plan.state.work is not None:
+            assert plan.work.retry_at is not None
+            later = plan.work.retry_at
+            waits.append(later - plan.ctx.now)
+            plan.ctx = WorkContext(plan.ctx.plan_id, plan.ctx.rules, later)
+
+    assert waits[:4] == [timedelta(seconds=30), timedelta(seconds=30), timedelta(minutes=1), timedelta(minutes=2)]
+    assert max(waits) == timedelta(hours=1)
+    assert plan.ctx.now - NOON >= timedelta(days=7)
+    assert plan.todos[0].state == "blocked"
+
+
+def test_a_commit_that_cannot_be_pushed_is_never_parked() -> None:
+    plan = Plan(FAST).at("committed")
+    plan.commit(work_failures.delayed(plan.ctx, plan.work, "no network"))
+    plan.ctx = WorkContext(plan.ctx.plan_id, plan.ctx.rules, NOON + timedelta(days=30))
+
+    plan.commit(work_failures.delayed(plan.ctx, plan.work, "no network"))
+
+    assert plan.work.phase == "committed"
+
+
+def test_hooks_that_have_run_are_kept_until_their_phase_is_over() -> None:
+    plan = Plan(FAST).at("prepared")
+
+    plan.commit({"work": work_results.hooked(plan.work, "notes")}, by="notes", stage="beforeTodo")
+    assert plan.work.hooked == ("notes",)
+
+    plan.commit(work_results.ready(plan.work))
+    assert plan.work.hooked == ()
+
+
+# ---- what people request
+
+
+def test_where_each_todo_has_to_be_allowed_the_first_is_proposed_once_and_begun_when_it_is_granted() -> None:
+    plan = Plan(FAST, SMALL, rules=WorkRules(mode="ask"))
+    step = plan.next()
+    assert step == Propose(FAST)
+    plan.commit(work_results.proposed(plan.ctx, step))
+    assert (plan.next(), plan.state.proposed) == (None, "t-1")
+
+    plan.commit(work_requests.granted(plan.state, "t-1"))
+
+    assert plan.next() == Take(FAST, 1)
+    plan.at("ready")
+    assert (plan.state.proposed, plan.state.granted) == (None, ())
+    assert work_requests.granted(plan.state, "t-1") == {}
+
+
+def test_a_todo_that_is_granted_goes_before_one_that_still_waits() -> None:
+    plan = Plan(FAST, SMALL, rules=WorkRules(mode="ask"))
+
+    plan.commit(work_requests.granted(plan.state, "t-2"))
+
+    assert plan.next() == Take(SMALL, 1)
+
+
+def test_to_resume_a_plan_opens_the_todo_that_blocks_it_with_all_its_attempts() -> None:
+    plan = Plan(FAST).fail_check("a", "x").fail_check("a", "y").commit({"paused": True})
+
+    plan.commit(work_requests.resumed(plan.state))
+
+    assert (plan.state.block, plan.state.paused) == (None, False)
+    assert plan.next() == Take(FAST, 1)
+
+
+def test_to_resume_a_plan_that_is_neither_paused_nor_blocked_changes_nothing() -> None:
+    assert work_requests.resumed(Plan(FAST).state) == {}
+
+
+@pytest.mark.parametrize("phase", ["prepared", "reviewed", "committed"])
+@pytest.mark.parametrize("cause", ["hook", "branch"])
+def test_a_block_stops_the_work_in_whatever_phase_it_came_and_goes_on_there(
+    phase: str, cause: work_results.BlockCause
+) -> None:
+    plan = Plan(FAST).at(phase)
+    plan.commit(work_results.blocked(plan.ctx, "the hook failed", way_on="prloom resume faster", cause=cause))
+
+    assert plan.next() is None
+    assert plan.commit(work_requests.resumed(plan.state)).next() == Continue(plan.work)
+
+
+def test_a_parked_todo_that_is_opened_is_no_other_round_and_one_that_was_done_is() -> None:
+    parked = Plan(FAST).fail_check("a", "x").fail_check("a", "y")
+    done = Plan(FAST).at("pushed")
+    done.step()
+
+    for plan in (parked, done):
+        plan.commit(work_requests.opened(plan.state, "t-1"))
+
+    assert (parked.next(), done.next()) == (Take(FAST, 1), Take(FAST, 2))
+
+
+def test_the_state_knows_when_the_present_attempt_began_and_how_many_commits_there_are() -> None:
+    plan = Plan(FAST, SMALL).at("running")
+    assert plan.work.started_at == NOON
+    plan.ctx = WorkContext("faster", plan.ctx.rules, NOON + timedelta(minutes=5))
+
+    plan.fail_check("a", "x").at("running")
+
+    assert (plan.work.started_at, plan.state.commits) == (NOON + timedelta(minutes=5), 0)
+    assert plan.at("pushed").state.commits == 1
