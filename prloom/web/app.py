@@ -117,6 +117,8 @@ class Pages:
         """Exchange the link's token, or the password, for the cookie of a session."""
         if request.method == "POST":
             session = self.sessions.log_in(form.read(await request.body()).one("password"))
+        elif request.method == "HEAD":  # a program that checks links, which must not use this one up
+            return Response()
         else:
             session = self.sessions.redeem(request.query_params.get("token", ""))
         if session is None:

@@ -44,6 +44,14 @@ def test_a_used_link_is_replaced_by_another_one(stranger: Callable[..., Browser]
     assert browser.get(f"/login?token={told[0]}").status_code == 303
 
 
+def test_a_program_that_checks_the_link_does_not_use_it_up(stranger: Callable[..., Browser]):
+    browser = stranger()
+    link = f"/login?token={browser.sessions.link_token}"
+
+    assert browser.head(link).status_code == 200
+    assert browser.get(link).status_code == 303
+
+
 @pytest.mark.parametrize("path", ["/", "/events", "/read", "/log", "/costs", "/extensions", "/live", "/plans/pr-7"])
 @pytest.mark.parametrize("cookie", ["", "prloom_7717=guessed", "prloom_7718=other"])
 def test_without_the_cookie_no_page_is_shown(stranger: Callable[..., Browser], path: str, cookie: str):
