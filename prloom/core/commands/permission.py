@@ -118,4 +118,4 @@ def _short(value: object) -> str:
     text = markdown.one_line(repr(value))
     if len(text) <= _LONGEST_VALUE:
         return text
-    return text[: _LONGEST_VALUE - 1] + "…"
+    return f"{text[:_LONGEST_VALUE]}… ({len(text)} characters)"
