@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,9 @@ from prloom.engine import configured_bridges
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.unended_runs import UnendedRuns
 from prloom.engine.assembly import plugin_requests, tools
+from prloom.engine.assembly.plugin_requests import RequestParts
 from prloom.engine.assembly.plugins import folders, load_plugins, select_plugins, settings_now
-from prloom.engine.assembly.tools import CallTargets, ProcessChecks
+from prloom.engine.assembly.tools import CallTargets, ProcessChecks, ToolParts
 from prloom.engine.background import selected_daemons
 from prloom.engine.background.daemon_report import DaemonReports
 from prloom.engine.background.daemons import Daemons
@@ -25,6 +27,7 @@ from prloom.engine.bus.event_store import Clock
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
+from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan.todo_lists import TodoLists
 from prloom.engine.plan_registry import PlanRegistry
@@ -32,8 +35,32 @@ from prloom.engine.plugin_requests import operator_actions
 from prloom.engine.plugin_requests.registered_actions import RegisteredActions
 from prloom.engine.tools.run_activity import RunActivity
 from prloom.engine.work.todo_worker import TodoWorker
+from prloom.extensions.filters import PluginSelection
 from prloom.storage import disk
 from prloom.storage.disk import SHARED
+
+
+@dataclass(frozen=True)
+class Base:
+    """What all parts of a dispatcher are made of."""
+
+    root: Path
+    config: Config
+    environ: Mapping[str, str]
+    clock: Clock
+    registry: PlanRegistry
+    activity: ActivityLog
+    selection: PluginSelection
+
+
+@dataclass(frozen=True)
+class PluginParts:
+    """The plugins of a dispatcher: their hosts and daemons, what these have requested, and the actions they offer."""
+
+    plugin_set: PluginSet
+    daemons: Daemons
+    requests: RequestParts
+    actions: RegisteredActions
 
 
 def now() -> datetime:
@@ -61,47 +88,58 @@ def assemble(
     registry = PlanRegistry(where, general, clock, disk=SHARED)
     activity = ActivityLog(where, clock, environ)
     registry.show_todos = TodoLists(activity).update
-    pool = _pool(root, config, environ, activity)
-    selection = select_plugins(root, config, environ)
-    settings = partial(settings_now, load_again or (lambda: config), selection)
-    reports = DaemonReports(registry.local)
-    requests = plugin_requests.parts(registry, activity, reports.changed)
-    daemons = selected_daemons.make(
-        selection.chosen,
-        DaemonParts(
-            root, registry.local, environ, clock, activity, settings, reports, requests.grants, requests.log.of
-        ),
-    )
-    actions = RegisteredActions(daemons.call, requests.chains, requests.record)
-    plugin_set = load_plugins(root, config, environ, daemons, actions)
-    actions.plugins = plugin_set
-    plugin_requests.watch(activity.publisher, requests.chains, daemons, plugin_set)
+    base = Base(root, config, environ, clock, registry, activity, select_plugins(root, config, environ))
+    plugins = _plugins(base, load_again or (lambda: config))
+    pool = _pool(base)
     triager = AgentTriager(pool, registry.read_plan)
-    run_tools = tools.assemble(
-        registry,
-        plugin_set,
-        triager.services,
-        RunActivity(activity),
-        targets=CallTargets(folders(selection), environ, daemons.call),
-        operator_methods={
-            ORDER_DAEMON: partial(selected_daemons.ordered, daemons),
-            operator_actions.RUN: partial(operator_actions.run, actions, registry, config.plugins.hook_timeout),
-        },
-        checks=ProcessChecks(run_of=partial(_started_by, daemons)),
-        authorities=(plugin_requests.authority(requests, config, daemons, actions, triager.run_named),),
-    )
+    run_tools = _tools(base, plugins, triager)
     pool.tools = run_tools.services
     return Dispatcher(
         registry,
-        plugin_set=plugin_set,
+        plugin_set=plugins.plugin_set,
         bridges=loaded,
         triager=triager,
         todo_worker=TodoWorker(pool),
-        components=(UnendedRuns(activity), run_tools.socket, daemons),
+        components=(UnendedRuns(activity), run_tools.socket, plugins.daemons),
         people=run_tools.people,
         rules=general,
         clock=clock,
         environ=environ,
+    )
+
+
+def _plugins(base: Base, load_again: Callable[[], Config]) -> PluginParts:
+    """Return the plugins with their daemons, and what is known of what they request."""
+    settings = partial(settings_now, load_again, base.selection)
+    local = base.registry.local
+    reports = DaemonReports(local)
+    requests = plugin_requests.parts(base.registry, base.activity, reports.changed)
+    given = DaemonParts(
+        base.root, local, base.environ, base.clock, base.activity, settings, reports, requests.grants, requests.log.of
+    )
+    daemons = selected_daemons.make(base.selection.chosen, given)
+    actions = RegisteredActions(daemons.call, requests.chains, requests.record)
+    plugin_set = load_plugins(base.root, base.config, base.environ, daemons, actions)
+    actions.plugins = plugin_set
+    plugin_requests.watch(base.activity.publisher, requests.chains, daemons, plugin_set)
+    return PluginParts(plugin_set, daemons, requests, actions)
+
+
+def _tools(base: Base, plugins: PluginParts, triager: AgentTriager) -> ToolParts:
+    """Return the tools of runs, and the socket at which runs, daemons and the operator's commands ask."""
+    daemons, actions, config = plugins.daemons, plugins.actions, base.config
+    return tools.assemble(
+        base.registry,
+        plugins.plugin_set,
+        triager.services,
+        RunActivity(base.activity),
+        targets=CallTargets(folders(base.selection), base.environ, daemons.call),
+        operator_methods={
+            ORDER_DAEMON: partial(selected_daemons.ordered, daemons),
+            operator_actions.RUN: partial(operator_actions.run, actions, base.registry, config.plugins.hook_timeout),
+        },
+        checks=ProcessChecks(run_of=partial(_started_by, daemons)),
+        authorities=(plugin_requests.authority(plugins.requests, config, daemons, actions, triager.run_named),),
     )
 
 
@@ -116,14 +154,15 @@ def _started_by(daemons: Daemons, pid: int) -> str | None:
     return f"the daemon of plugin {plugin}"
 
 
-def _pool(root: Path, config: Config, environ: Mapping[str, str], activity: ActivityLog) -> AgentPool:
+def _pool(base: Base) -> AgentPool:
     """Return the pool in which the runs of agents go on."""
+    config = base.config
     return AgentPool(
-        root=root,
-        environ=environ,
+        root=base.root,
+        environ=base.environ,
         parallel=config.dispatcher.max_parallel_plans,
         workers=config.agents.workers,
         exchange=config.exchange.url,
         local=config.exchange.local,
-        activity=activity,
+        activity=base.activity,
     )

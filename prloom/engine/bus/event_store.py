@@ -42,12 +42,7 @@ decisions_log = logging.getLogger(decision_line.LOG)
 Clock = Callable[[], datetime]
 
 ROTATE_AT = 32 * 1024 * 1024
-"""Bytes at which a journal's live file is closed and a new one begun.
-
-A longer one takes longer to make a lost state from, and its events' table is longer in memory; of shorter ones there
-are more.
-"""
-
+"""Bytes at which a journal's live file is closed and a new one begun: the longer it is, the longer a restore takes."""
 
 _ARRIVALS = 1000
 """Events that came in last, which a hook that runs may have missed."""
