@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.cli import layout, needs, plan_table, terminal
@@ -145,7 +144,7 @@ def header(shown: Dashboard) -> Iterator[str]:
 def _dispatcher(shown: Dashboard) -> str:
     tick = ""
     if shown.last_tick_age_ms is not None:
-        tick = f", last tick {_age(shown.last_tick_age_ms)} ago"
+        tick = f", last tick {terminal.age(shown.last_tick_age_ms)} ago"
     if shown.dispatcher.running:
         return f"dispatcher {terminal.paint('running', 'good')}, pid {shown.dispatcher.pid}{tick}"
     return f"dispatcher {terminal.paint('not running', 'warn')}{tick}; `prloom start` runs it"
@@ -154,7 +153,7 @@ def _dispatcher(shown: Dashboard) -> str:
 def _source(source: Source) -> str:
     name = terminal.clean(source.name)
     if source.last_ok_age_ms is not None:
-        words = f"last success {_age(source.last_ok_age_ms)} ago"
+        words = f"last success {terminal.age(source.last_ok_age_ms)} ago"
     elif source.error is not None:
         words = "no success yet"
     else:
@@ -208,16 +207,16 @@ def _working(each: Working) -> list[str]:
     stage = {"run": each.stage, "hook": each.stage, "step": "work"}[each.kind]
     age = ""
     if each.age_ms is not None:
-        age = terminal.duration(timedelta(milliseconds=each.age_ms))
+        age = terminal.age(each.age_ms, units=2)
     return [each.plan or "repository", stage, each.agent or "", age, ", ".join(words), command]
 
 
 def _waiting_title(shown: Dashboard) -> str:
     words = [str(len(shown.waiting))]
     if shown.waiting_oldest_ms is not None:
-        words.append(f"the oldest for {_age(shown.waiting_oldest_ms)}")
+        words.append(f"the oldest for {terminal.age(shown.waiting_oldest_ms)}")
     if shown.waiting_next_ms:
-        words.append(f"next in {_age(shown.waiting_next_ms)}")
+        words.append(f"next in {terminal.age(shown.waiting_next_ms)}")
     elif shown.waiting_next_ms is not None:
         words.append("next now")
     return f"Waiting ({'; '.join(words)})"
@@ -226,11 +225,11 @@ def _waiting_title(shown: Dashboard) -> str:
 def _waiting(wait: Wait) -> list[str]:
     age, end = "", "until then"
     if wait.age_ms is not None:
-        age = f"for {_age(wait.age_ms)}"
+        age = f"for {terminal.age(wait.age_ms)}"
     if wait.ends_in_ms is None:
         end = ""
     elif wait.ends_in_ms:
-        end = f"next in {_age(wait.ends_in_ms)}"
+        end = f"next in {terminal.age(wait.ends_in_ms)}"
     else:
         end = "due now"
     return [wait.plan or "repository", wait.kind, age, end, f"{wait.reason}: {wait.text}"]
@@ -245,7 +244,3 @@ def _lines(rows: Sequence[Sequence[str]]) -> Entries:
     if width is not None:
         cleaned = [[terminal.fit(row[0], width // 4), *row[1:]] for row in cleaned]
     return [[layout.INDENT + layout.cut(line, len(layout.INDENT))] for line in terminal.table(cleaned)]
-
-
-def _age(milliseconds: int) -> str:
-    return terminal.duration(timedelta(milliseconds=milliseconds // 1000 * 1000), units=1)

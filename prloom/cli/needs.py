@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.cli import layout, terminal
@@ -109,7 +108,7 @@ def _narrow(need: Need, remedy: str, most: _Most) -> list[str]:
 def _head(need: Need) -> list[str]:
     age = ""
     if need.age_ms is not None:
-        age = terminal.duration(timedelta(milliseconds=need.age_ms), units=1)
+        age = terminal.age(need.age_ms)
     return [age, terminal.fit(terminal.clean(need.plan or ""), 20), need.kind]
 
 

@@ -48,6 +48,11 @@ def duration(span: timedelta, *, units: int = 2) -> str:
     return time_text.duration(span, units=units)
 
 
+def age(milliseconds: int, *, units: int = 1) -> str:
+    """Return an age for people, in whole seconds: `0 s`, `40 min`; with two units `4 min 10 s`."""
+    return duration(timedelta(seconds=milliseconds // 1000), units=units)
+
+
 def when(moment: datetime, now: datetime, *, units: int = 2) -> str:
     """Return where a moment lies as seen from now: `in 30 s`, `2 h 5 min ago`, `now`."""
     from prloom.core.text import time_text  # noqa: PLC0415 - likewise

@@ -162,6 +162,8 @@ class TopApp(ActionKeys):
         mode = self._mode
         text = await asyncio.to_thread(detail.text, self.operator.where, subject, mode)
         at_end = mode == "log" or (mode == "about" and subject.run is not None)
+        if not self.screen_stack:
+            return  # the screen was left meanwhile
         if subject == self.subject:
             self.main.query_one(Detail).show(f"{mode}: {subject.plan or 'repository'}", text, at_end=at_end)
 

@@ -24,7 +24,7 @@ print(json.dumps({"items": [{"eventId": i, "verdict": "answered", "reply": "Yes.
 """
 
 
-AGE = re.compile(r'\b(now|\d+ \w+ ago|for \d+ \w+)\b|"(at|\w+AgeMs)": [^,]+')
+AGE = re.compile(r'\b(now|\d+ \w+ ago|for \d+ \w+|\d+ (?:ms|s|min|h|d))\b|"(at|\w+AgeMs)": [^,]+')
 """What a command says of how long ago something was, and the time at which it looks: others a moment later."""
 
 

@@ -473,7 +473,7 @@ WEAKENINGS = (
         "P7: what stands around a text from outside does not occur in it",
         "prloom.core.prompts.prompt_text:_unbroken",
         first_argument,
-        "core/test_prompt.py",
+        "core/prompts/test_triage_prompt.py",
         "token_that_stands_in_a_text",
     ),
     Weakening(
@@ -606,7 +606,7 @@ WEAKENINGS = (
         "a daemon that never succeeds is given up",
         "prloom.core.plugins.daemon_life:crashed",
         one_attempt_more,
-        "core/test_daemon_life.py",
+        "core/plugins/test_daemon_life.py",
         "three_attempts",
     ),
     Weakening(
@@ -627,7 +627,7 @@ WEAKENINGS = (
         "no event of the activity holds a secret",
         "prloom.core.activity.activity_data:cleaned",
         first_argument,
-        "core/test_activity.py",
+        "core/activity/test_activity_data.py",
         "a_known_secret_is_taken_out",
     ),
     Weakening(
