@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import git_folder
 import pytest
@@ -73,6 +74,13 @@ def _installed(request: pytest.FixtureRequest) -> None:
     given = getattr(request.node, "callspec", None)
     if given is not None and "name" in given.params:
         require(given.params["name"])
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder on a disk: codex's sandbox has a /dev/shm of its own, where the tests' usual folders may be."""
+    with TemporaryDirectory(prefix="prloom-real-", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
