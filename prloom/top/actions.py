@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from prloom.cli import context, dispatcher_request
+import click
+
+from prloom.cli import approval_text, context, dispatcher_request
 from prloom.cli.context import Options
 from prloom.core.commands.requests import Verb
 from prloom.core.text.shown_text import clean
-from prloom.engine.operator import event_requests, plan_texts, question_answer, run_stop, submission, todo_changes
+from prloom.engine.operator import (
+    event_requests,
+    own_changes,
+    plan_texts,
+    question_answer,
+    run_stop,
+    submission,
+    todo_changes,
+)
 from prloom.engine.views import request_targets
 from prloom.engine.views.request_targets import RequestTarget
 from prloom.errors import PrloomError
@@ -19,6 +29,14 @@ from prloom.model.permission import Choice
 from prloom.model.record import Json
 from prloom.storage.paths import RepositoryPaths
 from prloom.top.rows import Subject
+
+
+class Approval(NamedTuple):
+    """What an approval of a row covers: the texts to show, what was held by event, and the withheld actions."""
+
+    text: str
+    digests: Mapping[str, str]
+    withheld: Sequence[str]
 
 
 class Operator(NamedTuple):
@@ -30,12 +48,21 @@ class Operator(NamedTuple):
     where: RepositoryPaths
     given: Options
 
-    def approve(self, subject: Subject) -> str:
-        """Approve the held events of a row, or let its withheld actions go."""
+    def approval(self, subject: Subject) -> Approval:
+        """Return what an approval of a row would cover, with everything in it to read."""
+        context.refuse_in_run("prloom top")  # before a held text is shown
         found = self._targets(subject)
         event_requests.check_approval(found)
-        digests = event_requests.digests(target for target in found if target.event is not None)
-        return self._submit("approve", [target.id for target in found], "Approved", digests=digests)
+        return Approval(
+            "\n".join(click.unstyle(line) for line in approval_text.lines(self.where, found)),
+            event_requests.digests(found),
+            [target.action.id for target in found if target.action is not None],
+        )
+
+    def approve(self, shown: Approval) -> str:
+        """Approve the held events for exactly the texts that were shown, and let the withheld actions go."""
+        ids = [*shown.digests, *shown.withheld]
+        return self._submit("approve", ids, "Approved", digests=shown.digests)
 
     def retry(self, subject: Subject) -> str:
         """Make the events or actions of a row due now, or a TODO open again."""
@@ -67,8 +94,10 @@ class Operator(NamedTuple):
         return self._submit("pause", [_plan(subject)], "Paused")
 
     def resume(self, subject: Subject) -> str:
-        """Resume the plan of a row, and lift its brakes."""
-        return self._submit("resume", [_plan(subject)], "Resumed")
+        """Resume the plan of a row, and lift its brakes; what it was blocked by must be gone from its worktree."""
+        plan = _plan(subject)
+        own_changes.refuse_where_still_there(self.where, context.config(self.given), plan)
+        return self._submit("resume", [plan], "Resumed")
 
     def stop(self, subject: Subject) -> str:
         """End the run of a row, and pause its plan."""

@@ -53,11 +53,12 @@ class TopApp(ActionKeys):
     #filter { height: 1; border: none; display: none; }
     #filter.shown { display: block; }
     #keys { height: 1; }
-    Confirm, Ask, Help { align: center middle; }
+    Confirm, Prompt, Help { align: center middle; }
     #dialog {
         width: 84; max-width: 100%; height: auto; max-height: 100%;
         border: heavy $accent; padding: 0 1; background: $surface;
     }
+    #about { height: auto; max-height: 65vh; margin-bottom: 1; }
     """
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
@@ -28,20 +28,26 @@ q  leave                              ?  this help; Esc leaves it"""
 
 
 class Confirm(ModalScreen[bool]):
-    """Asks a question; Enter or `y` confirms, anything else does not."""
+    """Asks a question, below the text that it is about; Enter or `y` confirms, anything else does not."""
 
+    AUTO_FOCUS = "#about"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("y,enter", "answer(True)", "Yes"),
         ("n,escape,q", "answer(False)", "No"),
     ]
 
-    def __init__(self, question: str) -> None:
+    def __init__(self, question: str, about: str = "") -> None:
         super().__init__()
         self._question = question
+        self._about = about
 
     def compose(self) -> ComposeResult:
-        """Show the question."""
-        yield Static(f"{self._question}\n\ny: yes   n: no", id="dialog", markup=False)
+        """Show the text, which can be scrolled, and the question."""
+        with Vertical(id="dialog"):
+            if self._about:
+                with VerticalScroll(id="about"):
+                    yield Static(self._about, markup=False)
+            yield Static(f"{self._question}\n\ny: yes   n: no", markup=False)
 
     def action_answer(self, answer: bool) -> None:  # noqa: FBT001 - the binding gives it
         """End with the answer."""

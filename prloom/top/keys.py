@@ -16,7 +16,7 @@ from prloom.engine.operator import session
 from prloom.errors import PrloomError
 from prloom.model.permission import Choice
 from prloom.top import actions
-from prloom.top.actions import Operator
+from prloom.top.actions import Approval, Operator
 from prloom.top.dialogs import Confirm, Prompt
 from prloom.top.rows import Subject
 
@@ -52,14 +52,19 @@ class ActionKeys(App[None]):
     async def read(self) -> None:
         """Read again what is shown."""
 
-    def action_approve(self) -> None:
-        """Approve what is held, after a question where it is more than one event, or withheld."""
+    @work
+    async def action_approve(self) -> None:
+        """Approve what is held or withheld, after its whole text was shown: an approval is for that text."""
         subject = self.subject
-        if subject is not None:
-            count = len(subject.events) + len(subject.actions)
-            self._confirm(
-                f"Approve {count or 'this'}? What was approved is read by plugins and agents, or sent.", "approve"
-            )
+        if subject is None:
+            return
+        try:
+            shown = await asyncio.to_thread(self.operator.approval, subject)
+        except PrloomError as error:
+            self._fail(error)
+            return
+        if await self.push_screen_wait(Confirm(_approval_question(shown), shown.text)):
+            await self._report(lambda: self.operator.approve(shown))
 
     def action_retry(self) -> None:
         """Make it due now."""
@@ -150,3 +155,13 @@ class ActionKeys(App[None]):
 
     def _fail(self, error: PrloomError) -> None:
         self.notify(str(error), severity="error", markup=False)
+
+
+def _approval_question(shown: Approval) -> str:
+    """Return what is asked about what an approval covers."""
+    questions = []
+    if shown.digests:
+        questions.append(f"Approve {len(shown.digests)}? Plugins and agents will read it.")
+    if shown.withheld:
+        questions.append(f"Send {len(shown.withheld)} withheld, with the secret in it?")
+    return " ".join(questions)

@@ -69,7 +69,7 @@ async def test_without_either_a_change_that_is_still_there_is_named_and_one_that
     assert ran.code == 1
     assert ran.err == (
         "prloom: the worktree of plan work still has changes that prloom did not make: mine.txt; "
-        "add --commit to keep them on the branch, or --stash to put them away\n"
+        "`prloom resume work --commit` keeps them on the branch, and `prloom resume work --stash` puts them away\n"
     )
 
     (bench.worktree / "mine.txt").unlink()

@@ -105,7 +105,7 @@ async def test_a_change_on_the_disk_is_on_the_screen_within_half_a_second(tmp_pa
         assert asyncio.get_running_loop().time() - begun < 5  # the promise is 0.5 s; this machine may be busy
 
 
-async def test_what_is_held_is_approved_by_a_key_after_a_question_and_leaves_the_screen(stage: Stage) -> None:
+async def test_what_is_held_is_approved_by_a_key_once_all_of_it_was_shown_and_leaves_the_screen(stage: Stage) -> None:
     stage.adopt()
     stage.append(said("c-1", "please", author=Author("eve", "none")), said("c-2", "now", author=Author("eve", "none")))
     await stage.tick()
@@ -115,10 +115,15 @@ async def test_what_is_held_is_approved_by_a_key_after_a_question_and_leaves_the
 
         await pilot.press("a")
         await until(pilot, lambda: "Approve 2?" in screen(shown))
+        dialog = str(shown.screen.query_one("#about Static", Static).render())
+        assert "│ please" in dialog
+        assert "│ now" in dialog
         await pilot.press("n")
         assert [event["state"] for event in stage.open().values()] == ["held", "held"]
 
-        await pilot.press("a", "y")
+        await pilot.press("a")
+        await until(pilot, lambda: "Approve 2?" in screen(shown))
+        await pilot.press("y")
         await until(pilot, lambda: pane(shown, "needs") == [])
         assert [event["state"] for event in stage.open().values()] == ["pending", "pending"]
 

@@ -172,6 +172,14 @@ def unquoted(real: Weak, *words: str) -> str:
     return " ".join(["prloom", *words])
 
 
+def whatever_is_held_now(real: Weak, operator: Any, shown: Any) -> str:
+    from prloom.engine.operator import event_requests
+    from prloom.engine.views import request_targets
+
+    digests = event_requests.digests(request_targets.named(operator.where, shown.digests))
+    return str(real(operator, shown._replace(digests=digests)))
+
+
 def cursor_before_events(real: Weak, poller: Any, polled: Any, *args: Any) -> Any:
     poller._cursor.save({"state": polled.state})
     return real(poller, polled, *args)
@@ -650,5 +658,12 @@ WEAKENINGS = (
         unquoted,
         test="engine/views/test_dashboard.py",
         select="one_quoted_word",
+    ),
+    Weakening(
+        "top: an approval is for the text that was shown",
+        "prloom.top.actions:Operator.approve",
+        whatever_is_held_now,
+        test="top/test_actions.py",
+        select="text_that_was_shown",
     ),
 )

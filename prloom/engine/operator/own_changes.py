@@ -53,7 +53,8 @@ def refuse_where_still_there(where: RepositoryPaths, config: Config, plan_id: st
     if changed:
         raise PrloomError(
             f"the worktree of plan {plan_id} still has changes that prloom did not make: "
-            f"{work_results.named(changed)}; add --commit to keep them on the branch, or --stash to put them away"
+            f"{work_results.named(changed)}; `prloom resume {plan_id} --commit` keeps them on the branch, and "
+            f"`prloom resume {plan_id} --stash` puts them away"
         )
 
 
