@@ -116,14 +116,10 @@ def cut(text: str, taken: int) -> str:
 
 def quoted(text: str, at_most: int | None = None) -> Iterator[str]:
     """Yield a text from outside, each line behind a bar; past `at_most` lines it is cut, and that is said."""
+    lines = []
     if text.strip():
         lines = terminal.clean_block(text.rstrip()).split("\n")
-    else:
-        lines = []
-    if at_most is None or len(lines) <= at_most:
-        shown = lines
-    else:
-        shown = lines[:at_most]
+    shown = lines[:at_most]
     bar = f"{INDENT}│ "
     for line in shown:
         lead = " " * (len(line) - len(line.lstrip(" ")))

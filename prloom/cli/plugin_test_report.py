@@ -159,10 +159,9 @@ def _registered(found: DiscoveredPlugin, registered: Registered) -> Iterator[str
     if not declared and not any(offered.values()) and not filters.runs_daemon(found):
         yield from layout.item("offers", "nothing; it may need settings in [plugins.settings.…] first")
     missing = [name for name in (found.manifest.requires_env if found.manifest else ()) if not os.environ.get(name)]
+    warned = []
     if missing:
-        warned = [f"it needs {', '.join(missing)} in the environment; without, prloom does not run it"]
-    else:
-        warned = []
+        warned.append(f"it needs {', '.join(missing)} in the environment; without, prloom does not run it")
     for warning in (*warned, *registered.warnings):
         yield from layout.item("warning", terminal.paint(terminal.clean(warning), "warn"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from prloom.cli import dashboard_text, layout, needs, terminal, work_text
@@ -84,26 +84,17 @@ def totals(status: StatusDocument) -> str:
 
 def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, failed: int) -> list[str]:
     """Return the counts of what waits for something, each with its name."""
-    if oldest_ms is None:
-        oldest = ""
-    else:
-        oldest = f" (the oldest for {terminal.duration(timedelta(milliseconds=oldest_ms))})"
+    found = []
     if deferred:
-        found = [terminal.paint(f"{deferred} deferred", "warn") + oldest]
-    else:
-        found = []
+        found.append(terminal.paint(f"{deferred} deferred", "warn"))
+        if oldest_ms is not None:
+            found[0] += f" (the oldest for {terminal.age(oldest_ms, units=2)})"
     if held:
-        found += [terminal.paint(f"{held} held", "warn")]
-    else:
-        found += []
+        found.append(terminal.paint(f"{held} held", "warn"))
     if parked:
-        found += [terminal.paint(f"{parked} parked", "bad")]
-    else:
-        found += []
+        found.append(terminal.paint(f"{parked} parked", "bad"))
     if failed:
-        found += [terminal.paint(f"{failed} {_actions(failed, 'failed')}", "bad")]
-    else:
-        found += []
+        found.append(terminal.paint(f"{failed} {_actions(failed, 'failed')}", "bad"))
     return found
 
 
@@ -129,22 +120,16 @@ def _head(plan: PlanStatus) -> str:
     words = [terminal.paint(terminal.clean(plan.id), "strong")]
     if plan.title not in {"", plan.id, plan.branch}:
         words.append(terminal.fit(terminal.clean(plan.title), 60))
-    if plan.pr is None:
-        words += []
-    else:
-        words += [f"#{plan.pr}"]
+    if plan.pr is not None:
+        words.append(f"#{plan.pr}")
     if plan.branch not in {"", plan.id}:
-        words += [terminal.paint(terminal.clean(plan.branch), "name")]
-    else:
-        words += []
+        words.append(terminal.paint(terminal.clean(plan.branch), "name"))
     status = terminal.clean(plan.status)
     if status not in {"active", "review"}:
         status = terminal.paint(status, "warn")
     words.append(status)
     if plan.blocked:
-        words += [terminal.paint("blocked", "bad")]
-    else:
-        words += []
+        words.append(terminal.paint("blocked", "bad"))
     return _GAP.join(words)
 
 
@@ -167,21 +152,19 @@ def _counts(plan: PlanStatus) -> str:
     ]
     now = [*(f"{count} {name}" for count, name in moving if count), *waits]
     parts = [", ".join([*now, *work_text.totals([plan])]) or "nothing waits"]
-    parts += [", ".join(f"{count} {name}" for count, name in done if count)]
+    parts.append(", ".join(f"{count} {name}" for count, name in done if count))
     if plan.todos.total:
-        parts += [f"TODOs {plan.todos.done}/{plan.todos.total}"]
+        parts.append(f"TODOs {plan.todos.done}/{plan.todos.total}")
     if plan.commits:
-        parts += [f"{plan.commits} {'commit' if plan.commits == 1 else 'commits'}"]
+        parts.append(f"{plan.commits} {'commit' if plan.commits == 1 else 'commits'}")
     if plan.rebase_requested:
-        parts += [terminal.paint("a rebase is requested", "warn")]
-    else:
-        parts += []
+        parts.append(terminal.paint("a rebase is requested", "warn"))
     return "; ".join(part for part in parts if part)
 
 
 def _deferred(event: DeferredEvent, now: datetime) -> Iterator[str]:
     who = terminal.paint(terminal.clean(event.plugin), "name")
-    age = terminal.duration(timedelta(milliseconds=event.age_ms))
+    age = terminal.age(event.age_ms, units=2)
     when = layout.when(event.deferred_until, now)
     if event.wake_on:
         turn = f"waits for {wake.described(event.wake_on)}"

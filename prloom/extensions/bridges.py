@@ -141,10 +141,9 @@ def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | Non
 
 
 def _candidates(tables: Mapping[str, Settings], repo_root: Path, bundled: Path | None) -> list[_Candidate]:
+    shipped = {}
     if bundled is not None:
         shipped = dict(_shipped(bundled))
-    else:
-        shipped = {}
     found = []
     for name in dict.fromkeys([*shipped, *tables]):
         settings = tables.get(name, {})

@@ -43,10 +43,9 @@ def find(variables: tuple[str, ...], command: tuple[str, ...], environ: Mapping[
             return Token(_written(path, name + FILE), f"the file {path} ({name}{FILE})")
         if text := environ.get(name, "").strip():
             return Token(text, name)
+    hints = []
     if variables:
-        hints = [f"set {variables[0]}, or name a file that contains it in {variables[0]}{FILE}"]
-    else:
-        hints = []
+        hints.append(f"set {variables[0]}, or name a file that contains it in {variables[0]}{FILE}")
     if command:
         text, problem = _printed(command, environ)
         if text:

@@ -106,15 +106,11 @@ def _encoded(message: Message) -> str:
 
 def _for_people(message: Message) -> None:
     about = [terminal.paint(message.id, "strong"), terminal.paint(message.topic, "name")]
-    about += [terminal.clock(message.created_at)]
+    about.append(terminal.clock(message.created_at))
     if message.producer:
-        about += [f"by {terminal.clean(message.producer)}"]
-    else:
-        about += []
+        about.append(f"by {terminal.clean(message.producer)}")
     if message.parent_id:
-        about += [f"answers {terminal.clean(message.parent_id)}"]
-    else:
-        about += []
+        about.append(f"answers {terminal.clean(message.parent_id)}")
     click.echo("  ".join(about))
     output.print_body(message.body, whole_lines=True)
 

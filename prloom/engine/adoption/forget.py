@@ -126,10 +126,9 @@ def open_work(where: RepositoryPaths, plan_id: str) -> tuple[str, ...]:
     """Return what is open in a plan and would be dropped with it, a line for each."""
     found = next(each for each in snapshot.every(where) if each.plan.id == plan_id)
     state = found.bus.state
+    lines = []
     if found.error is not None:
-        lines = [f"not known: {found.error}"]
-    else:
-        lines = []
+        lines.append(f"not known: {found.error}")
     lines += [f"pending event {event_id}, not taken in yet" for event_id in sorted(found.bus.untaken)]
     lines += [_event(event) for event in state.open.values()]
     for action in state.queue.values():
