@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from prloom.cli import layout, needs, plan_table, terminal
+from prloom.engine.views import dashboard_words
 
 if TYPE_CHECKING:
     from prloom.engine.views.dashboard_schema import Dashboard, Source, Wait, Working
@@ -20,18 +21,6 @@ _IN_A_PIPE = (20, 20, 5, 30)
 """How many needs, runs, waits and plans are shown where nothing says how high the screen is."""
 _MILLION = 1_000_000
 _THOUSAND = 1000
-_PHASES = {
-    "taken": "prepares the worktree",
-    "prepared": "runs the hooks before the work",
-    "ready": "starts a worker",
-    "running": "waits for the worker",
-    "changed": "runs the checks",
-    "checked": "has the change reviewed",
-    "reviewed": "runs the hooks after the work",
-    "accepted": "commits",
-    "committed": "pushes",
-    "pushed": "reports",
-}
 
 
 class Part(NamedTuple):
@@ -86,7 +75,7 @@ def parts(shown: Dashboard, *, at_most: int | None = None) -> tuple[Part, Part, 
     return (
         _part(needs.title(shown.needs), needs.entries(shown.needs[:at_most]), len(shown.needs)),
         _part(f"Working ({len(shown.working)})", _lines(list(map(_working, working))), len(shown.working)),
-        _part(_waiting_title(shown), _lines(list(map(_waiting, waiting))), len(shown.waiting)),
+        _part(waiting_title(shown), _lines(list(map(_waiting, waiting))), len(shown.waiting)),
         _part(f"Plans ({len(shown.plans)})", plan_table.entries(shown.plans[:at_most]), len(shown.plans)),
     )
 
@@ -192,15 +181,10 @@ def _plural(count: int, noun: str) -> str:
 
 
 def _working(each: Working) -> list[str]:
-    words = []
+    title = ""
     if each.title:
-        words.append(f'"{terminal.clean(each.title)}"')
-    if each.attempt and each.todo:
-        words.append(f"attempt {each.attempt}")
-    if each.kind == "step" and each.phase:
-        words.append(_PHASES[each.phase])
-    if each.tool_calls:
-        words.append(f"{each.tool_calls} {_plural(each.tool_calls, 'tool call')}")
+        title = f'"{terminal.clean(each.title)}"'
+    words = filter(None, [title, dashboard_words.step(each), *dashboard_words.efforts(each)])
     command = ""
     if each.run is not None:
         command = layout.to_run("logs", each.plan or each.run, "-f")
@@ -211,7 +195,8 @@ def _working(each: Working) -> list[str]:
     return [each.plan or "repository", stage, each.agent or "", age, ", ".join(words), command]
 
 
-def _waiting_title(shown: Dashboard) -> str:
+def waiting_title(shown: Dashboard) -> str:
+    """Return the title of what waits: how many, since when the oldest, and when the first one ends."""
     words = [str(len(shown.waiting))]
     if shown.waiting_oldest_ms is not None:
         words.append(f"the oldest for {terminal.age(shown.waiting_oldest_ms)}")

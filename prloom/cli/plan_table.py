@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from prloom.cli import layout, terminal
 from prloom.cli.terminal import Role
+from prloom.engine.views import dashboard_words
 
 if TYPE_CHECKING:
     from prloom.engine.views.dashboard_schema import PlanLine
@@ -44,27 +45,13 @@ def _cells(plan: PlanLine) -> list[str]:
     todos = ""
     if plan.todos:
         todos = f"{plan.done}/{plan.todos} TODOs"
-    return [terminal.fit(terminal.clean(plan.id), _ID), number, _state(plan), todos, "  ".join(_counts(plan))]
-
-
-def _state(plan: PlanLine) -> str:
-    if plan.blocked:
-        return "blocked"
-    return terminal.clean(plan.status)
-
-
-def _counts(plan: PlanLine) -> list[str]:
-    """Return how many events, actions and TODOs wait in a plan, each with its state."""
-    counts = (
-        (plan.held, "held"),
-        (plan.parked + plan.parked_todos, "parked"),
-        (plan.failed, "failed"),
-        (plan.drafts, "to send"),
-        (plan.deferred, "deferred"),
-        (plan.pending, "pending"),
-        (plan.queued, "queued"),
-    )
-    return [f"{count} {name}" for count, name in counts if count]
+    return [
+        terminal.fit(terminal.clean(plan.id), _ID),
+        number,
+        terminal.clean(dashboard_words.state(plan)),
+        todos,
+        "  ".join(dashboard_words.counts(plan)),
+    ]
 
 
 def _title(plan: PlanLine) -> str:
@@ -77,7 +64,17 @@ def _short(plan: PlanLine) -> str:
     todos = ""
     if plan.todos:
         todos = f"{plan.done}/{plan.todos}"
-    return " ".join(filter(None, [terminal.clean(plan.id), _state(plan), todos, *_counts(plan)]))
+    return " ".join(
+        filter(
+            None,
+            [
+                terminal.clean(plan.id),
+                terminal.clean(dashboard_words.state(plan)),
+                todos,
+                *dashboard_words.counts(plan),
+            ],
+        )
+    )
 
 
 def _painted(plan: PlanLine, line: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from prloom.cli import terminal
+from prloom.cli import dashboard_text, terminal
+from prloom.engine.views import dashboard_words
 from prloom.engine.views.dashboard_schema import Dashboard, Need, PlanLine, Wait, Working
 
 PANES = ("needs", "working", "waiting", "plans")
@@ -56,7 +57,7 @@ def titles(shown: Dashboard) -> dict[str, str]:
     return {
         "needs": f"Needs you ({len(shown.needs)})",
         "working": f"Working ({len(shown.working)})",
-        "waiting": f"Waiting ({len(shown.waiting)})",
+        "waiting": dashboard_text.waiting_title(shown),
         "plans": f"Plans ({len(shown.plans)})",
     }
 
@@ -105,29 +106,24 @@ def _need(need: Need) -> str:
 
 
 def _working(each: Working) -> str:
-    calls = ""
-    if each.tool_calls:
-        calls = f"{each.tool_calls} calls"
-    title = each.title or each.phase or ""
-    return _joined(age(each.age_ms), each.plan or "repository", each.stage, each.agent or "", calls, title)
+    told = (each.title or "", dashboard_words.step(each), *dashboard_words.efforts(each))
+    return _joined(age(each.age_ms), each.plan or "repository", each.stage, each.agent or "", *told)
 
 
 def _waiting(wait: Wait) -> str:
-    end = ""
+    since, end = "", ""
+    if wait.age_ms is not None:
+        since = f"for {terminal.age(wait.age_ms)}"
     if wait.ends_in_ms is not None:
         end = f"in {age(wait.ends_in_ms) or 'a moment'}"
-    return _joined(wait.plan or "repository", end, wait.reason, wait.text)
+    return _joined(wait.plan or "repository", since, end, wait.reason, wait.text, wait.kind)
 
 
 def _plan(plan: PlanLine) -> str:
     todos = ""
     if plan.todos:
         todos = f"{plan.done}/{plan.todos}"
-    counts = ((plan.held, "held"), (plan.parked, "parked"), (plan.failed, "failed"), (plan.deferred, "deferred"))
-    state = plan.status
-    if plan.blocked:
-        state = "blocked"
-    return _joined(plan.id, state, todos, *(f"{count} {name}" for count, name in counts if count), plan.title)
+    return _joined(plan.id, dashboard_words.state(plan), todos, *dashboard_words.counts(plan), plan.title)
 
 
 def _joined(*parts: str) -> str:

@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from prloom.core.text import secret_scan, shown_text, time_text
+from prloom.engine.views import dashboard_words
 from prloom.model import record
 from prloom.web import charts
 
@@ -224,12 +225,16 @@ _FILTERS: Final[Mapping[str, Any]] = {
     "as_field": as_field,
     "clock_of": clock_of,
     "commands": commands,
+    "counts": dashboard_words.counts,
     "dollars": dollars,
+    "efforts": dashboard_words.efforts,
     "gist": gist,
     "masked": secret_scan.masked,
     "moment": moment,
     "part": _part,
     "tokens": tokens,
+    "state": dashboard_words.state,
+    "step": dashboard_words.step,
     "summary": summary,
     "words": words,
 }

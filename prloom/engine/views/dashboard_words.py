@@ -1,0 +1,65 @@
+"""Say in words what the entries of a dashboard mean, so that each surface says the same of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from prloom.engine.views.dashboard_schema import PlanLine, Working
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from prloom.model.work import Phase
+
+_STEPS: Final[Mapping[Phase, str]] = {
+    "taken": "prepares the worktree",
+    "prepared": "runs the hooks before the work",
+    "ready": "starts a worker",
+    "running": "waits for the worker",
+    "changed": "runs the checks",
+    "checked": "has the change reviewed",
+    "reviewed": "runs the hooks after the work",
+    "accepted": "commits",
+    "committed": "pushes",
+    "pushed": "reports",
+}
+
+
+def step(each: Working) -> str:
+    """Return what a step of the work on a TODO does; nothing of what is none."""
+    if each.kind != "step" or each.phase is None:
+        return ""
+    return _STEPS[each.phase]
+
+
+def efforts(each: Working) -> tuple[str, ...]:
+    """Return which attempt at a TODO this is, and how many tools the run has called so far."""
+    found = []
+    if each.attempt and each.todo:
+        found.append(f"attempt {each.attempt}")
+    if each.tool_calls == 1:
+        found.append("1 tool call")
+    elif each.tool_calls:
+        found.append(f"{each.tool_calls} tool calls")
+    return tuple(found)
+
+
+def state(plan: PlanLine) -> str:
+    """Return the state of a plan: that it is blocked says more than what it would be otherwise."""
+    if plan.blocked:
+        return "blocked"
+    return plan.status
+
+
+def counts(plan: PlanLine) -> tuple[str, ...]:
+    """Return how many events, actions and TODOs wait in a plan, each with its state."""
+    found = (
+        (plan.held, "held"),
+        (plan.parked + plan.parked_todos, "parked"),
+        (plan.failed, "failed"),
+        (plan.drafts, "to send"),
+        (plan.deferred, "deferred"),
+        (plan.pending, "pending"),
+        (plan.queued, "queued"),
+    )
+    return tuple(f"{count} {name}" for count, name in found if count)
