@@ -53,6 +53,7 @@ class RequestBench:
         self.calls: list[tuple[str, str, Json]] = []
         self.result: Any = None
         self.runs: list[tuple[str, str]] = []
+        self.slot = asyncio.Semaphore(1)
         self.activity: list[ActivityEvent] = []
         for key in ("ci", "other"):
             self.stage.plugin(key, lambda ctx: None)
@@ -116,10 +117,11 @@ class RequestBench:
     async def _run(
         self, runtime: PlanRuntime, stage: str, text: str, *, begun: Callable[[str], None]
     ) -> tuple[str, str]:
-        run_id = f"run-{len(self.runs) + 1}"
-        begun(run_id)
-        self.runs.append((stage, text))
-        return run_id, "done"
+        async with self.slot:
+            run_id = f"run-{len(self.runs) + 1}"
+            begun(run_id)
+            self.runs.append((stage, text))
+            return run_id, "done"
 
 
 def a_message(message_id: str = "m-1", **fields: Any) -> dict[str, Any]:

@@ -120,6 +120,10 @@ def same_digest(real: Weak, token: str) -> bytes:
     return b"the same"
 
 
+def zero(real: Weak, *args: Any, **more: Any) -> int:
+    return 0
+
+
 def empty(real: Weak, *args: Any, **more: Any) -> tuple[Any, ...]:
     return ()
 
@@ -574,6 +578,27 @@ WEAKENINGS = (
         nothing,
         "engine/plugin_requests/test_messages.py",
         "a_chain_of_messages",
+    ),
+    Weakening(
+        "P15: a chain of plugins' messages ends also where it goes over two plans",
+        "prloom.engine.plugin_requests.chains:Chains.showed_activity",
+        nothing,
+        "engine/plugin_requests/test_messages.py",
+        "over_two_plans",
+    ),
+    Weakening(
+        "P15: an event that a plugin emits passes on the depth of a chain",
+        "prloom.core.plugins.message_chain:shown_depth",
+        zero,
+        "engine/plugin_requests/test_messages.py",
+        "an_emitted_event",
+    ),
+    Weakening(
+        "P15: a run for a plugin is permitted when it begins, and not only when it was requested",
+        "prloom.engine.plugin_requests.outgoing:PluginRuns._check",
+        nothing,
+        "engine/plugin_requests/test_methods.py",
+        "has_waited_for_its_turn",
     ),
     Weakening(
         "P15: a connection is the plugin's whose token it has",

@@ -2,7 +2,8 @@
 
 A message that nothing has caused is the first link. Hooks, activity events and runs pass on the depth of the message
 that caused them, and a message that a plugin adds because of one of them is the next link. What a daemon adds it for
-is not known, so whatever it was shown of the plan within the last minute counts.
+is not known, so whatever it was shown of any plan within the last minute counts: else two plugins could go on for ever
+over two plans.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Link(NamedTuple):
 def depth(shown: Iterable[Link], messages: Iterable[Link], now: float) -> int:
     """Return which link of a chain a new message is.
 
-    `shown` is what the plugin has seen of the plan, `messages` are those that were added to the plan. A message
+    `shown` is what the plugin has seen of any plan, `messages` are those that were added to the plan. A message
     inherits the depth of one that was added within the last minute.
     """
     caused = (link.depth + 1 for link in _recent(shown, now))
@@ -51,7 +52,7 @@ def refusal(method: str) -> str:
     """Return why a request is refused that would be the next link after the last."""
     return (
         f"{method}: a chain of plugins' messages that cause each other ends after {MOST}, and this would be one more: "
-        "what the plugin was just shown of this plan comes from the last of them"
+        "what the plugin was just shown comes from the last of them"
     )
 
 

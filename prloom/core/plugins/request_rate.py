@@ -1,31 +1,41 @@
-"""Decide whether one more request fits into a minute."""
+"""Decide whether one more request fits into a minute: by the number of requests, or by what they take of a limit."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 WINDOW: Final = 60.0
 """Seconds: a limit holds for each span of this length, wherever it begins."""
 
 
-def recent(times: Sequence[float], now: float) -> tuple[float, ...]:
-    """Return those of the times (seconds, in rising order) that still count."""
-    return tuple(at for at in times if now - at < WINDOW)
+class Spent(NamedTuple):
+    """A request that was carried out: when (seconds), and how much of its limit it took."""
+
+    at: float
+    amount: int = 1
 
 
-def retry_after_ms(times: Sequence[float], now: float, most: int) -> int | None:
-    """Return in how many milliseconds one more request fits, or None where it fits now.
+def recent(spent: Sequence[Spent], now: float) -> tuple[Spent, ...]:
+    """Return those of the requests, in the order of their times, that still count."""
+    return tuple(each for each in spent if now - each.at < WINDOW)
 
-    `times` are the requests that were carried out. A limit of 0 lets none through.
+
+def retry_after_ms(spent: Sequence[Spent], now: float, most: int, amount: int = 1) -> int | None:
+    """Return in how many milliseconds one more request of an amount fits, or None where it fits now.
+
+    A limit that is smaller than the amount lets none through.
     """
-    counted = recent(times, now)
-    if len(counted) < most:
+    counted = recent(spent, now)
+    over = sum(each.amount for each in counted) + amount - most
+    if over <= 0:
         return None
-    if most == 0:
-        return round(WINDOW * 1000)
-    return wait_ms(counted[-most], now)
+    for each in counted:
+        over -= each.amount
+        if over <= 0:
+            return wait_ms(each.at, now)
+    return round(WINDOW * 1000)
 
 
 def wait_ms(since: float, now: float) -> int:

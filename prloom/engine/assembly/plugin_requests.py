@@ -65,7 +65,7 @@ def methods(known: RequestParts, actions: RegisteredActions, run: RunNamed) -> M
     record: RecordActivity = known.record
     adding = Messages(chains, rates, record)
     reading = Contexts(chains, board.paths, board.read_plan, board.clock)
-    state = PluginState(board.repository)
+    state = PluginState(board.repository, rates)
     emitting = PluginEvents(chains, rates, record, known.activity.follows)
     return {
         messages.ADD_MESSAGE: Method(messages.AddMessage, adding.add),

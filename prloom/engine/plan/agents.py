@@ -96,7 +96,7 @@ class AgentTriager:
         *,
         begun: Callable[[str], None] | None = None,
     ) -> tuple[str, str]:
-        """Do what `run` does, and return the run's id too, which `begun` is told before the run starts."""
+        """Do what `run` does, and return the run's id too, which `begun` is told before the run starts, or raises."""
         agent, chosen = self._pool.choose(runtime.rules.config, stage, model)
         async with self._pool.slots, self._pool.room(agent, runtime.rules.config, runtime.in_flight):
             limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())

@@ -122,8 +122,6 @@ class PluginSession:
         self._closed(self._grant.plugin)
 
     async def _answered(self, method: str, params: Json) -> Json:
-        if self._grant.over:
-            raise RpcError("this token is not valid any more, for its daemon was ended", server.DENIED)
         if method == server.HELLO:
             raise RpcError("this connection has said hello already", jsonrpc.INVALID_REQUEST)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -39,9 +39,13 @@ class Params(Record, frozen=True, forbid_unknown_fields=True, kw_only=True, rena
 
 @dataclass(frozen=True)
 class Caller:
-    """The plugin that has connected, what it was given, and what it is permitted; `runtime` is the plan it names."""
+    """The plugin that has connected, what it was given, and what it is permitted; `runtime` is the plan it names.
+
+    `rights_now` is for who has waited meanwhile: it raises RpcError where the request is not permitted any more.
+    """
 
     grant: Grant
+    rights_now: Callable[[], PluginRights]
     rights: PluginRights
     runtime: PlanRuntime | None = None
 

@@ -23,13 +23,11 @@ _MOST_LINKS: Final = 16
 _OF_PLUGINS: Final = frozenset({"PLUGIN_MESSAGE_RECEIVED", "PLUGIN_EVENT_EMITTED"})
 """The activity that says how deep in a chain it is."""
 
-_NO_PLAN: Final = ""
-"""Stands for what names no plan: a message to any plan may be because of it."""
-
 
 class Chains:
     """The latest messages of each plan, and what each plugin was shown; `plans` are the open ones.
 
+    What a plugin was shown of one plan may be why it adds a message to another, so its depth counts in all of them.
     A run has the depth of the events that it is about. Of a run for a hook, that is not known; it has the depth of the
     events that hooks of its plan are about.
     """
@@ -38,27 +36,21 @@ class Chains:
         self._plans = plans
         self._clock = clock
         self._messages: dict[str, tuple[Link, ...]] = {}
-        self._shown: dict[tuple[str, str], tuple[Link, ...]] = {}
+        self._shown: dict[str, tuple[Link, ...]] = {}
         self._read: dict[tuple[str, str], dict[str, None]] = {}
         self._runs: OrderedDict[str, int] = OrderedDict()
 
     def next_depth(self, plugin: str, plan_id: str) -> int:
         """Return which link of a chain a message would be that the plugin adds now."""
-        return message_chain.depth(self._of(plugin, plan_id), self._messages.get(plan_id, ()), self._clock())
+        return message_chain.depth(self._shown.get(plugin, ()), self._messages.get(plan_id, ()), self._clock())
 
-    def retry_after_ms(self, plugin: str, plan_id: str) -> int | None:
+    def retry_after_ms(self, plugin: str) -> int | None:
         """Return in how many milliseconds the plugin may add a message, or None where it may now."""
-        return message_chain.retry_after_ms(self._of(plugin, plan_id), self._clock())
+        return message_chain.retry_after_ms(self._shown.get(plugin, ()), self._clock())
 
-    def shown_depth(self, plugin: str, plan_id: str | None) -> int:
-        """Return how deep in a chain of messages that is what the plugin was shown of a plan within the last minute.
-
-        Without a plan, it is what the plugin was shown of any.
-        """
-        shown = self._of(plugin, plan_id or _NO_PLAN)
-        if plan_id is None:
-            shown = tuple(link for (key, _), links in self._shown.items() if key == plugin for link in links)
-        return message_chain.shown_depth(shown, self._clock())
+    def shown_depth(self, plugin: str) -> int:
+        """Return how deep in a chain of messages that is what the plugin was shown within the last minute."""
+        return message_chain.shown_depth(self._shown.get(plugin, ()), self._clock())
 
     def added(self, plan_id: str, depth: int) -> None:
         """Note that a message was added to a plan."""
@@ -69,24 +61,24 @@ class Chains:
         """Note that a run begins which a plugin requested."""
         self._remember(run_id, depth)
 
-    def showed(self, plugin: str, plan_id: str, depth: int) -> None:
-        """Note that the plugin was shown something of a plan."""
+    def showed(self, plugin: str, depth: int) -> None:
+        """Note that the plugin was shown something of any plan."""
         if depth > 0:
-            links = [each for each in self._shown.get((plugin, plan_id), ()) if each.depth > depth]
-            self._shown[plugin, plan_id] = (*links[-_MOST_LINKS:], Link(depth, self._clock()))
+            links = [each for each in self._shown.get(plugin, ()) if each.depth > depth]
+            self._shown[plugin] = (*links[-_MOST_LINKS:], Link(depth, self._clock()))
 
     def read(self, plugin: str, plan_id: str, events: Iterable[Event]) -> None:
         """Note that the plugin has read these events of a plan; what it reads again is nothing new to it."""
         known = self._read.setdefault((plugin, plan_id), {})
         new = [event for event in events if plugin_message.is_message(event) and event.id not in known]
-        self.showed(plugin, plan_id, max(map(plugin_message.depth, new), default=0))
+        self.showed(plugin, max(map(plugin_message.depth, new), default=0))
         known.update(dict.fromkeys(event.id for event in new))
         for event_id in tuple(known)[:-_REMEMBERED]:
             del known[event_id]
 
     def showed_call(self, plugin: str, call: HookCall) -> None:
         """Note that the plugin's daemon is called, or was, for a hook."""
-        self.showed(plugin, call.plan_id, max(map(plugin_message.depth, call.events), default=0))
+        self.showed(plugin, max(map(plugin_message.depth, call.events), default=0))
 
     def showed_activity(self, plugin: str, event: ActivityEvent) -> None:
         """Note that the plugin is sent an event of the activity."""
@@ -98,7 +90,7 @@ class Chains:
         )  # what a plugin emits because of a message has the message's, whatever run it names
         if event.type in _OF_PLUGINS and isinstance(own, int):
             depths.append(min(own, message_chain.MOST))
-        self.showed(plugin, event.plan_id or _NO_PLAN, max(depths))
+        self.showed(plugin, max(depths))
 
     def depth_of_run(self, plan_id: str, run_id: str) -> int:
         """Return how deep in a chain of messages a run is; 0 where none is behind it."""
@@ -122,10 +114,6 @@ class Chains:
         if not causes:
             causes = [each for hook in runtime.in_flight.hooks for each in hook.events]
         return max((_depth(runtime, each) for each in causes), default=0)
-
-    def _of(self, plugin: str, plan_id: str) -> tuple[Link, ...]:
-        of_any = self._shown.get((plugin, _NO_PLAN), ())
-        return (*self._shown.get((plugin, plan_id), ()), *of_any)
 
 
 def _depth(runtime: PlanRuntime, event_id: str) -> int:

@@ -44,7 +44,7 @@ class PluginEvents:
             raise request.invalid(EMIT_EVENT, problem)
         if params.run_id is not None:
             self._check_run(params.plan_id, params.run_id)
-        depth = self._chains.shown_depth(caller.plugin, params.plan_id)
+        depth = self._chains.shown_depth(caller.plugin)
         self._rates.check(EMIT_EVENT, caller.plugin, "events", caller.rights.events_per_minute)
         self._rates.count(caller.plugin, "events")
         data = {

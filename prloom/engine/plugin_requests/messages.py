@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Final, Literal, Protocol
 
 from prloom.core.plugins import message_chain, plugin_message, request_rate
+from prloom.core.plugins.request_rate import Spent
 from prloom.engine.bus import entries
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
@@ -22,7 +23,7 @@ from prloom.model.record import Json
 
 ADD_MESSAGE: Final = "add_message"
 
-Budget = Literal["messages", "events"]
+Budget = Literal["messages", "events", "state"]
 
 
 class RecordActivity(Protocol):
@@ -33,23 +34,27 @@ class RecordActivity(Protocol):
 
 
 class Rates:
-    """When each plugin's requests of the last minute were carried out, by what limits them."""
+    """What each plugin's requests of the last minute took of their limits."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._times: dict[tuple[str, Budget], tuple[float, ...]] = {}
+        self._spent: dict[tuple[str, Budget], tuple[Spent, ...]] = {}
 
     def check(self, method: str, plugin: str, budget: Budget, most: int) -> None:
         """Raise RpcError where one more request would be too many in a minute."""
-        now = self._clock()
-        wait = request_rate.retry_after_ms(self._times.get((plugin, budget), ()), now, most)
+        wait = self.retry_after_ms(plugin, budget, most)
         if wait is not None:
             raise request.limited(f"{method}: {budget}_per_minute = {most} is used up", wait)
 
-    def count(self, plugin: str, budget: Budget) -> None:
+    def retry_after_ms(self, plugin: str, budget: Budget, most: int, amount: int = 1) -> int | None:
+        """Return in how many milliseconds one more request fits, or None where it fits now."""
+        return request_rate.retry_after_ms(self._spent.get((plugin, budget), ()), self._clock(), most, amount)
+
+    def count(self, plugin: str, budget: Budget, amount: int = 1) -> None:
         """Count a request that was carried out."""
         now = self._clock()
-        self._times[plugin, budget] = (*request_rate.recent(self._times.get((plugin, budget), ()), now), now)
+        earlier = request_rate.recent(self._spent.get((plugin, budget), ()), now)
+        self._spent[plugin, budget] = (*earlier, Spent(now, amount))
 
 
 class AddMessage(Params, frozen=True, kw_only=True):
@@ -99,7 +104,7 @@ class Messages:
     def admit(self, caller: Caller, method: str) -> int:
         """Return which link of a chain a new message is; raises RpcError where it may not be added now."""
         plugin, plan_id = caller.plugin, caller.plan.id
-        wait = self._chains.retry_after_ms(plugin, plan_id)
+        wait = self._chains.retry_after_ms(plugin)
         if wait is not None:
             raise request.limited(message_chain.refusal(method), wait)
         self._rates.check(method, plugin, "messages", caller.rights.messages_per_minute)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from prloom.config.models import Config
@@ -48,23 +49,30 @@ class Methods:
         if found is None:
             known = ", ".join(self._methods)
             raise RpcError(f"there is no method {method[:_SHOWN]!r}; there are {known}", jsonrpc.METHOD_NOT_FOUND)
-        if not self._board.accepting:
-            raise request.not_ready("the dispatcher is starting or stopping")
-        plan_id, stage = _named(params, "plan_id"), _named(params, "stage")
-        runtime = self._plan(plan_id)
-        config = self._general
-        if runtime is not None:
-            config = runtime.rules.config
-        caller = Caller(grant, self._rights(config, grant.plugin), runtime)
-        denial = plugin_rights.denial(grant.plugin, method, caller.rights, stage)
-        if denial is not None:
-            raise request.denied(denial)
+        plan_id = _named(params, "plan_id")
+        rights_now = partial(self._rights_now, grant, method, plan_id, _named(params, "stage"))
+        rights, runtime = rights_now(), self._plan(plan_id)
         checked = request.read(method, found.shape, params)
         if plan_id is not None and runtime is None:
             raise request.unknown_plan(plan_id)
+        return await found.carry(Caller(grant, rights_now, rights, runtime), checked)
+
+    def _rights_now(self, grant: Grant, method: str, plan_id: str | None, stage: str | None) -> PluginRights:
+        """Return what a plugin is permitted at this moment; raises RpcError where the request is not."""
+        if grant.over:
+            raise request.denied("this token is not valid any more, for its daemon was ended")
+        if not self._board.accepting:
+            raise request.not_ready("the dispatcher is starting or stopping")
+        runtime, config = self._plan(plan_id), self._general
+        if runtime is not None:
+            config = runtime.rules.config
+        rights = self._rights(config, grant.plugin)
+        denial = plugin_rights.denial(grant.plugin, method, rights, stage)
+        if denial is not None:
+            raise request.denied(denial)
         if keys.resolve(grant.plugin, config.plugins.disabled) is not None:
             raise request.denied(f"{method}: permission denied; plan {plan_id} disables plugin {grant.plugin}")
-        return await found.carry(caller, checked)
+        return rights
 
     def _rights(self, config: Config, plugin: str) -> PluginRights:
         """Return what a plugin is permitted: by the table of its key, or by the only one whose name means it."""

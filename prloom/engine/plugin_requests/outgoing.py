@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, Literal, Protocol
 
 from msgspec.structs import replace
@@ -49,7 +50,10 @@ class RunNamed(Protocol):
     async def __call__(
         self, runtime: PlanRuntime, stage: str, text: str, *, begun: Callable[[str], None]
     ) -> tuple[str, str]:
-        """Return the run's id, which `begun` is told before it starts, and its final message; raises AgentError."""
+        """Return the run's id, which `begun` is told before it starts, and its final message; raises AgentError.
+
+        What `begun` raises is raised, and the run does not start.
+        """
 
 
 class PluginActions:
@@ -88,7 +92,10 @@ def _checked(runtime: PlanRuntime, wanted: Mapping[str, Json]) -> Action:
 
 
 class PluginRuns:
-    """Runs agents for plugins, one at a time for each plugin."""
+    """Runs agents for plugins, one at a time for each plugin.
+
+    What is permitted is checked again when the run begins: it may have waited long, for others and for its turn.
+    """
 
     def __init__(self, chains: Chains, run: RunNamed) -> None:
         self._chains = chains
@@ -97,17 +104,24 @@ class PluginRuns:
 
     async def run(self, caller: Caller, params: RunAgent) -> Json:
         """Run the agent of a stage in the plan's worktree, and return its final message."""
-        plan_id = caller.plan.id
         if not params.prompt.strip() or len(params.prompt) > LONGEST_PROMPT:
             problem = f"prompt: it has {len(params.prompt)} characters; write 1 to {LONGEST_PROMPT}"
             raise request.invalid(RUN_AGENT, problem)
         async with self._slots[caller.plugin]:
-            request.require_usable(caller.plan)
-            wait = self._chains.retry_after_ms(caller.plugin, plan_id)
-            if wait is not None:
-                raise request.limited(message_chain.refusal(RUN_AGENT), wait)
-            depth = self._chains.next_depth(caller.plugin, plan_id)
+            self._check(caller)
             run_id, message = await self._run(
-                caller.plan, params.stage, params.prompt, begun=lambda made: self._chains.run_begun(made, depth)
+                caller.plan, params.stage, params.prompt, begun=partial(self._begin, caller)
             )
         return {"run_id": run_id, "message": message}
+
+    def _check(self, caller: Caller) -> None:
+        """Raise RpcError where a run may not begin now."""
+        caller.rights_now()
+        request.require_usable(caller.plan)
+        wait = self._chains.retry_after_ms(caller.plugin)
+        if wait is not None:
+            raise request.limited(message_chain.refusal(RUN_AGENT), wait)
+
+    def _begin(self, caller: Caller, run_id: str) -> None:
+        self._check(caller)
+        self._chains.run_begun(run_id, self._chains.next_depth(caller.plugin, caller.plan.id))

@@ -18,7 +18,7 @@ def test_a_message_because_of_what_another_has_caused_is_the_next_link_and_the_f
     assert message_chain.retry_after_ms([*shown, Link(3, 95.0)], 100) == 55_000
     assert message_chain.refusal("add_message") == (
         "add_message: a chain of plugins' messages that cause each other ends after 3, and this would be one more: "
-        "what the plugin was just shown of this plan comes from the last of them"
+        "what the plugin was just shown comes from the last of them"
     )
 
 

@@ -142,6 +142,21 @@ async def test_a_chain_of_messages_that_cause_each_other_ends_after_three_howeve
     assert bench.activity[-1].data["depth"] == 1
 
 
+async def test_a_chain_ends_also_where_two_plugins_pass_their_messages_on_over_two_plans(closed: RequestBench):
+    closed.stage.adopt("pr-8", pr=8)
+    with closed.open():
+        await closed.add("m-1")
+        closed.chains.showed_activity("other", closed.activity[-1])
+        await closed.add("m-2", plugin="other", plan_id="pr-8")
+        closed.chains.showed_activity("ci", closed.activity[-1])
+        await closed.add("m-3")
+        closed.chains.showed_activity("other", closed.activity[-1])
+        fourth = await closed.error("add_message", a_message("m-4", plan_id="pr-8"), "other")
+
+        assert [event.data["depth"] for event in closed.activity] == [1, 2, 3]
+        assert (fourth.code, fourth.data) == (-32002, {"retry_after_ms": 60_000})
+
+
 async def test_a_run_passes_on_the_depth_of_the_messages_that_it_is_about(bench: RequestBench):
     said = await bench.add("m-1")
     admission.take_in(bench.plan, lambda event: None)
@@ -212,7 +227,7 @@ async def test_without_an_open_plan_or_a_dispatcher_that_is_ready_nothing_is_add
 async def test_an_emitted_event_passes_on_the_depth_also_with_a_run_or_without_a_plan(
     bench: RequestBench, about: dict[str, str], run: str | None, data: dict[str, str]
 ):
-    bench.chains.showed("ci", "pr-7", 3)
+    bench.chains.showed("ci", 3)
     await bench.ask("emit_event", {"type": "note", "data": data, **about})
     (emitted,) = bench.activity
     if about:

@@ -12,6 +12,7 @@ from request_bench import RequestBench, a_message
 from stage import ScriptedTriager, Stage, said, until
 
 from prloom.engine.plan import admission
+from prloom.engine.plan.runtime import rules
 from prloom.model.event import Author
 
 PLAN = {"plan_id": "pr-7"}
@@ -224,6 +225,20 @@ async def test_a_store_refuses_what_a_hook_may_not_save_either(
     assert str(error).startswith(f"{method}: {text}")
 
 
+async def test_what_a_plugin_writes_into_its_stores_in_a_minute_has_a_limit_over_all_plans(bench: RequestBench):
+    for number in range(16):
+        bench.ticks += 1
+        await bench.ask("set_state", {**PLAN, "key": "a", "value": f"{number}" + "x" * 1_000_000})
+    same = await bench.ask("set_state", {**PLAN, "key": "a", "value": "15" + "x" * 1_000_000})
+    refused = await bench.error("set_global_state", {"key": "a", "value": "x" * 1_000_000})
+    bench.ticks += 45
+    again = await bench.ask("set_global_state", {"key": "a", "value": "x" * 1_000_000})
+
+    assert same == again == {"success": True}
+    assert (refused.code, refused.data) == (-32002, {"retry_after_ms": 45_000})
+    assert "set_global_state: a plugin may write 16777216 bytes of state in a minute; these are used up" in str(refused)
+
+
 async def test_an_action_goes_where_the_plan_is_talked_about_and_counts_as_a_message(bench: RequestBench):
     answer = await bench.ask("emit_action", {**PLAN, "action": {"payload": {"type": "comment", "message": "Hi"}}})
     label = {"payload": {"type": "add_labels", "labels": ["x"]}, "target": {"target": "forge", "token": {"pr": 7}}}
@@ -266,11 +281,26 @@ async def test_an_agent_runs_in_the_stage_that_is_permitted(bench: RequestBench)
     assert (other.code, empty.code) == (-32602, -32602)
 
 
+async def test_a_run_that_has_waited_for_its_turn_is_refused_where_it_is_not_permitted_any_more(bench: RequestBench):
+    asked = {**PLAN, "prompt": "Look", "stage": "triage"}
+    async with bench.slot:  # another run has the only slot
+        for_the_slot = asyncio.create_task(bench.error("run_agent", asked))
+        for_the_first = asyncio.create_task(bench.error("run_agent", asked))
+        await until(lambda: bool(bench.slot._waiters))
+        bench.stage.configure("[plugins.permissions.ci]\ntrigger_agent = false\n")
+        bench.plan.rules = rules(bench.stage.config)
+    refused = (await for_the_slot, await for_the_first)
+
+    assert [error.code for error in refused] == [-32001, -32001]
+    assert str(refused[0]).startswith("run_agent: permission denied; it needs trigger_agent = true")
+    assert bench.runs == []
+
+
 async def test_runs_that_a_plugin_requests_because_of_its_runs_end_like_a_chain_of_messages(bench: RequestBench):
     for depth in (1, 2, 3):
         answer = await bench.ask("run_agent", {**PLAN, "prompt": "Look", "stage": "triage"})
         assert bench.chains.depth_of_run("pr-7", answer["run_id"]) == depth
-        bench.chains.showed("ci", "pr-7", depth)
+        bench.chains.showed("ci", depth)
     error = await bench.error("run_agent", {**PLAN, "prompt": "Look", "stage": "triage"})
 
     assert (error.code, error.data) == (-32002, {"retry_after_ms": 60_000})
