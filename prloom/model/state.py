@@ -111,6 +111,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     told.
     `replies` counts the replies of today.
     Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
+    `suspect_blocked` are the TODOs that were blocked before it ran, and that nobody but a worker may have opened since.
     """
 
     seq: int = 0
@@ -142,6 +143,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     pull_request: KeptPullRequest = KeptPullRequest()
     suspect_from: Cursor | None = None
     suspect_to: Cursor | None = None
+    suspect_blocked: tuple[str, ...] = ()
     commits: int = 0
     proposed: str | None = None
     questions: Mapping[str, Question] = field(default_factory=dict)

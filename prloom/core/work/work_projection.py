@@ -166,7 +166,14 @@ def _permissions(state: DispatchState, step: WorkStep) -> Mapping[str, Json]:
 
 
 def _suspect(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
-    """Return the lines of the bus that a worker may have written: those of its latest run."""
+    """Return the lines of the bus that a worker may have written, in its latest run, and what was blocked before."""
+    blocked, step = state.suspect_blocked, decision.work
+    if step is not None and step.box == "open":
+        blocked = tuple(each for each in blocked if each != step.todo_id)
     if decision.suspect_from is not None:
-        return {"suspect_from": decision.suspect_from, "suspect_to": None}
-    return {"suspect_to": decision.suspect_to or state.suspect_to}
+        return {
+            "suspect_from": decision.suspect_from,
+            "suspect_to": None,
+            "suspect_blocked": decision.suspect_blocked,
+        }
+    return {"suspect_to": decision.suspect_to or state.suspect_to, "suspect_blocked": blocked}

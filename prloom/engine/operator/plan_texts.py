@@ -11,7 +11,7 @@ from prloom.core.plans import plan_file, todo_ids
 from prloom.core.plans.plan_file import PlanTodo, TodoItem
 from prloom.core.plans.plan_reader import TodoState
 from prloom.core.text.naming import printable
-from prloom.engine.bus import entries, inbox, plans
+from prloom.engine.bus import entries, inbox, plans, set_boxes
 from prloom.engine.bus.plan_files import PlanFile
 from prloom.engine.operator import emit
 from prloom.engine.views import plan_names, snapshot
@@ -83,12 +83,21 @@ def read(where: RepositoryPaths, plan: NamedPlan) -> str:
 
 
 def change(where: RepositoryPaths, plan: NamedPlan, edit: Callable[[str], str]) -> str:
-    """Change the text as one step against all other processes, and return it."""
+    """Change the text as one step against all other processes, and return it.
+
+    The boxes that this sets count as the operator's, also while a worker runs.
+    """
     if plan.is_draft:
         with open_inbox(where) as drafts:
             return inbox.edit(drafts, plan.id, edit)
+
+    def remembered(text: str) -> str:
+        changed = edit(text)
+        set_boxes.remember_change(where.root, plan.id, text, changed)
+        return changed
+
     with emit.open_local(where, plan.id) as local:
-        return PlanFile(local).edit(edit)
+        return PlanFile(local).edit(remembered)
 
 
 def add_ids(where: RepositoryPaths, plan: NamedPlan) -> tuple[TodoItem, ...]:

@@ -3,7 +3,8 @@
 Such a program can write there, and an event line without an author, or an item of `review.md`, counts as the
 operator's. So the span in which one runs is recorded: bridges read the plan's files right before it begins and right
 before it ends, and all lines that were appended meanwhile are held, unless prloom has them from elsewhere. What it
-appended itself is remembered in memory until it is admitted; after a restart, such lines are held too.
+appended itself is remembered in memory until it is admitted; after a restart, such lines are held too. The boxes of
+`plan.md` that such a program may have set do not count, and are put back; see `prloom.core.work.believed_boxes`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
+from prloom.core.work import believed_boxes
 from prloom.engine.bus import emitted
+from prloom.engine.plan import plan_todos
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.model import record
 from prloom.model.decision import Change, Intake
@@ -44,6 +47,7 @@ async def close(runtime: PlanRuntime) -> None:
         return
     await runtime.read_files()
     if is_left_open(runtime):  # else another program began meanwhile
+        plan_todos.put_back(runtime)
         runtime.event_store.commit("work", "prloom", suspect_to=runtime.event_store.events.end())
 
 
@@ -80,7 +84,9 @@ async def _open(runtime: PlanRuntime) -> None:
         start = state.suspect_from  # the last span is not taken in yet, and goes on
     else:
         runtime.appended.clear()
-    store.commit("work", "prloom", suspect_from=start)
+    plan_todos.resolve(runtime)  # the boxes that people have set by now count
+    blocked = believed_boxes.blocked(runtime.text.todos())
+    store.commit("work", "prloom", suspect_from=start, suspect_blocked=blocked)
 
 
 def _is_open(state: DispatchState) -> bool:

@@ -16,6 +16,7 @@ from prloom.backoff import SHORTEST
 from prloom.core.events import hook_results
 from prloom.core.events.dispatch import RunHook
 from prloom.core.waits import breaker, wake
+from prloom.engine.bus import set_boxes
 from prloom.engine.bus.event_store import EventStore, TooLongError
 from prloom.engine.bus.plan_files import text_digest
 from prloom.engine.bus.plugin_stores import PluginStores
@@ -224,9 +225,6 @@ def _commit(
             plan_target=reply_target(runtime.plan),
             open_todos=wake.open_todos(runtime.text.todos()),
         )
-        plan = None
-        if outcome.plan is not None:
-            plan = PlanText(base=text_digest(call.plan), text=outcome.plan)
         arrived = [each for seq, each in runtime.event_store.arrivals if seq > since]
         runtime.event_store.commit(
             call.hook,
@@ -234,12 +232,20 @@ def _commit(
             changes=(*settled.changes, *wake.missed(settled.changes, arrived)),
             actions=settled.actions,
             writes=store_writes(runtime.stores_by_scope, plugin.key, outcome),
-            plan=plan,
+            plan=changed_plan(runtime, call, outcome),
             duration_ms=duration_ms,
         )
     except (TooLongError, TypeError, ValueError) as error:
         raise HookFailed(f"plugin {plugin.key}: the result of {call.hook} cannot be saved: {error}") from error
     runtime.in_flight.clear({event.id for event in call.events}, runtime.event_store.state.open.keys())
+
+
+def changed_plan(runtime: PlanRuntime, call: HookCall, outcome: Outcome) -> PlanText | None:
+    """Return the plan's text that a hook returned, if it did. The boxes that it sets count, as a person's do."""
+    if outcome.plan is None:
+        return None
+    set_boxes.remember_change(runtime.folders.repo_root, runtime.id, call.plan, outcome.plan)
+    return PlanText(base=text_digest(call.plan), text=outcome.plan)
 
 
 def store_writes(stores: Mapping[str, PluginStores], plugin: str, outcome: Outcome) -> tuple[StateWrite, ...]:

@@ -8,13 +8,11 @@ from functools import partial
 
 from prloom import errors
 from prloom.core.commands import questions
-from prloom.core.events import issued
 from prloom.core.events.dispatch import Subscribers
 from prloom.core.pull_requests import pull_request
-from prloom.core.waits import deferral, wake
-from prloom.core.work import automatic_todos
+from prloom.core.waits import deferral
 from prloom.engine.bus.event_store import EventStore
-from prloom.engine.plan import admission, delivery, scheduler
+from prloom.engine.plan import admission, delivery, plan_todos, scheduler
 from prloom.engine.plan.action_hooks import ActionHooks
 from prloom.engine.plan.admission import Observers
 from prloom.engine.plan.dependencies import AgentRequests, PlanDependencies, Triager
@@ -61,7 +59,7 @@ def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
         return True
     crowded = admission.full(store.state)
     moved |= _end_waits(store, now)
-    moved |= _resolve_todos(runtime)
+    moved |= plan_todos.resolve(runtime)
     moved |= _take_answers(runtime, dependencies.people)
     moved |= _recover_runs(runtime, dependencies)
     moved |= _look_up_permissions(runtime, dependencies, now)
@@ -199,38 +197,3 @@ def _look_up_permissions(runtime: PlanRuntime, dependencies: PlanDependencies, n
         look_up = partial(dependencies.bridges.look_up, runtime, event.id)
         dependencies.tasks.begin(runtime, (event.id,), look_up)
     return bool(begun)
-
-
-def _resolve_todos(runtime: PlanRuntime) -> bool:
-    """Commit which TODOs have ended, and which the log does not know; return whether there were any.
-
-    If the plan did not change, only its file's time is read. A file that is missing or empty says nothing: it may be
-    about to be written, or the worktree to be removed.
-    """
-    state = runtime.event_store.state
-    if state.rebase_requested and state.rebase_todo is None:  # by a prloom that only noted it
-        runtime.event_store.commit("todo", "prloom", todos=(automatic_todos.rebase_todo(runtime.id),))
-        return True
-    stamp = runtime.text.stamp()
-    if stamp is None or stamp == runtime.todos_checked:
-        return False
-    if not runtime.text.read().strip():
-        return False
-    runtime.text.add_ids(state.done_todos)
-    stamp, items = runtime.text.stamp(), runtime.text.todos()
-    done, dropped = issued.ended_todos(state.todos, items)
-    unknown = issued.unknown_todos(state.todos, items, runtime.issued.posts().todos)
-    woken = wake.by_todos(state.open, items)
-    if done or dropped or unknown or woken:
-        runtime.event_store.commit(
-            "todo",
-            "prloom",
-            changes=woken,
-            actions=issued.resolve_threads(state.todos, done, dropped),
-            todos=unknown,
-            todos_done=done,
-            todos_dropped=dropped,
-            rebase_requested=issued.rebase_requested(state.rebase_todo, dropped, unknown),
-        )
-    runtime.todos_checked = stamp
-    return bool(done or dropped or unknown or woken)

@@ -106,7 +106,8 @@ class PlanRuntime:
     left to the next tick. `head` is the commit at the head of the pull request, `ticked` are the boxes of its cockpit
     that are ticked and of which events came, and `forge_ahead` how far the forge's clock is ahead of ours, as of the
     last poll. `torn_line` is where a last line without its newline ends, and when it was found. `appended` are the
-    events that prloom appended while a worker may append others, and `read_files` has bridges read the plan's files.
+    events that prloom appended while a worker may append others, `todos_doubted` says that `plan.md` has boxes that do
+    not count, and `read_files` has bridges read the plan's files.
     `show_todos` writes the list of TODOs into the activity if it has changed.
     """
 
@@ -139,6 +140,7 @@ class PlanRuntime:
         self.forge_ahead = timedelta()
         self.ticked: tuple[str, ...] = ()
         self.todos_checked: FileStamp | None = None
+        self.todos_doubted = False
         self.appended: set[bytes] = set()
         self.read_files: Callable[[], Awaitable[None]] = _read_nothing
         self.show_todos: Callable[[PlanRuntime], None] = _discard

@@ -13,14 +13,12 @@ from prloom.api.context import Services
 from prloom.core.events import hook_results
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.work import work_results
-from prloom.engine.bus.plan_files import text_digest
 from prloom.engine.plan import hooks
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work.context import current
 from prloom.errors import PrloomError
 from prloom.extensions.host.interface import HookFailed
-from prloom.model.decision import PlanText
 from prloom.model.hook import HookCall, HookTodo, Outcome
 from prloom.model.work import TodoWork, WorkStep
 
@@ -113,16 +111,13 @@ def _commit(
         policy=runtime.rules.backoff,
         plan_target=reply_target(runtime.plan),
     )
-    plan = None
-    if outcome.plan is not None:
-        plan = PlanText(base=text_digest(call.plan), text=outcome.plan)
     runtime.event_store.commit(
         hook.name,
         plugin.key,
         changes=settled.changes,
         actions=settled.actions,
         writes=hooks.store_writes(runtime.stores_by_scope, plugin.key, outcome),
-        plan=plan,
+        plan=hooks.changed_plan(runtime, call, outcome),
         work=hook.record(plugin.key),
         duration_ms=duration_ms,
     )

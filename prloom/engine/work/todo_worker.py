@@ -25,7 +25,7 @@ from prloom.core.work.work_steps import (
     Unblock,
     Withdraw,
 )
-from prloom.engine.plan import appended_lines
+from prloom.engine.plan import appended_lines, plan_todos
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
@@ -115,7 +115,7 @@ class TodoWorker:
             return life
         return work_rules.next_step(
             runtime.event_store.state,
-            runtime.text.todos(),
+            plan_todos.believed(runtime),
             runtime.rules.work,
             now=dependencies.horizon or runtime.clock(),
             may_take=dependencies.horizon is None or not runtime.in_flight.took,

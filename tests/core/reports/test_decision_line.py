@@ -35,7 +35,7 @@ WAIT = Deferral(
 )
 
 
-SILENT = {"courtesies", "drafts", "cursor", "fingerprint", "rereading"}
+SILENT = {"courtesies", "drafts", "cursor", "fingerprint", "rereading", "suspect_blocked"}
 """What says how actions are sent, or how far prloom has read: no news to a person."""
 SAID = DecisionParts(
     changes=(Change(event_id="e-1", verdict="admitted", state="pending"),),

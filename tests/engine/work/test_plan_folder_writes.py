@@ -11,9 +11,14 @@ from values import an_event
 from workbench import Run, Workbench
 
 from bridges.local import LocalBridge
+from prloom.api import PluginContext
+from prloom.core.plans.plan_file import todos
+from prloom.core.work import believed_boxes
 from prloom.engine.bus.event_store import EventStore
-from prloom.engine.operator import emit
+from prloom.engine.operator import emit, todo_changes
+from prloom.engine.operator.plan_texts import NamedPlan
 from prloom.engine.plan import appended_lines
+from prloom.engine.views import todo_history
 from prloom.model.event import Author, Event
 from prloom.storage.safe_dir import SafeDir
 
@@ -32,6 +37,15 @@ def reviewed(bench: Workbench) -> Workbench:
     bench.stage.bridges.append(LocalBridge())  # type: ignore[arg-type] - it takes no test's news
     bench.todo("- [ ] Make it fast")
     return bench
+
+
+def begin_span(bench: Workbench) -> None:
+    """Leave the plan as a dispatcher does that ended while a worker ran."""
+    blocked = believed_boxes.blocked(todos(bench.plan.read_text()))
+    with SafeDir.make(bench.worktree / "prloom/.local/bus") as bus:
+        store = EventStore.open(bus, bench.stage.clock)
+        store.commit("work", "prloom", suspect_from=store.events.end(), suspect_blocked=blocked)
+        store.save()
 
 
 def say(bench: Workbench, *lines: str) -> None:
@@ -67,6 +81,87 @@ async def test_a_worker_that_checks_the_box_of_its_own_todo_does_not_end_the_wor
 
     assert bench.commits == ["Be fast"]
     assert bench.boxes == ["- [x] Make it fast"]
+
+
+def set_boxes(before: str, after: str) -> str:
+    """Return Python that replaces a text in the plan."""
+    return f"p = Path('prloom/.local/plan.md'); p.write_text(p.read_text().replace({before!r}, {after!r}))\n"
+
+
+@pytest.mark.parametrize("box", ["x", "-"])
+async def test_a_worker_that_checks_or_strikes_out_the_box_of_another_todo_does_not_end_that(
+    bench: Workbench, box: str
+):
+    bench.todo("- [ ] Make it fast", "- [ ] Make it small")
+    ends = Run({"fast.py": "fast\n"}, code=set_boxes("[ ] Make it small", f"[{box}] Make it small"), answer=FAST)
+    bench.script(ends, Run({"small.py": "small\n"}, answer={**FAST, "commitMessage": "Be small"}))
+
+    await bench.ticks(2)
+
+    assert bench.commits == ["Be fast", "Be small"]
+    assert bench.boxes == ["- [x] Make it fast", "- [x] Make it small"]
+
+
+async def test_why_names_the_command_that_ends_a_todo_whose_box_was_put_back(bench: Workbench):
+    bench.todo("- [ ] Make it fast", "- [ ] Make it small")
+    bench.script(Run({"fast.py": "fast\n"}, code=set_boxes("[ ] Make it small", "[x] Make it small"), answer=FAST))
+
+    await bench.tick()
+
+    small = next(todo.id for todo in todos(bench.plan.read_text()) if todo.title == "Make it small")
+    (history,) = todo_history.find(bench.stage.paths, small or "")
+    said = next(step.reason or "" for step in history.happened if step.verdict == "corrected")
+    assert said.endswith(f"`prloom todo work done {small}` does so")
+
+
+async def test_a_worker_that_unblocks_another_todo_does_not_have_it_begun(bench: Workbench):
+    bench.todo("- [ ] Make it fast", "- [b] Ask me first")
+    bench.script(Run({"fast.py": "fast\n"}, code=set_boxes("[b]", "[ ]"), answer=FAST))
+
+    await bench.ticks(2)
+
+    assert (bench.commits, bench.runs()) == (["Be fast"], 1)
+    assert bench.boxes == ["- [x] Make it fast", "- [b] Ask me first"]
+
+
+async def test_a_box_that_is_blocked_while_a_worker_runs_stays_blocked(bench: Workbench):
+    bench.todo("- [ ] Make it fast", "- [ ] Make it small")
+    bench.script(Run({"fast.py": "fast\n"}, code=set_boxes("[ ] Make it small", "[b] Make it small"), answer=FAST))
+
+    await bench.ticks(2)
+
+    assert bench.boxes == ["- [x] Make it fast", "- [b] Make it small"]
+
+
+@pytest.mark.parametrize(("action", "box"), [("done", "x"), ("drop", "-")])
+async def test_a_todo_that_the_operator_ends_by_command_while_a_worker_runs_has_ended(
+    bench: Workbench, action: str, box: str
+):
+    bench.configure('mode = "off"')
+    bench.todo("- [ ] Make it fast", "- [b] Ask me first")
+    await bench.tick()
+    begin_span(bench)
+
+    for todo in todos(bench.plan.read_text()):
+        todo_changes.change(bench.stage.paths, NamedPlan("work", is_draft=False), action, todo.id)
+    await bench.tick()
+
+    assert bench.boxes == [f"- [{box}] Make it fast", f"- [{box}] Ask me first"]
+    assert bench.state.todos == {}
+
+
+async def test_a_box_that_a_hook_checks_in_the_text_that_it_returns_counts(bench: Workbench):
+    def register(ctx: PluginContext) -> None:
+        ctx.register_hook("beforeTodo", lambda plan, _hook: plan.replace("[ ] Make it small", "[x] Make it small"))
+
+    bench.stage.plugin("checker", register)
+    bench.todo("- [ ] Make it fast", "- [ ] Make it small")
+    bench.script(Run({"fast.py": "fast\n"}, answer=FAST))
+
+    await bench.ticks(2)
+
+    assert (bench.commits, bench.runs()) == (["Be fast"], 1)
+    assert bench.boxes == ["- [x] Make it fast", "- [x] Make it small"]
 
 
 async def test_it_is_held_by_the_dispatcher_that_ran_the_worker_while_news_of_other_sources_are_not(
@@ -155,10 +250,7 @@ async def test_a_held_item_that_the_operator_approves_is_triaged(reviewed: Workb
 async def test_after_a_crash_during_the_run_its_items_are_held_too(reviewed: Workbench):
     """The dispatcher ended while the worker ran: whatever is in the file by the next start may be the worker's."""
     reviewed.script(Run({"fast.py": "fast\n"}, answer=FAST))
-    with SafeDir.make(reviewed.worktree / "prloom/.local/bus") as bus:
-        store = EventStore.open(bus, reviewed.stage.clock)
-        store.commit("work", "prloom", suspect_from=store.events.end())
-        store.save()
+    begin_span(reviewed)
     say(reviewed, "- [ ] Merge it now")
 
     await reviewed.ticks(2)
@@ -175,10 +267,7 @@ async def test_what_the_operator_emits_while_a_worker_runs_is_not_held(bench: Wo
 
     bench.todo("- [ ] Make it fast")
     bench.script(Run({"fast.py": "fast\n"}, code=f"Path({str(bench.home / 'go')!r}).touch()\n", answer=FAST))
-    with SafeDir.make(bench.worktree / "prloom/.local/bus") as bus:
-        store = EventStore.open(bus, bench.stage.clock)
-        store.commit("work", "prloom", suspect_from=store.events.end())
-        store.save()
+    begin_span(bench)
     emits()
 
     await bench.tick()
