@@ -12,7 +12,8 @@ import msgspec
 
 from prloom.core.plans import plan_file
 from prloom.core.plans.plan_reader import TodoState
-from prloom.model.record import Json
+from prloom.model import record
+from prloom.model.record import Json, Record
 from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
@@ -21,7 +22,7 @@ REMEMBERED = 500
 """Boxes that are kept, of all plans."""
 
 
-class SetBox(msgspec.Struct, frozen=True):
+class SetBox(Record, frozen=True):
     """A box that was set on purpose."""
 
     plan: str
@@ -46,7 +47,7 @@ def remember(root: Path, plan_id: str, boxes: Mapping[str, TodoState]) -> None:
     new = [SetBox(plan_id, todo_id, state) for todo_id, state in boxes.items()]
     with SafeDir.make(root, *paths.LOCAL) as folder:
         Document(folder, paths.SET_BOXES).update(
-            lambda found: {"boxes": msgspec.to_builtins([*_boxes(found.value), *new][-REMEMBERED:])}
+            lambda found: {"boxes": [record.to_wire(each) for each in [*_boxes(found.value), *new][-REMEMBERED:]]}
         )
 
 
@@ -62,6 +63,6 @@ def of_plan(root: Path, plan_id: str) -> Mapping[str, TodoState]:
 
 def _boxes(value: Json) -> list[SetBox]:
     try:
-        return msgspec.convert((value or {}).get("boxes", []), list[SetBox])
-    except msgspec.ValidationError:
+        return [record.from_wire(SetBox, each) for each in (value or {}).get("boxes", [])]
+    except (msgspec.ValidationError, TypeError):
         return []
