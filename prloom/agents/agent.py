@@ -68,7 +68,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work for an agent.
 
     `cwd` is where the agent works (a plan's worktree), `root` the checkout in which prloom was started: programs and
-    policy come from there, never from the worktree. `plan`, `todo` and `attempt` say what the run is for, for people.
+    policy come from there, never from the worktree. `plan`, `todo` and `attempt` say what the run is for, for people,
+    and `plugin` which plugin has asked for it.
     `session` is that of an earlier run, to be resumed. `remotes` are
     the addresses to which git must not push in a run that works. `argv` is the command line of `[agents.command]`. The
     `server` is prloom's MCP server for the run, if it has one. The runner fills in `run` (the run's id), `environ` (the
@@ -84,6 +85,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     plan: str | None = None
     todo: str | None = None
     attempt: int | None = None
+    plugin: str | None = None
     session: str | None = None
     remotes: tuple[Remote, ...] = ()
     answer_path: Path | None = None

@@ -43,8 +43,8 @@ class RunSpec(RunValue, frozen=True):
 
     The worker makes the arguments again from `agent`, `program` (the command line that is configured for it) and the
     run's message, and its environment from its own one, with what has one of `names`. The other fields are for people:
-    what the run is for, when it was prepared, and on which machine. `call_seconds` is how long a call of prloom's tools
-    may take; None for a run without them.
+    what the run is for, which plugin asked for it, when it was prepared, and on which machine. `call_seconds` is how
+    long a call of prloom's tools may take; None for a run without them.
     """
 
     argv: tuple[str, ...]
@@ -59,6 +59,7 @@ class RunSpec(RunValue, frozen=True):
     plan: str | None = None
     todo: str | None = None
     attempt: int | None = None
+    plugin: str | None = None
     model: str | None = None
     started_at: datetime | None = None
     machine: str | None = None

@@ -104,6 +104,7 @@ def _spec(agent: Agent, request: RunRequest, started: Launch, *, limits: RunLimi
         plan=request.plan,
         todo=request.todo,
         attempt=request.attempt,
+        plugin=request.plugin,
         model=request.model,
         started_at=run_spec.started_at(request.run),
         machine=platform.node() or None,

@@ -12,7 +12,7 @@ from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.terminal import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from prloom.core.reports.costs import CostGroup
     from prloom.model.run import RunRecord
@@ -61,7 +61,9 @@ def runs(given: Options, plan: str | None, *, since: str | None, limit: int, as_
 @click.command("costs")
 @click.argument("plan", required=False, shell_complete=completion.plans)
 @click.option("--since", metavar="TIME", help=f"Count only runs that began since then: {_SINCE}")
-@click.option("--by", "grouping", type=click.Choice(["plan", "stage", "model", "day"]), help="Add up by this only.")
+@click.option(
+    "--by", "grouping", type=click.Choice(["plan", "stage", "model", "day", "plugin"]), help="Add up by this only."
+)
 @json_option
 @pass_options
 def costs(given: Options, plan: str | None, *, since: str | None, grouping: str | None, as_json: bool) -> None:
@@ -82,17 +84,18 @@ def costs(given: Options, plan: str | None, *, since: str | None, grouping: str 
         terminal.echo_json(listing.costs_of(found, begin))
         return
     if as_json:
-        grouped = core.groups(found, _KEYS[str(grouping)])
+        grouped = core.groups(found, core.KEYS[str(grouping)])
         sums = tuple(core.total(members, key) for key, members in sorted(grouped.items()))
         terminal.echo_json(replace(listing.costs_of((), begin), groups=sums))
         return
     if not found:
         click.echo("No runs yet.")
         return
-    for head, by in _KEYS.items():
-        if grouping not in {None, head}:
-            continue
+    for head, by in core.KEYS.items():
         grouped = core.groups(found, by)
+        is_wanted = grouping == head or (grouping is None and list(grouped) != [core.NO_PLUGIN])
+        if not is_wanted:
+            continue
         _echo_costs(head.upper(), [core.total(members, key) for key, members in sorted(grouped.items())])
     _echo_costs("TOTAL", [core.total(found, "")])
 
@@ -197,28 +200,3 @@ def _dollars(cost: float | None) -> str:
     if cost is None:
         return ""
     return f"{cost:.4f} USD"
-
-
-def _plan_of(run: RunRecord) -> str:
-    return run.plan
-
-
-def _stage_of(run: RunRecord) -> str:
-    return run.stage
-
-
-def _model_of(run: RunRecord) -> str:
-    return f"{run.agent} {run.model or ''}".strip()
-
-
-def _day_of(run: RunRecord) -> str:
-    return run.started_at.date().isoformat()
-
-
-_KEYS: Mapping[str, Callable[[RunRecord], str]] = {
-    "plan": _plan_of,
-    "stage": _stage_of,
-    "model": _model_of,
-    "day": _day_of,
-}
-"""What costs are added up by, with the key of a run's group."""

@@ -12,7 +12,7 @@ from prloom.cli import context, layout, terminal
 from prloom.cli.context import Options, json_option, pass_options
 
 if TYPE_CHECKING:
-    from prloom.core.reports.stats import Spread, Stats
+    from prloom.core.reports.stats import PluginTimes, Spread, Stats
 
 _KINDS = {"hook": "hook of", "delivery": "delivery in", "parked": "parked by", "run": "run of stage"}
 
@@ -47,7 +47,7 @@ def _lines(found: Stats) -> Iterator[str]:
     yield from layout.paragraph(f"From the arrival of an event to its end: {_spread(found.waits)}.")
     if found.plugins:
         yield from ("", terminal.paint("Plugins, the slowest first", "strong"))
-        yield from layout.rows([[terminal.clean(each.plugin), _spread(each.times)] for each in found.plugins])
+        yield from layout.rows([[terminal.clean(each.plugin), _plugin(each)] for each in found.plugins])
     if found.failures:
         yield from ("", terminal.paint("Failures", "strong"))
         yield from layout.rows(
@@ -57,6 +57,18 @@ def _lines(found: Stats) -> Iterator[str]:
 
 def _name(name: str) -> str:
     return terminal.clean(name or "the repository")
+
+
+def _plugin(each: PluginTimes) -> str:
+    """Return how long the calls of a plugin took, and what the runs of agents cost that it has asked for."""
+    words = [_spread(each.times)]
+    if each.failures:
+        words.append(f"{each.failures} failed")
+    if each.runs:
+        words.append(f"{each.runs} {'run' if each.runs == 1 else 'runs'} of agents")
+    if each.cost_usd is not None:
+        words.append(f"${each.cost_usd:.2f}")
+    return "; ".join(words)
 
 
 def _spread(times: Spread) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from prloom.api.context import Services
 from prloom.config import stages
 from prloom.config.models import Config
 from prloom.core.events import hook_results
@@ -13,7 +12,7 @@ from prloom.core.events.dispatch import RunTriage
 from prloom.core.work import work_results
 from prloom.core.work.work_steps import Take, next_step
 from prloom.engine.plan.dependencies import PlanDependencies
-from prloom.engine.plan.hook_services import HookServices
+from prloom.engine.plan.hook_services import HookServices, PlanServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import AgentError
@@ -43,7 +42,7 @@ class DryTriager:
     async def close(self) -> None:
         """Do nothing: there is nothing that runs."""
 
-    def services(self, runtime: PlanRuntime) -> Services:
+    def services(self, runtime: PlanRuntime) -> PlanServices:
         """Return the services of hooks; agents are not among them."""
         return HookServices(runtime, run=_no_agent, read_plan=self._board.read_plan)
 
@@ -88,5 +87,5 @@ class DryWorker:
         return False
 
 
-async def _no_agent(runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
+async def _no_agent(runtime: PlanRuntime, stage: str, text: str, model: str | None, plugin: str | None) -> str:
     raise AgentError(f"a dry run does not start agents (the hook requested stage {stage} on plan {runtime.id})")

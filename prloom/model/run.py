@@ -24,7 +24,10 @@ class RunUsage(Record, frozen=True, kw_only=True):
 
 
 class RunRecord(Record, frozen=True, kw_only=True):
-    """One run. `usage` and `cost_usd` are None where the program did not measure them."""
+    """One run. `plugin` is the one that asked for it, if one did.
+
+    `usage` and `cost_usd` are None where the program did not measure them.
+    """
 
     id: str
     plan: str
@@ -41,3 +44,4 @@ class RunRecord(Record, frozen=True, kw_only=True):
     cost_usd: float | None = None
     error: str | None = None
     machine: str | None = None
+    plugin: str | None = None

@@ -78,7 +78,7 @@ def _output(folder: Path) -> tuple[OutputLine, ...]:
 
 
 def costs(site: Site, query: Query) -> Page:
-    """Return what the runs of agents took, by plan, stage, model and day."""
+    """Return what the runs of agents took, by plan, stage, model, day and plugin."""
     plan = query.text("plan")
     if plan is not None:
         plan = plan_names.find(site.where, plan)
@@ -87,12 +87,16 @@ def costs(site: Site, query: Query) -> Page:
     begin = event_page.since(span, now)
     found = listing.spent(site.where, now, plan_id=plan, since=begin)
     total = core.total(found, "total")
-    charts = {name: _grouped(found, by) for name, by in _KEYS}
+    charts = {name: _grouped(found, by) for name, by in core.KEYS.items()}
+    if [group.key for group in charts["plugin"]] == [core.NO_PLUGIN]:
+        del charts["plugin"]
     more = {
         "total": total,
         "by_day": [_bar(each, total) for each in sorted(charts["day"], key=lambda each: str(each.key))],
         "charts": [
-            (f"By {name}", [_bar(each, total) for each in charts[name][:_BARS]]) for name in ("plan", "stage", "model")
+            (f"By {name}", [_bar(each, total) for each in groups[:_BARS]])
+            for name, groups in charts.items()
+            if name != "day"
         ],
         "tables": charts,
         "plan": plan,
@@ -113,27 +117,3 @@ def _bar(group: CostGroup, total: CostGroup) -> Bar:
         return Bar(str(group.key), group.cost_usd or 0.0, dollars(group.cost_usd))
     used = group.input_tokens + group.output_tokens
     return Bar(str(group.key), float(used), tokens(used))
-
-
-def _plan(run: RunRecord) -> str:
-    return run.plan
-
-
-def _stage(run: RunRecord) -> str:
-    return run.stage
-
-
-def _model(run: RunRecord) -> str:
-    return f"{run.agent} {run.model or ''}".strip()
-
-
-def _day(run: RunRecord) -> str:
-    return core.key(run).day
-
-
-_KEYS: tuple[tuple[str, Callable[[RunRecord], str]], ...] = (
-    ("plan", _plan),
-    ("stage", _stage),
-    ("model", _model),
-    ("day", _day),
-)

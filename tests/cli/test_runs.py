@@ -53,6 +53,7 @@ async def launch(stage: Stage) -> AsyncIterator[Launch]:
             plan=plan,
             todo="t-1",
             attempt=2,
+            plugin="ci",
             model="big",
             argv=(sys.executable, "-c", program),
         )
@@ -113,6 +114,7 @@ async def test_runs_shows_what_runs_were_for_and_what_they_came_to(
         "usage": {"inputTokens": 1000, "outputTokens": 20, "cachedTokens": 5},
         "costUsd": 0.25,
         "error": None,
+        "plugin": "ci",
     }
     assert times["startedAt"] <= times["endedAt"]
     assert times["seconds"] >= 0
@@ -214,6 +216,8 @@ async def test_costs_add_up_and_name_what_was_not_measured(stage: Stage, prloom:
     shown = prloom("costs", "pr-7", "--since", "1h").out.splitlines()
     assert [line.split()[0] for line in shown if line and not line.startswith(" ")][:1] == ["PLAN"]
     assert shown[-1].split()[-4:] == ["40", "0.7500", "USD", "1"]
+    (by_plugin,) = json.loads(prloom("costs", "--by", "plugin", "--json").out)["groups"]
+    assert (by_plugin["key"], by_plugin["runs"]) == ("ci", 3)
     (by_stage,) = json.loads(prloom("costs", "--by", "stage", "--json").out)["groups"]
     assert (by_stage["runs"], by_stage["costUsd"]) == (3, 0.75)
     heads = [line.split()[0] for line in prloom("costs", "--by", "model").out.splitlines() if line]

@@ -52,7 +52,7 @@ class RequestBench:
         self.ticks = 1000.0
         self.calls: list[tuple[str, str, Json]] = []
         self.result: Any = None
-        self.runs: list[tuple[str, str]] = []
+        self.runs: list[tuple[str, str, str]] = []
         self.slot = asyncio.Semaphore(1)
         self.activity: list[ActivityEvent] = []
         for key in ("ci", "other"):
@@ -115,12 +115,12 @@ class RequestBench:
         return self.result
 
     async def _run(
-        self, runtime: PlanRuntime, stage: str, text: str, *, begun: Callable[[str], None]
+        self, runtime: PlanRuntime, stage: str, text: str, *, plugin: str, begun: Callable[[str], None]
     ) -> tuple[str, str]:
         async with self.slot:
             run_id = f"run-{len(self.runs) + 1}"
             begun(run_id)
-            self.runs.append((stage, text))
+            self.runs.append((stage, text, plugin))
             return run_id, "done"
 
 

@@ -182,7 +182,7 @@ class ScriptedTriager:
     async def close(self) -> None:
         return
 
-    def services(self, runtime: PlanRuntime) -> Services:
+    def services(self, runtime: PlanRuntime) -> NoServices:
         return NoServices()
 
     async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:

@@ -30,6 +30,9 @@ def a_call(*events: Event, hook: str = "beforeTriage", **values: object) -> Hook
 class NoServices:
     """The services of a hook that asks for nothing."""
 
+    def of_plugin(self, plugin: str) -> NoServices:
+        return self
+
     async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
         raise AssertionError(prompt)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from prloom.model import record
@@ -11,15 +11,22 @@ from prloom.model.run import RunRecord
 
 _K = TypeVar("_K")
 
+NO_PLUGIN = "(none)"
+"""What stands for the plugin of a run that none has asked for."""
+
 
 class CostKey(Record, frozen=True, kw_only=True):
-    """What the runs of a group have in common; the day is that of their start, in UTC."""
+    """What the runs of a group have in common; the day is that of their start, in UTC.
+
+    `plugin` is the one that asked for them; None for the runs of prloom's own accord.
+    """
 
     plan: str
     stage: str
     agent: str
     model: str | None
     day: str
+    plugin: str | None = None
 
 
 class CostGroup(Record, frozen=True, kw_only=True):
@@ -40,8 +47,37 @@ class CostGroup(Record, frozen=True, kw_only=True):
 
 def key(run: RunRecord) -> CostKey:
     """Return the group that a run belongs to."""
-    day = record.iso(run.started_at)[: len("2026-11-21")]
-    return CostKey(plan=run.plan, stage=run.stage, agent=run.agent, model=run.model, day=day)
+    return CostKey(plan=run.plan, stage=run.stage, agent=run.agent, model=run.model, day=_day(run), plugin=run.plugin)
+
+
+def _plan(run: RunRecord) -> str:
+    return run.plan
+
+
+def _stage(run: RunRecord) -> str:
+    return run.stage
+
+
+def _model(run: RunRecord) -> str:
+    return f"{run.agent} {run.model or ''}".strip()
+
+
+def _day(run: RunRecord) -> str:
+    return record.iso(run.started_at)[: len("2026-11-21")]
+
+
+def _plugin(run: RunRecord) -> str:
+    return run.plugin or NO_PLUGIN
+
+
+KEYS: Mapping[str, Callable[[RunRecord], str]] = {
+    "plan": _plan,
+    "stage": _stage,
+    "model": _model,
+    "day": _day,
+    "plugin": _plugin,
+}
+"""What costs are added up by, with the key of a run's group."""
 
 
 def groups(runs: Iterable[RunRecord], by: Callable[[RunRecord], _K]) -> dict[_K, list[RunRecord]]:

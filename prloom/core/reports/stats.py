@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from prloom.core.reports import costs
 from prloom.model.decision import Decision
 from prloom.model.kinds import DONE
 from prloom.model.record import Record, Timestamp
@@ -33,11 +34,16 @@ class Spread(Record, frozen=True, kw_only=True):
 
 
 class PluginTimes(Record, frozen=True, kw_only=True):
-    """The hook calls of one plugin that decided something, and how many of them failed."""
+    """The hook calls of one plugin that decided something, how many of them failed, and the runs that it asked for.
+
+    `cost_usd` is None where none of these runs said what it cost.
+    """
 
     plugin: str
     times: Spread
     failures: int
+    runs: int = 0
+    cost_usd: float | None = None
 
 
 class FailureCount(Record, frozen=True, kw_only=True):
@@ -82,7 +88,7 @@ def of(made: Iterable[TimedDecision], runs: Iterable[RunRecord], since: datetime
         since=begin,
         throughput=_throughput(recent, len(runs)),
         waits=spread(_waits(decisions, since)),
-        plugins=_plugins(recent),
+        plugins=_plugins(recent, runs),
         failures=_failures(recent, runs),
     )
 
@@ -131,8 +137,9 @@ def _waits(made: Iterable[TimedDecision], since: datetime | None) -> list[int]:
     return found
 
 
-def _plugins(made: Iterable[TimedDecision]) -> tuple[PluginTimes, ...]:
+def _plugins(made: Iterable[TimedDecision], runs: Iterable[RunRecord]) -> tuple[PluginTimes, ...]:
     """Return the times of plugins, the slowest first."""
+    asked = costs.groups((run for run in runs if run.plugin is not None), lambda run: str(run.plugin))
     times: dict[str, list[int]] = {}
     failures: Counter[str] = Counter()
     for each in made:
@@ -140,7 +147,18 @@ def _plugins(made: Iterable[TimedDecision]) -> tuple[PluginTimes, ...]:
             times.setdefault(each.decision.by, []).append(each.decision.duration_ms)
         if _is_failed_hook(each.decision):
             failures[each.decision.by] += 1
-    found = [PluginTimes(plugin=name, times=spread(taken), failures=failures[name]) for name, taken in times.items()]
+    found = []
+    for name in dict.fromkeys((*times, *asked)):
+        took = costs.total(asked.get(name, ()), name)
+        found.append(
+            PluginTimes(
+                plugin=name,
+                times=spread(times.get(name, ())),
+                failures=failures[name],
+                runs=took.runs,
+                cost_usd=took.cost_usd,
+            )
+        )
     return tuple(sorted(found, key=lambda plugin: -(plugin.times.p95_ms or 0)))
 
 

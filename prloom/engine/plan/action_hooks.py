@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from prloom.api.bridge import Refused
-from prloom.api.context import Services
 from prloom.core.delivery import outbox
 from prloom.core.text import secret_scan
 from prloom.engine.plan import plugin_calls
+from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
@@ -26,7 +26,7 @@ class ActionHooks:
     """The plugins' hooks for what leaves prloom; one that fails keeps it back."""
 
     plugins: PluginSet
-    services: Callable[[PlanRuntime], Services]
+    services: Callable[[PlanRuntime], PlanServices]
 
     def has(self, hook: str, runtime: PlanRuntime) -> bool:
         """Whether any plugin of a plan has a hook."""

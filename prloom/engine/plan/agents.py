@@ -9,15 +9,16 @@ import secrets
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from prloom.agents import registry, run_folder, run_spec
 from prloom.agents.agent import Agent, Rights, RunRequest, RunResult
-from prloom.api.context import Services
 from prloom.core.events.dispatch import RunTriage
 from prloom.core.prompts import triage_prompt
 from prloom.core.waits import usage_limit
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
-from prloom.engine.plan.hook_services import HookServices
+from prloom.engine.plan.hook_services import HookServices, PlanServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
 from prloom.engine.plan.triage_results import TriageRun
 from prloom.errors import AgentError
@@ -78,13 +79,13 @@ class AgentTriager:
         """Have the workers end that do the runs."""
         await self._pool.close()
 
-    def services(self, runtime: PlanRuntime) -> Services:
+    def services(self, runtime: PlanRuntime) -> PlanServices:
         """Return what a hook of this plan may call."""
         return HookServices(runtime, run=self.run, read_plan=self._read_plan)
 
-    async def run(self, runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
+    async def run(self, runtime: PlanRuntime, stage: str, text: str, model: str | None, plugin: str | None) -> str:
         """Run a stage's agent in the plan's worktree, for a hook, and return its final message; raises AgentError."""
-        _, message = await self.run_named(runtime, stage, text, model)
+        _, message = await self.run_named(runtime, stage, text, model, plugin=plugin)
         return message
 
     async def run_named(
@@ -94,6 +95,7 @@ class AgentTriager:
         text: str,
         model: str | None = None,
         *,
+        plugin: str | None = None,
         begun: Callable[[str], None] | None = None,
     ) -> tuple[str, str]:
         """Do what `run` does, and return the run's id too, which `begun` is told before the run starts, or raises."""
@@ -105,7 +107,7 @@ class AgentTriager:
             run_id = run_spec.new_id(runtime.clock(), stage)
             if begun is not None:
                 begun(run_id)
-            request = self._request(runtime, stage, text, chosen, run_id=run_id)
+            request = replace(self._request(runtime, stage, text, chosen, run_id=run_id), plugin=plugin)
             commit = await self._pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree)
             config = runtime.rules.config
             folder = self._pool.prepare(runtime.folders, config, agent, run_id, request, commit=commit)

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from prloom import errors
 from prloom.api.bridge import BridgeContext
-from prloom.api.context import Services
 from prloom.core.events import acknowledgements
 from prloom.core.events.dispatch import RunTriage
 from prloom.engine.bus.event_store import Clock
+from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.errors import PrloomError
@@ -57,7 +57,7 @@ class Triager(Protocol):
     async def close(self) -> None:
         """End what does the runs."""
 
-    def services(self, runtime: PlanRuntime) -> Services:
+    def services(self, runtime: PlanRuntime) -> PlanServices:
         """Return what a hook of this plan may call."""
 
 

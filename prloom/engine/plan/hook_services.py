@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Protocol
 
 import msgspec
 
+from prloom.api.context import Services
 from prloom.core import trust
 from prloom.core.prompts import prompt_text
 from prloom.core.trust import Trusted
@@ -21,20 +23,35 @@ MOST = 1000
 _LATEST_BYTES = 1024 * 1024
 """Bytes at the end of the bus in which the latest events are looked for."""
 
-RunAgent = Callable[[PlanRuntime, str, str, "str | None"], Awaitable[str]]
+RunAgent = Callable[[PlanRuntime, str, str, "str | None", "str | None"], Awaitable[str]]
+"""Runs the agent of a stage on a text, with a model, for a plugin."""
+
+
+class PlanServices(Services, Protocol):
+    """What the hooks of a plan may ask for."""
+
+    def of_plugin(self, plugin: str) -> Services:
+        """Return the same for the hooks of one plugin, so that the agents' runs that they ask for name it."""
 
 
 class HookServices:
-    """Implements `prloom.api.context.Services` for one plan."""
+    """Implements `PlanServices` for one plan."""
 
-    def __init__(self, runtime: PlanRuntime, *, run: RunAgent, read_plan: Callable[[str], str]) -> None:
+    def __init__(
+        self, runtime: PlanRuntime, *, run: RunAgent, read_plan: Callable[[str], str], plugin: str | None = None
+    ) -> None:
         self._runtime = runtime
+        self._plugin = plugin
         self._run = run
         self._read_plan = read_plan
 
+    def of_plugin(self, plugin: str) -> HookServices:
+        """Return the same for the hooks of one plugin."""
+        return HookServices(self._runtime, run=self._run, read_plan=self._read_plan, plugin=plugin)
+
     async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
         """Run the stage's agent in the plan's worktree; `files` are named to it, relative to the worktree."""
-        return await self._run(self._runtime, stage, prompt_text.with_files(prompt, files), model)
+        return await self._run(self._runtime, stage, prompt_text.with_files(prompt, files), model, self._plugin)
 
     def read_events(
         self, *, types: Sequence[str] | None, since_id: str | None, limit: int

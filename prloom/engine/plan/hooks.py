@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from prloom import errors
-from prloom.api.context import Services
 from prloom.backoff import SHORTEST
 from prloom.core.events import hook_results
 from prloom.core.events.dispatch import RunHook
@@ -20,6 +19,7 @@ from prloom.engine.bus import set_boxes
 from prloom.engine.bus.event_store import EventStore, TooLongError
 from prloom.engine.bus.plan_files import text_digest
 from prloom.engine.bus.plugin_stores import PluginStores
+from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import RunningPlugin
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.extensions.host.interface import HookFailed
@@ -38,7 +38,7 @@ _RESTART_TIME = timedelta(seconds=5)
 """A plugin's process that is started again within this time is waited for."""
 
 
-async def run_hook(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, services: Services) -> None:
+async def run_hook(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, services: PlanServices) -> None:
     """Run a plugin's hook on events, and commit the outcome, its failure or its wait."""
     if plugin.breaker.off_until is None:
         await _attempt(runtime, step, plugin, services)
@@ -54,7 +54,7 @@ async def run_hook(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, s
             await _attempt(runtime, step, plugin, services)
 
 
-async def _attempt(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, services: Services) -> None:
+async def _attempt(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, services: PlanServices) -> None:
     started = time.monotonic()
     try:
         await _run(runtime, step, plugin, services, started=started)
@@ -81,7 +81,7 @@ async def _attempt(runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, s
 
 
 async def _run(
-    runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, services: Services, *, started: float
+    runtime: PlanRuntime, step: RunHook, plugin: RunningPlugin, services: PlanServices, *, started: float
 ) -> None:
     """Run the hook until its outcome is committed: again if another writer was faster, or another call failed."""
     again = 0
@@ -120,10 +120,10 @@ def _pause(failure: HookFailed, *, others: int, again: int) -> timedelta:
     raise failure
 
 
-async def outcome(plugin: RunningPlugin, call: HookCall, services: Services, limit: timedelta) -> Outcome:
+async def outcome(plugin: RunningPlugin, call: HookCall, services: PlanServices, limit: timedelta) -> Outcome:
     """Run the hook; whatever goes wrong with it is this plugin's failure, and the plan goes on."""
     try:
-        result = await plugin.host.run(call, services, limit=limit)
+        result = await plugin.host.run(call, services.of_plugin(plugin.key), limit=limit)
     except HookFailed:
         raise
     except Exception as error:

@@ -9,9 +9,9 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from prloom.api.context import Services
 from prloom.core.events import hook_results
 from prloom.engine.plan import hooks
+from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import RunningPlugin
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.extensions.host.interface import HookFailed
@@ -28,7 +28,7 @@ async def run(
     runtime: PlanRuntime,
     plugin: RunningPlugin,
     hook: str,
-    services: Services,
+    services: PlanServices,
     *,
     prepare: Prepare,
     limit: timedelta,

@@ -109,7 +109,7 @@ class Contexts:
         return HookServices(runtime, run=_no_agent, read_plan=self._read_plan)
 
 
-async def _no_agent(runtime: PlanRuntime, stage: str, text: str, model: str | None) -> str:
+async def _no_agent(runtime: PlanRuntime, stage: str, text: str, model: str | None, plugin: str | None) -> str:
     raise ExtensionError("reading a plan runs no agent")
 
 

@@ -48,11 +48,11 @@ class RunNamed(Protocol):
     """Runs the agent of a stage on a prompt."""
 
     async def __call__(
-        self, runtime: PlanRuntime, stage: str, text: str, *, begun: Callable[[str], None]
+        self, runtime: PlanRuntime, stage: str, text: str, *, plugin: str, begun: Callable[[str], None]
     ) -> tuple[str, str]:
         """Return the run's id, which `begun` is told before it starts, and its final message; raises AgentError.
 
-        What `begun` raises is raised, and the run does not start.
+        It is run for a plugin. What `begun` raises is raised, and the run does not start.
         """
 
 
@@ -110,7 +110,11 @@ class PluginRuns:
         async with self._slots[caller.plugin]:
             self._check(caller)
             run_id, message = await self._run(
-                caller.plan, params.stage, params.prompt, begun=partial(self._begin, caller)
+                caller.plan,
+                params.stage,
+                params.prompt,
+                plugin=caller.plugin,
+                begun=partial(self._begin, caller),
             )
         return {"run_id": run_id, "message": message}
 

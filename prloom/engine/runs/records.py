@@ -78,6 +78,7 @@ def _record(folder: Path, plan_id: str, result: RunResult | None, now: datetime)
         cost_usd=result.cost_usd if result else None,
         error=_error(result),
         machine=spec.machine,
+        plugin=spec.plugin,
     )
 
 

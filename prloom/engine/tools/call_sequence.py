@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from prloom import errors
-from prloom.api.context import Services
 from prloom.core.plugins import tool_rules
 from prloom.engine.plan import plugin_calls
+from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.tools import arguments
@@ -65,7 +65,7 @@ class CallScene:
     """The plan that a call belongs to, and what its hooks may ask for."""
 
     runtime: PlanRuntime
-    services: Services
+    services: PlanServices
 
 
 @dataclass(frozen=True)

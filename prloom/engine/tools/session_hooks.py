@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from prloom.api.context import Services
 from prloom.engine.plan import plugin_calls
+from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
@@ -16,7 +16,7 @@ from prloom.model.tool import Session
 
 log = logging.getLogger(__name__)
 
-ServicesOf = Callable[[PlanRuntime], Services]
+ServicesOf = Callable[[PlanRuntime], PlanServices]
 
 
 async def run(hook: str, session: Session, runtime: PlanRuntime, plugins: PluginSet, services: ServicesOf) -> None:

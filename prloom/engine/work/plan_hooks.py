@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from prloom.api.context import Services
 from prloom.core.events import hook_results
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.work import work_results
 from prloom.engine.plan import hooks
+from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work.context import current
@@ -59,7 +59,7 @@ def of_todo(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) -> 
     )
 
 
-async def run_all(runtime: PlanRuntime, hook: PlanHook, plugins: PluginSet, services: Services) -> None:
+async def run_all(runtime: PlanRuntime, hook: PlanHook, plugins: PluginSet, services: PlanServices) -> None:
     """Run a hook of every plugin that has it and has not run it yet.
 
     Raises PlanHookBlockedError where one fails or blocks the plan; what those before it did has taken effect.
@@ -69,7 +69,7 @@ async def run_all(runtime: PlanRuntime, hook: PlanHook, plugins: PluginSet, serv
             await _run(runtime, hook, plugins[key], services)
 
 
-async def _run(runtime: PlanRuntime, hook: PlanHook, plugin: RunningPlugin, services: Services) -> None:
+async def _run(runtime: PlanRuntime, hook: PlanHook, plugin: RunningPlugin, services: PlanServices) -> None:
     started = time.monotonic()
     for again in range(_RERUNS + 1):
         call = hooks.new_call(runtime, hook.name, plugin.key, todo=hook.todo, diff=hook.diff, summary=hook.summary)

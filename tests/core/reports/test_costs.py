@@ -40,6 +40,13 @@ def test_a_run_belongs_to_the_day_on_which_it_began() -> None:
     assert costs.key(a_run(model="m")) == CostKey(plan="p", stage="worker", agent="codex", model="m", day="2026-11-21")
 
 
+def test_a_run_belongs_to_the_plugin_that_asked_for_it_and_an_older_record_to_none() -> None:
+    by = costs.groups([a_run(), a_run(plugin="ci"), a_run(plugin="ci")], costs.KEYS["plugin"])
+
+    assert {name: len(runs) for name, runs in by.items()} == {"(none)": 1, "ci": 2}
+    assert costs.key(a_run(plugin="ci")).plugin == "ci"
+
+
 @given(
     parts=st.lists(
         st.tuples(st.sampled_from("ab"), st.sampled_from(("worker", "triage")), st.integers(0, 10**9)), max_size=20

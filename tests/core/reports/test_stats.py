@@ -9,6 +9,8 @@ import pytest
 from prloom.core.reports import stats
 from prloom.core.reports.stats import TimedDecision
 from prloom.model.decision import Change, Decision, DeliveryChange
+from prloom.model.record import Timestamp
+from prloom.model.run import RunRecord
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -16,6 +18,11 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def made(seq: int, minutes: float, stage: str = "beforeTriage", by: str = "slow", **parts: object) -> TimedDecision:
     decision = Decision(seq=seq, stage=stage, by=by, **parts)  # type: ignore[arg-type]
     return TimedDecision("pr-1", NOW + timedelta(minutes=minutes), decision)
+
+
+def a_run(**about: object) -> RunRecord:
+    fields = {"id": "r", "plan": "p", "stage": "triage", "agent": "codex", "status": "ok", "seconds": 1.0}
+    return RunRecord(**(fields | {"started_at": Timestamp.of(NOW)} | about))  # type: ignore[arg-type]
 
 
 def change(state: str, reason: str | None = None) -> Change:
@@ -35,6 +42,17 @@ def test_the_slowest_plugin_comes_first_with_its_percentiles_and_failures() -> N
         ("fine", 1, 1, 0),
     ]
     assert [(each.kind, each.name, each.count) for each in found.failures] == [("hook", "bad", 1)]
+
+
+def test_a_plugin_has_the_runs_that_it_asked_for_also_where_none_of_its_hooks_took_time() -> None:
+    runs = [a_run(plugin="ci", cost_usd=0.25), a_run(plugin="ci"), a_run(plugin="slow"), a_run(cost_usd=1.0)]
+
+    found = stats.of([made(1, 1, duration_ms=5)], runs, None)
+
+    assert [(each.plugin, each.times.p95_ms, each.runs, each.cost_usd) for each in found.plugins] == [
+        ("slow", 5, 1, None),
+        ("ci", None, 2, 0.25),
+    ]
 
 
 @pytest.mark.parametrize(("times", "expected"), [([], (None, None, None)), ([7], (7, 7, 7)), ([3, 1, 2], (2, 3, 3))])

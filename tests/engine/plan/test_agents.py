@@ -24,6 +24,7 @@ from prloom.api import PluginContext, Target, TriageContext
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.runtime import rules
+from prloom.engine.runs import listing
 from prloom.engine.runs.run_exchange import RunExchange
 from prloom.engine.views import status, why
 from prloom.model import record
@@ -671,7 +672,8 @@ async def test_a_hook_may_run_an_agent_and_gets_its_final_message(bench: Bench, 
     await stage.tick()
 
     assert stage.bridge.said == ["33 letters about ['app.py']"]
-    assert [name.split("-")[1] for name in os.listdir(stage.local() / "runs")] == ["worker"]
+    (run,) = listing.spent(stage.paths, stage.clock())
+    assert (run.stage, run.plugin) == ("worker", "asker")
 
 
 async def test_an_agents_run_that_fails_fails_the_hook_that_asked_for_it(bench: Bench, stage: Stage):

@@ -276,7 +276,7 @@ async def test_an_agent_runs_in_the_stage_that_is_permitted(bench: RequestBench)
     other = await bench.error("run_agent", {**PLAN, "prompt": "Look", "stage": "designer"})
     empty = await bench.error("run_agent", {**PLAN, "prompt": " ", "stage": "triage"})
 
-    assert (answer, bench.runs) == ({"run_id": "run-1", "message": "done"}, [("triage", "Look")])
+    assert (answer, bench.runs) == ({"run_id": "run-1", "message": "done"}, [("triage", "Look", "ci")])
     assert (worker.code, 'trigger_agent = "worker"' in str(worker)) == (-32001, True)
     assert (other.code, empty.code) == (-32602, -32602)
 
