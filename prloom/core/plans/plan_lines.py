@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prloom.core.plans.plan_reader import Reader
+from prloom.core.plans.plan_reader import INDENT, Reader
+from prloom.core.text import markdown
+
+_APART = "<!-- -->"
+"""Ends a list in Markdown: what is indented below an item would belong to the item."""
 
 
 def with_lines(text: str, lines: Sequence[str], at: int, new: Sequence[str]) -> str:
@@ -43,6 +47,9 @@ def as_section(text: str, reader: Reader, heading: str, block: Sequence[str]) ->
 def _insert(text: str, at: int, block: Sequence[str]) -> str:
     lines = text.split("\n")
     new = list(block)
+    follows = next((line for line in lines[at:] if line.strip()), "")
+    if markdown.indentation(follows) >= len(INDENT):
+        new.append(_APART)
     if at == len(lines) or lines[at].strip():
         new.append("")
     return with_lines(text, lines, at, new)

@@ -102,6 +102,15 @@ def test_what_is_appended_to_any_text_is_read_again_and_changes_nothing_else(tex
     assert plan_file.append_todos(grown, todos) == grown
 
 
+@pytest.mark.parametrize("below", ["  ```\nopen", "  ## Notes\n- [ ] Not a TODO"])
+def test_what_is_indented_below_the_section_does_not_become_part_of_a_todo(below: str) -> None:
+    text = plan_file.append_todos(f"## TODO\n\n{below}", [PlanTodo("a", "First")])
+    text = plan_file.append_todos(text, [PlanTodo("b", "Second")])
+
+    assert plan_file.todos(text) == (TodoItem("a", "First"), TodoItem("b", "Second"))
+    assert text.endswith(below)
+
+
 @settings(deadline=None)
 @given(OUTSIDE, TODOS.filter(bool))
 def test_checking_a_todo_checks_it_and_no_other(text: str, todos: list[PlanTodo]) -> None:
