@@ -28,6 +28,7 @@ from prloom.web import (
     plan_page,
     render,
     run_page,
+    stats_page,
     stream,
 )
 from prloom.web.access import Names
@@ -63,6 +64,7 @@ PAGES: Final[Mapping[str, Read]] = {
     "/read": event_page.review,
     "/log": event_page.log,
     "/costs": run_page.costs,
+    "/stats": stats_page.statistics,
     "/extensions": extension_page.extensions,
 }
 """The pages by their addresses."""

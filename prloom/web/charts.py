@@ -22,11 +22,12 @@ _WIDE: Final = 1120
 
 
 class Bar(NamedTuple):
-    """One bar: its name, its length, and how its figure is written."""
+    """One bar: its name, its length, how its figure is written, and the length of its darker part, if it has one."""
 
     name: str
     value: float
     shown: str
+    part: float = 0.0
 
 
 def bars(title: str, given: Sequence[Bar]) -> Markup:
@@ -55,7 +56,7 @@ def _row(bar: Bar, number: int, longest: float) -> Markup:
     length = round(_BAR_ROOM * bar.value / longest, 1)
     return Markup(
         '<text class="name" x="{x}" y="{y}">{name}</text>'
-        '<rect class="bar" x="{left}" y="{top}" width="{length}" height="{height}" rx="3"></rect>'
+        '<rect class="bar" x="{left}" y="{top}" width="{length}" height="{height}" rx="3"></rect>{part}'
         '<text class="figure" x="{end}" y="{y}">{shown}</text>'
     ).format(
         x=_NAME_ROOM - 12,
@@ -64,6 +65,7 @@ def _row(bar: Bar, number: int, longest: float) -> Markup:
         left=_NAME_ROOM,
         top=top,
         length=max(length, 2),
+        part=_part(_ROW - 8, x=_NAME_ROOM, y=top, width=round(_BAR_ROOM * bar.part / longest, 1)),
         height=_ROW - 8,
         end=_NAME_ROOM + max(length, 2) + 8,
         shown=clean(bar.shown),
@@ -72,10 +74,11 @@ def _row(bar: Bar, number: int, longest: float) -> Markup:
 
 def _column(bar: Bar, number: int, step: float, highest: float) -> Markup:
     height = round((_BASE - _TOP) * bar.value / highest, 1)
+    dark = round((_BASE - _TOP) * bar.part / highest, 1)
     middle = round(number * step + step / 2, 1)
     width = min(step * 0.62, 64)
     return Markup(
-        '<rect class="bar" x="{x}" y="{y}" width="{width}" height="{height}" rx="3"></rect>'
+        '<rect class="bar" x="{x}" y="{y}" width="{width}" height="{height}" rx="3"></rect>{part}'
         '<text class="value" x="{middle}" y="{above}">{shown}</text>'
         '<text class="label" x="{middle}" y="{below}">{name}</text>'
     ).format(
@@ -83,12 +86,21 @@ def _column(bar: Bar, number: int, step: float, highest: float) -> Markup:
         y=round(_BASE - height, 1),
         width=round(width, 1),
         height=max(height, 1),
+        part=_part(dark, x=round(middle - width / 2, 1), y=round(_BASE - dark, 1), width=round(width, 1)),
         middle=middle,
         above=round(_BASE - height - 5, 1),
         shown=clean(bar.shown),
         below=_BASE + 18,
         name=_short(bar.name),
     )
+
+
+def _part(height: float, *, x: float, y: float, width: float) -> Markup:
+    """Return the darker part of a bar, at its beginning; nothing where a bar has none."""
+    if not height or not width:
+        return Markup("")
+    drawn = Markup('<rect class="bar part" x="{x}" y="{y}" width="{width}" height="{height}" rx="3"></rect>')
+    return drawn.format(x=x, y=y, width=width, height=height)
 
 
 def _svg(title: str, given: Sequence[Bar], width: int, height: int, parts: Sequence[Markup]) -> Markup:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from msgspec import field
+from msgspec.structs import replace
+
+from prloom.core.reports.stats import PluginTimes
+from prloom.core.text import secret_scan
 from prloom.engine import catalog
 from prloom.engine.assembly.plugins import select_plugins
 from prloom.engine.catalog import PluginLine
-from prloom.engine.views import daemons, runtime_status
+from prloom.engine.views import daemons, runtime_status, stats
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.status_schema import BridgeStatus
 from prloom.errors import ConfigError
 from prloom.extensions import filters
-from prloom.model.record import Record
+from prloom.model.record import Record, Timestamp
 from prloom.storage import paths
 from prloom.storage.safe_dir import SafeDir
+from prloom.web import event_page, stats_page
 from prloom.web.site import Page, Query, Site
 
 _LINES = 100
@@ -22,44 +28,52 @@ _LOG_BYTES = 64 * 1024
 
 
 class ExtensionDocument(Record, frozen=True, kw_only=True):
-    """The plugins, their daemons and the bridges; `config_error` is why the configuration cannot be read."""
+    """The plugins, their daemons and the bridges; `config_error` is why the configuration cannot be read.
 
+    `times` are those of the plugins' hook calls since `since`, the slowest plugin first, and `logs` the last lines that
+    each daemon has printed, in which secrets are masked.
+    """
+
+    since: Timestamp | None = None
     plugins: tuple[PluginLine, ...] = ()
+    times: tuple[PluginTimes, ...] = ()
     warnings: tuple[str, ...] = ()
     daemons: tuple[DaemonStatus, ...] = ()
+    logs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     bridges: tuple[BridgeStatus, ...] = ()
     config_error: str | None = None
 
 
 def extensions(site: Site, query: Query) -> Page:
     """Return the page of all plugins and bridges; a configuration that cannot be read is what it shows then."""
+    span = query.text("since") or stats_page.SPAN
+    begin = event_page.since(span, site.clock())
     try:
-        value, logs = _read(site)
+        value = _read(site)
     except ConfigError as error:
-        value, logs = ExtensionDocument(config_error=str(error)), {}
-    return Page("extensions.html", "Plugins and bridges", value, {"logs": logs})
+        value = ExtensionDocument(config_error=str(error))
+    found = stats.read(site.where, begin)
+    value = replace(value, since=found.since, times=found.plugins)
+    more = {"bars_of": stats_page.bars(found.plugins), "span": span, "spans": stats_page.SPANS}
+    return Page("extensions.html", "Plugins and bridges", value, more)
 
 
-def _read(site: Site) -> tuple[ExtensionDocument, dict[str, tuple[str, ...]]]:
+def _read(site: Site) -> ExtensionDocument:
     config = site.read_config()
     plugins = catalog.plugins(site.where, config, site.environ)
     selection = select_plugins(site.where.root, config, site.environ)
     with_daemon = [found.key for found in selection.chosen if filters.runs_daemon(found)]
     local = SafeDir.open(site.where.root, *paths.LOCAL)
     reported = daemons.read(local, with_daemon)
-    logs = {}
+    logs: Mapping[str, tuple[str, ...]] = {}
     bridges: tuple[BridgeStatus, ...] = ()
     if local is not None:
         with local:
             bridges = runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus)
             logs = {name: tuple(_log(local, name)) for name in with_daemon}
-    value = ExtensionDocument(
-        plugins=plugins.plugins,
-        warnings=plugins.warnings,
-        daemons=reported,
-        bridges=bridges,
+    return ExtensionDocument(
+        plugins=plugins.plugins, warnings=plugins.warnings, daemons=reported, logs=logs, bridges=bridges
     )
-    return value, logs
 
 
 def _log(local: SafeDir, name: str) -> Iterator[str]:
@@ -69,4 +83,5 @@ def _log(local: SafeDir, name: str) -> Iterator[str]:
         return
     with folder:
         content = folder.read_bytes(paths.DAEMON_LOG) or b""
-    yield from content[-_LOG_BYTES:].decode("utf-8", "replace").splitlines()[-_LINES:]
+    lines = content[-_LOG_BYTES:].decode("utf-8", "replace").splitlines()
+    yield from map(secret_scan.masked, lines[-_LINES:])

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 PAGES = ("/", "/plans/pr-42", "/plans/pr-42/todos/t-8e2f", "/event?id=c-1&plan=pr-42", "/runs/RUN", "/events", "/read",
-         "/log?since=24h", "/costs", "/extensions")  # fmt: skip
+         "/log?since=24h", "/costs", "/stats", "/extensions")  # fmt: skip
 NARROW = 360
 
 

@@ -52,7 +52,9 @@ def test_a_program_that_checks_the_link_does_not_use_it_up(stranger: Callable[..
     assert browser.get(link).status_code == 303
 
 
-@pytest.mark.parametrize("path", ["/", "/events", "/read", "/log", "/costs", "/extensions", "/live", "/plans/pr-7"])
+@pytest.mark.parametrize(
+    "path", ["/", "/events", "/read", "/log", "/costs", "/stats", "/extensions", "/live", "/plans/pr-7"]
+)
 @pytest.mark.parametrize("cookie", ["", "prloom_7717=guessed", "prloom_7718=other"])
 def test_without_the_cookie_no_page_is_shown(stranger: Callable[..., Browser], path: str, cookie: str):
     answer = stranger().get(path, headers={"cookie": cookie})
@@ -156,7 +158,7 @@ def test_every_answer_forbids_scripts_frames_and_guesses(browser: Browser):
 
 
 def test_no_page_has_a_script_or_a_style_of_its_own(browser: Browser):
-    for path in ("/", "/events", "/read", "/log", "/costs", "/extensions"):
+    for path in ("/", "/events", "/read", "/log", "/costs", "/stats", "/extensions"):
         text = browser.get(path).text
         assert text.count("<script") == 1
         assert "<style" not in text

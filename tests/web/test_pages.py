@@ -16,6 +16,8 @@ from prloom.agents import run_folder
 from prloom.api import Author
 from prloom.engine.views import dashboard
 from prloom.model import record
+from prloom.model.decision import Decision
+from prloom.storage import envelope, paths
 from prloom.web.app import PAGES
 from prloom.web.site import Site
 
@@ -47,7 +49,17 @@ async def played(stage: Stage) -> Stage:
 
 
 def test_every_page_is_whole_and_shows_each_text_as_text(scene: OperatorScene, browser: Browser):
-    paths = ["/", "/read", "/events", "/log", "/costs", "/extensions", f"/runs/{RUN}", "/plans/evil/todos/t-e"]
+    paths = [
+        "/",
+        "/read",
+        "/events",
+        "/log",
+        "/costs",
+        "/stats",
+        "/extensions",
+        f"/runs/{RUN}",
+        "/plans/evil/todos/t-e",
+    ]
     paths += [f"/plans/{plan}" for plan in ("evil", *(f"pr-{number}" for number in range(1, 18)), "cleanup")]
     for path in paths:
         answer = browser.get(path)
@@ -142,6 +154,40 @@ def test_costs_have_charts_whose_figures_are_text_too(scene: OperatorScene, brow
     assert "$1.50" in whole_page.text(page)
     assert 'role="img" aria-label="By plan: pr-1: $1.50"' in page
     assert sum(group["runs"] for group in browser.json("/costs?since=30d")["groups"]) == 4
+
+
+async def test_the_slowest_plugin_and_the_waits_of_events_are_seen_at_once_by_people_and_programs(
+    stage: Stage, browser: Browser, time: Time
+):
+    stage.adopt()
+    stage.plugin("quick", deferring(saying="wait"))
+    stage.append(said("a"), said("b", "wait"))
+    await stage.tick()
+    time.now = stage.clock.now
+    slow = record.sparse(Decision(seq=1000, stage="onEvent", by="slow", duration_ms=61_000))
+    with (stage.local() / "bus/decisions.jsonl").open("ab") as log:
+        log.write(envelope.encode("decision", slow, record.iso(time.now)) + b"\n")
+
+    for path in ("/stats", "/extensions"):
+        page = browser.get(path).text
+        assert 'aria-label="How long plugins took: slow: p95 1 min, p50 1 min; quick: p95 ' in page, path
+        assert whole_page.problems(page) == []
+    assert [each["plugin"] for each in browser.json("/extensions")["times"]] == ["slow", "quick"]
+    found = browser.json("/stats")
+    assert (found["throughput"]["eventsIn"], found["waits"]["count"], len(found["days"])) == (2, 1, 1)
+    assert "How long events waited, by day: " in browser.get("/stats").text
+
+
+def test_what_a_daemon_printed_is_there_for_programs_too_without_its_secrets(scene: OperatorScene, browser: Browser):
+    secret = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3hJ5"
+    name = "conversation-monitor"
+    (scene.root / "prloom.toml").write_text(f'[plugins]\nenabled = ["{name}"]\n')
+    folder = scene.where.local / paths.DAEMONS / paths.plugin_folder(name)
+    folder.mkdir(parents=True)
+    (folder / paths.DAEMON_LOG).write_text(f"listening with {secret}\n")
+
+    assert browser.json("/extensions")["logs"] == {name: ["listening with [secret]"]}
+    assert "listening with [secret]" in whole_page.text(browser.get("/extensions").text)
 
 
 def test_the_page_of_plugins_shows_what_went_wrong(scene: OperatorScene, browser: Browser):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from prloom.core.reports import costs
@@ -31,6 +31,13 @@ class Spread(Record, frozen=True, kw_only=True):
     p50_ms: int | None
     p95_ms: int | None
     longest_ms: int | None
+
+
+class DayWaits(Record, frozen=True, kw_only=True):
+    """How long the events that ended on a day (UTC) had been there."""
+
+    day: str
+    times: Spread
 
 
 class PluginTimes(Record, frozen=True, kw_only=True):
@@ -68,11 +75,15 @@ class Throughput(Record, frozen=True, kw_only=True):
 
 
 class Stats(Record, frozen=True, kw_only=True):
-    """The document of `prloom stats --json`; `waits` are the times from the arrival of events to their ends."""
+    """The document of `prloom stats --json`; `waits` are the times from the arrival of events to their ends.
+
+    `days` has the same for each day on which an event ended.
+    """
 
     since: Timestamp | None
     throughput: Throughput
     waits: Spread
+    days: tuple[DayWaits, ...]
     plugins: tuple[PluginTimes, ...]
     failures: tuple[FailureCount, ...]
 
@@ -84,10 +95,12 @@ def of(made: Iterable[TimedDecision], runs: Iterable[RunRecord], since: datetime
     begin = None
     if since is not None:
         begin = Timestamp.of(since)
+    days = _waits(decisions, since)
     return Stats(
         since=begin,
         throughput=_throughput(recent, len(runs)),
-        waits=spread(_waits(decisions, since)),
+        waits=spread(wait for waits in days.values() for wait in waits),
+        days=tuple(DayWaits(day=day, times=spread(waits)) for day, waits in sorted(days.items())),
         plugins=_plugins(recent, runs),
         failures=_failures(recent, runs),
     )
@@ -121,10 +134,10 @@ def _throughput(made: Sequence[TimedDecision], runs: int) -> Throughput:
     )
 
 
-def _waits(made: Iterable[TimedDecision], since: datetime | None) -> list[int]:
-    """Return how long each event that ended since a time had been there, as far as its arrival is known."""
+def _waits(made: Iterable[TimedDecision], since: datetime | None) -> dict[str, list[int]]:
+    """Return how long each event that ended since a time had been there, by day, as far as its arrival is known."""
     arrived: dict[tuple[str, str], datetime] = {}
-    found = []
+    found: dict[str, list[int]] = {}
     for each in made:
         for change in each.decision.changes:
             key = (each.plan, change.event_id)
@@ -133,7 +146,8 @@ def _waits(made: Iterable[TimedDecision], since: datetime | None) -> list[int]:
             if change.state in DONE and key in arrived:
                 begun = arrived.pop(key)
                 if since is None or each.made_at >= since:
-                    found.append((each.made_at - begun) // _MILLISECOND)
+                    day = each.made_at.astimezone(UTC).date().isoformat()
+                    found.setdefault(day, []).append((each.made_at - begun) // _MILLISECOND)
     return found
 
 
