@@ -10,10 +10,11 @@ from concurrent.futures import Future
 from typing import Final, TypeVar
 
 from prloom.agents import run_message
-from prloom.agents.run_message import RunReply
+from prloom.agents.run_message import RunMessage, RunReply
+from prloom.agents.run_spec import RunLimits
 from prloom.agents.supervision import Worker
 from prloom.core.work.run_policy import RunRefused
-from prloom.engine.machine import remote_run
+from prloom.engine.machine import agent_slots, remote_run
 from prloom.engine.machine.machine import Machine
 from prloom.engine.machine.remote_run import PreparedRun
 from prloom.errors import AgentError, PrloomError
@@ -48,6 +49,15 @@ class RemoteRuns:
         if asked.session is not None:
             return _failed(remote_run.no_session())
         folder = str(message.metadata.get(run_message.FOLDER) or "")
+        with agent_slots.slot(self._machine, asked.agent, worker) as is_free:
+            if not is_free:
+                return _released(worker)
+            return self._begun(run, asked, limits, worker, folder)
+
+    def _begun(
+        self, run: str, asked: RunMessage, limits: RunLimits, worker: Worker, folder: str
+    ) -> Settlement | JobLost:
+        """Make the worktree of a run that is for this machine, have its agent work there, and remove it."""
         try:
             prepared = _while_renewing(
                 worker,
@@ -66,10 +76,15 @@ class RemoteRuns:
             if worker.signals.stops < _AT_ONCE and not worker.lease.lost(time.monotonic()):
                 reply = _while_renewing(worker, lambda: remote_run.conclude(self._machine, run, ended))
                 return _settlement(reply)
-        lost = worker.lease.lost(time.monotonic())
-        if lost:
-            return JobLost(lost)
-        return Released(reason="the worker was stopped")
+        return _released(worker)
+
+
+def _released(worker: Worker) -> Released | JobLost:
+    """Return that a worker gives back a run that it does not finish, or has lost it."""
+    lost = worker.lease.lost(time.monotonic())
+    if lost:
+        return JobLost(lost)
+    return Released(reason="the worker was stopped")
 
 
 _AT_ONCE: Final = 2
