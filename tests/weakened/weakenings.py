@@ -144,6 +144,12 @@ async def certainly(real: Weak, *args: Any, **more: Any) -> bool:
     return True
 
 
+async def in_the_event_loop(real: Weak, checks: Any, plugin: str, schema: Any, given: Any) -> Any:
+    from prloom.engine.tools import arguments
+
+    return arguments.problem(schema, given)
+
+
 async def nothing_at_all(real: Weak, *args: Any, **more: Any) -> None:
     return None
 
@@ -568,6 +574,13 @@ WEAKENINGS = (
         nothing,
         "engine/tools/test_call_sequence.py",
         "do_not_fit or checked_again",
+    ),
+    Weakening(
+        "a plugin's schema, however it is made, holds up nothing but the plugin's own calls",
+        "prloom.engine.tools.arguments:ArgumentChecks.problem",
+        in_the_event_loop,
+        "engine/tools/test_arguments.py",
+        "takes_long",
     ),
     Weakening(
         "P15: a message_id of a plugin is added once",

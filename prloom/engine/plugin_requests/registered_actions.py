@@ -19,7 +19,7 @@ from prloom.engine.plugin_requests.caller import Caller, Params
 from prloom.engine.plugin_requests.chains import Chains
 from prloom.engine.plugin_requests.grants import Grant
 from prloom.engine.plugin_requests.messages import RecordActivity
-from prloom.engine.tools import arguments
+from prloom.engine.tools.arguments import ArgumentChecks
 from prloom.errors import ExtensionError
 from prloom.extensions import jsonrpc
 from prloom.extensions.background.call_error import CallError
@@ -69,17 +69,20 @@ class RegisteredActions:
         self._call = call
         self._chains = chains
         self._activity = activity
+        self._checks = ArgumentChecks()
         self._by_plugin: dict[str, dict[str, RegisteredAction]] = {}
 
     async def register(self, caller: Caller, params: RegisterAction) -> Json:
         """Register an action, in place of an earlier one of this name."""
+        problem = None
+        if params.params_schema:
+            problem = await self._checks.schema_problem(caller.plugin, params.params_schema)
+        if problem is not None:
+            raise request.invalid(REGISTER, f"params_schema: {problem}")
+        caller.rights_now()  # the daemon may have ended meanwhile, and its actions end with it
         known = self._by_plugin.get(caller.plugin, {})
         own = self._registered(caller.plugin).commands.keys() - known.keys()
         problem = plugin_action.problem(params.name, params.description, known, own)
-        if problem is None and params.params_schema:
-            problem = arguments.schema_problem(params.params_schema)
-            if problem is not None:
-                problem = f"params_schema: {problem}"
         if problem is not None:
             raise request.invalid(REGISTER, problem)
         if caller.plugin not in self._by_plugin:
@@ -104,9 +107,7 @@ class RegisteredActions:
         if found is None:
             known = ", ".join(self._by_plugin.get(plugin, {})) or "none"
             raise ExtensionError(f"plugin {plugin} has registered no action {name}; those that it has: {known}")
-        problem = None
-        if found.schema:
-            problem = arguments.problem(found.schema, params)
+        problem = await self._checks.problem(plugin, found.schema, params)
         if problem is not None:
             raise ExtensionError(f"the params of {name} are not valid: {problem}")
         about = {"pluginName": plugin, "action": name, "params": params, "by": by}

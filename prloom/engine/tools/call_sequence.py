@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from prloom.engine.plan import plugin_calls
 from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.tools import arguments
+from prloom.engine.tools.arguments import ArgumentChecks
 from prloom.engine.tools.catalog import ToolCatalog
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import Outcome
@@ -77,6 +77,7 @@ class ToolCaller:
     handlers: Mapping[str, Handler]
     confirmer: Confirmer
     activity: CallActivity
+    checks: ArgumentChecks = field(default_factory=ArgumentChecks)
 
     async def call(self, scene: CallScene, call: ToolCall) -> ToolResult:
         """Return what a call comes to; whatever goes wrong is in the result."""
@@ -114,20 +115,25 @@ class ToolCaller:
 
     async def _admitted(self, scene: CallScene, tool: ToolSpec, call: ToolCall) -> ToolCall:
         """Return the call as guards have changed it, once nothing speaks against it; raises ToolFailed."""
-        _validate(tool, call)
+        await self._validate(tool, call)
         for key in self._with_hook(scene, PRE_TOOL):
             outcome = await self._intercept(scene, key, PRE_TOOL, call)
             if outcome.block is not None:
                 raise ToolFailed(f"plugin {key} blocked the call: {outcome.block}", "blocked")
             if outcome.arguments is not None:
                 call = replace(call, arguments=outcome.arguments)
-                _validate(tool, call)
+                await self._validate(tool, call)
         if tool.checked:
             await self._check(scene, tool, call)
         refusal = await self.confirmer.refusal(scene, tool, call)
         if refusal is not None:
             raise ToolFailed(refusal, "denied")
         return call
+
+    async def _validate(self, tool: ToolSpec, call: ToolCall) -> None:
+        problem = await self.checks.problem(tool.plugin, tool.schema, call.arguments)
+        if problem is not None:
+            raise ToolFailed(f"the arguments of {tool.name} are not valid: {problem}", "validation_error")
 
     async def _check(self, scene: CallScene, tool: ToolSpec, call: ToolCall) -> None:
         try:
@@ -205,9 +211,3 @@ class PythonHandler:
             kinds: Mapping[Any, str] = {"overran": "timeout_error"}
             raise ToolFailed(str(failure), kinds.get(failure.kind, "plugin_error")) from failure
         return outcome.result
-
-
-def _validate(tool: ToolSpec, call: ToolCall) -> None:
-    problem = arguments.problem(tool.schema, call.arguments)
-    if problem is not None:
-        raise ToolFailed(f"the arguments of {tool.name} are not valid: {problem}", "validation_error")
