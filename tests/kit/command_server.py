@@ -8,6 +8,7 @@ environment, working folder, and standard streams, as if it were started anew.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import signal
@@ -206,6 +207,22 @@ def import_prloom() -> None:
             importlib.import_module(module.name)
     for name in NEEDED_LATER:
         importlib.import_module(name)
+    _prepare_records()
+
+
+def _prepare_records() -> None:
+    """Let msgspec look at the annotations of all records, as it does once in each process that uses them."""
+    import msgspec  # noqa: PLC0415 - the tests need none of it
+
+    from prloom.model.record import Record  # noqa: PLC0415
+
+    waiting = [msgspec.Struct]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if issubclass(kind, Record):
+            with contextlib.suppress(TypeError, NameError):  # of a type that is not meant to be read
+                msgspec.json.Decoder(kind)
 
 
 def _become(request: Mapping[str, Any]) -> None:

@@ -63,9 +63,13 @@ def load_plugins(
     environ: Mapping[str, str],
     daemons: Daemons | None = None,
     actions: CommentActions | None = None,
+    selection: PluginSelection | None = None,
 ) -> PluginSet:
-    """Return the plugins that run, each with its host; nothing of them has run yet. Without `daemons`, none answers."""
-    selection = select_plugins(root, config, environ)
+    """Return the plugins that run, each with its host; nothing of them has run yet. Without `daemons`, none answers.
+
+    They are looked for only where no `selection` is given.
+    """
+    selection = selection or select_plugins(root, config, environ)
     for warning in selection.warnings:
         if warning not in selection.missing.values():  # which the plugin set reports as failures
             log.warning("%s", warning)
