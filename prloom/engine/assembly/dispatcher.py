@@ -119,7 +119,7 @@ def _plugins(base: Base, load_again: Callable[[], Config]) -> PluginParts:
     )
     daemons = selected_daemons.make(base.selection.chosen, given)
     actions = RegisteredActions(daemons.call, requests.chains, requests.record)
-    plugin_set = load_plugins(base.root, base.config, base.environ, daemons, actions, base.selection)
+    plugin_set = load_plugins(base.root, base.config, base.environ, daemons, actions, selection=base.selection)
     actions.plugins = plugin_set
     plugin_requests.watch(base.activity.publisher, requests.chains, daemons, plugin_set)
     return PluginParts(plugin_set, daemons, requests, actions)

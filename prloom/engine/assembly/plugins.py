@@ -63,6 +63,7 @@ def load_plugins(
     environ: Mapping[str, str],
     daemons: Daemons | None = None,
     actions: CommentActions | None = None,
+    *,
     selection: PluginSelection | None = None,
 ) -> PluginSet:
     """Return the plugins that run, each with its host; nothing of them has run yet. Without `daemons`, none answers.
