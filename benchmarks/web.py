@@ -15,8 +15,9 @@ from harness import Figure, Row, Sizes, blank, span
 
 from prloom.config import loading
 from prloom.storage.paths import RepositoryPaths
-from prloom.web import dashboard_page, render
+from prloom.web import render
 from prloom.web.changes import Changes
+from prloom.web.pages import dashboard
 from prloom.web.site import Query, Site
 
 _PAGE = 50.0  # milliseconds of a processor
@@ -42,7 +43,7 @@ def _page(sizes: Sizes, site: Site, work: str) -> Figure:
     took = []
     for _ in range(sizes.rounds + 1):
         begun = time.process_time()
-        found = dashboard_page.dashboard_page(site, Query({}, {}))
+        found = dashboard.page(site, Query({}, {}))
         values = {"title": found.title, "it": found.value, "parts": found.parts, **found.more}
         render.page(_SCOPE, found.template, values)
         took.append(time.process_time() - begun)

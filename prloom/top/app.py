@@ -17,6 +17,7 @@ from textual.widgets import Input, OptionList, Static
 
 from prloom.cli import dashboard_text
 from prloom.cli.config_check import ConfigCheck
+from prloom.engine.repository_watch import RepositoryWatch
 from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Dashboard
 from prloom.errors import PrloomError
@@ -25,12 +26,14 @@ from prloom.top.actions import Operator
 from prloom.top.detail import Mode
 from prloom.top.dialogs import Help
 from prloom.top.keys import ActionKeys
-from prloom.top.live import LiveChanges
 from prloom.top.panes import Detail, Pane
 from prloom.top.rows import Subject
 
 AGES: Final = 10.0
 """Seconds after which the ages on the screen are brought up to date, where nothing else has changed."""
+
+GATHER: Final = 0.03
+"""Seconds for which changes are gathered, so that one decision with its files is one look."""
 
 _KEYS: Final = frozenset(
     (
@@ -76,7 +79,7 @@ class TopApp(ActionKeys):
         self.shown: Dashboard | None = None
         self._clock = clock
         self._check = ConfigCheck(operator.given)
-        self._live = LiveChanges(operator.where)
+        self._changed = asyncio.Event()
         self._words = ""
         self._mode: Mode = "about"
         self._focused = rows.PANES[0]
@@ -98,16 +101,26 @@ class TopApp(ActionKeys):
         await self.read()
         self.main.query_one("#needs", Pane).focus()
         self._watch()
+        self._refresh()
         self.set_interval(AGES, self.read)
-
-    def on_unmount(self) -> None:
-        """Let go of the watches."""
-        self._live.close()
 
     @work(exclusive=True, group="watch")
     async def _watch(self) -> None:
-        async for _ in self._live.changes():
+        await RepositoryWatch(self.operator.where, self._runs, lambda _: self._changed.set()).run()
+
+    @work(exclusive=True, group="refresh")
+    async def _refresh(self) -> None:
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(GATHER)
+            self._changed.clear()
             await self.read()
+
+    def _runs(self) -> list[str]:
+        """Return the runs whose folders are watched."""
+        if self.shown is None:
+            return []
+        return [each.run for each in self.shown.working if each.run]
 
     async def read(self) -> None:
         """Read the dashboard in a thread, so that keys are heard meanwhile, and show it."""
@@ -119,9 +132,6 @@ class TopApp(ActionKeys):
         if not self.is_running or not self.screen_stack or not self.main.query(Pane):  # it has ended meanwhile
             return
         self.shown = shown
-        self._live.follow(
-            [each.id for each in shown.plans], [(each.run, each.plan) for each in shown.working if each.run]
-        )
         self._show()
         await self._show_detail()
 

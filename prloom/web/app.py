@@ -19,22 +19,18 @@ from starlette.types import ASGIApp
 from prloom import errors
 from prloom.errors import PrloomError
 from prloom.web import (
-    dashboard_page,
-    event_page,
-    extension_page,
     form,
     gate,
     metrics,
-    plan_page,
     render,
-    run_page,
-    stats_page,
     stream,
 )
 from prloom.web.access import Names
 from prloom.web.actions import ACTIONS
 from prloom.web.changes import Changes
 from prloom.web.gate import Gate
+from prloom.web.pages import costs, dashboard, event, events, extensions, plan, review, run, stats, todo
+from prloom.web.pages import log as log_page
 from prloom.web.sessions import Session, Sessions
 from prloom.web.site import Page, Query, Site
 from prloom.web.stream import ChangeStream
@@ -55,17 +51,17 @@ _REFUSALS: Final[Mapping[int, str]] = {404: "there is no such page", 405: "this 
 Read = Callable[[Site, Query], Page]
 
 PAGES: Final[Mapping[str, Read]] = {
-    "/": dashboard_page.dashboard_page,
-    "/plans/{plan}": plan_page.plan,
-    "/plans/{plan}/todos/{todo}": plan_page.todo,
-    "/runs/{run}": run_page.run,
-    "/event": event_page.event,
-    "/events": event_page.listed,
-    "/read": event_page.review,
-    "/log": event_page.log,
-    "/costs": run_page.costs,
-    "/stats": stats_page.statistics,
-    "/extensions": extension_page.extensions,
+    "/": dashboard.page,
+    "/plans/{plan}": plan.page,
+    "/plans/{plan}/todos/{todo}": todo.page,
+    "/runs/{run}": run.page,
+    "/event": event.page,
+    "/events": events.page,
+    "/read": review.page,
+    "/log": log_page.page,
+    "/costs": costs.page,
+    "/stats": stats.page,
+    "/extensions": extensions.page,
 }
 """The pages by their addresses."""
 

@@ -105,6 +105,17 @@ class Chromium:
         xpath = f"//{within}//*[self::button or self::summary or self::a][normalize-space()='{text}']"
         return self.driver.find_element(By.XPATH, xpath)
 
+    def press(self, text: str) -> None:
+        """Click this button; where the page has just been brought up to date, click the one that is there now."""
+        self.until(lambda: self._pressed(text))
+
+    def _pressed(self, text: str) -> bool:
+        try:
+            self.button(text).click()
+        except StaleElementReferenceException:
+            return False
+        return True
+
     def run(self, script: str, *args: Any) -> Any:
         """Return what a script of the test returns."""
         return self.driver.execute_script(script, *args)

@@ -90,33 +90,33 @@ def test_a_person_acts_with_the_keyboard_alone(day: BusyDay, browser: Chromium):
 
 def test_each_kind_of_action_is_done_from_its_page(day: BusyDay, browser: Chromium):
     browser.open("/")
-    browser.button("Try again").click()
+    browser.press("Try again")
     browser.until(lambda: "Due now: p-1." in browser.text)
 
-    browser.button("Answer…").click()
+    browser.press("Answer…")
     browser.find("details[open] textarea").send_keys("Redis, please.")
     browser.find("details[open] form button").click()
     browser.until(lambda: "Answered the question about TODO t-12" in browser.text)
 
-    browser.button("Resume").click()
+    browser.press("Resume")
     browser.until(lambda: "Resumed: pr-35." in browser.text)
 
     browser.open("/read")
-    browser.button("Approve").click()
+    browser.press("Approve")
     browser.until(lambda: "Approved: c-4." in browser.text)
 
     browser.open("/event?id=c-3&plan=pr-42")
-    browser.button("Drop…").click()
+    browser.press("Drop…")
     browser.find("details[open] input[name=reason]").send_keys("said elsewhere" + Keys.ENTER)
     browser.until(lambda: "Dropped: c-3." in browser.text)
 
     browser.open("/plans/pr-42")
-    browser.button("Add a TODO…").click()
+    browser.press("Add a TODO…")
     browser.find("details[open] input[name=title]").send_keys("Write it down" + Keys.ENTER)
     browser.until(lambda: "Added: t-" in browser.text and "Write it down" in browser.text)
 
     browser.open(address(day, "/runs/RUN"))
-    browser.button("Stop…").click()
+    browser.press("Stop…")
     browser.find("details[open] button").click()
     browser.until(
         lambda: "pr-7" in browser.text and ("Stopping" in browser.text or "cannot be stopped" in browser.text)
@@ -127,21 +127,56 @@ def test_each_kind_of_action_is_done_from_its_page(day: BusyDay, browser: Chromi
 def test_an_open_page_shows_a_change_and_keeps_what_a_person_has_begun_to_write(day: BusyDay, browser: Chromium):
     browser.open("/plans/pr-42")
     browser.until(lambda: browser.find("#live").text == "live")
-    browser.button("Block…").click()
+    browser.press("Block…")
     browser.find("details[open] input[name=reason]").send_keys("half a sen")
-    number = 0
 
-    def changed() -> bool:
-        nonlocal number
-        number += 1
-        text = (day.stage.local("pr-42") / "plan.md").read_text().replace("Show the deliveries", f"List {number}")
-        with SafeDir.make(day.stage.local("pr-42")) as local:
-            local.replace("plan.md", text.encode())
-        return "List 1" in browser.text
+    browser.until(lambda: changed(day) and "List it" in browser.text)
 
-    browser.until(changed)
     assert browser.find("details[open] input[name=reason]").get_attribute("value") == "half a sen"
     assert browser.problems == []
+
+
+def test_a_page_that_was_read_again_has_the_same_forms_and_the_focus_where_it_was(day: BusyDay, browser: Chromium):
+    browser.open("/event?id=c-4&plan=pr-42")
+    browser.until(lambda: browser.find("#live").text == "live")
+    browser.press("Drop…")
+    browser.find("details[open] input[name=reason]").send_keys("half a sen")
+    readings = "return performance.getEntriesByType('resource').filter(each => each.initiatorType === 'fetch').length"
+    before = browser.run(readings)
+
+    browser.until(lambda: changed(day) and browser.run(readings) >= before + 2)
+
+    focused = browser.run("return [document.activeElement.name, document.activeElement.value]")
+    assert focused == ["reason", "half a sen"]
+
+
+def test_what_a_page_no_longer_has_takes_no_focus_from_what_is_below_it(browser: Chromium):
+    browser.open("/events")
+    browser.run(
+        """
+        const main = document.getElementById("main");
+        main.innerHTML = `<p id="notice">Done.</p><p>one</p> <ul><li data-key="a">a</li> <li data-key="b"><input id="b">
+        </li> </ul>`;
+        document.getElementById("b").focus();
+        const fresh = document.createElement("main");
+        fresh.id = "main";
+        fresh.innerHTML = `<p>one</p> <p>two</p> <ul> <li data-key="b"><input id="b"></li>
+        <li data-key="c">c</li></ul>`;
+        window.prloom.morph(main, fresh);
+        """
+    )
+
+    assert browser.run("return document.activeElement.id") == "b"
+    assert browser.find("#main").text.split() == ["one", "two", "c"]
+
+
+def changed(day: BusyDay) -> bool:
+    """Change the plan once more, as a person does in an editor."""
+    home = day.stage.local("pr-42")
+    text = (home / "plan.md").read_text()
+    with SafeDir.make(home) as local:
+        local.replace("plan.md", text.replace("Show the deliveries", "List it").encode())
+    return True
 
 
 def test_the_pictures_of_the_documents_are_there_and_small():

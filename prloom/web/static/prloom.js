@@ -6,7 +6,8 @@
   const live = document.getElementById("live");
   const address = document.body.dataset.live;
 
-  const keyOf = (node) => (node.nodeType === 1 ? node.id || node.dataset.key || null : null);
+  // `form.id` would be the form's field of that name.
+  const keyOf = (node) => (node.nodeType === 1 ? node.getAttribute("id") || node.getAttribute("data-key") : null);
   const alike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
   // Makes `old` look like `fresh`, and leaves alone what a person has opened, chosen or begun to write.
@@ -24,26 +25,50 @@
       if (old.type === "hidden") old.value = fresh.value;
       return;
     }
+    // What is gone goes first: a node that is moved loses the focus, and what is behind it need not move then.
+    const wanted = new Set([...fresh.childNodes].map(keyOf));
     const keyed = new Map();
-    for (const child of old.childNodes) if (keyOf(child)) keyed.set(keyOf(child), child);
+    for (const child of [...old.childNodes]) {
+      const key = keyOf(child);
+      if (key && wanted.has(key)) keyed.set(key, child);
+      else if (key) child.remove();
+    }
     let place = old.firstChild;
     for (const child of [...fresh.childNodes]) {
       const key = keyOf(child);
-      let match = key ? keyed.get(key) : place;
+      const match = key ? keyed.get(key) : next(place, child);
       if (!match || !alike(match, child)) {
         old.insertBefore(document.importNode(child, true), place);
         continue;
       }
+      place = drop(place, match);
       if (match === place) place = place.nextSibling;
       else old.insertBefore(match, place);
       morph(match, child);
     }
-    while (place) {
-      const next = place.nextSibling;
-      place.remove();
-      place = next;
-    }
+    drop(place, null);
   };
+
+  // The next node like this one that has no key; a text is taken only where it stands.
+  const next = (place, child) => {
+    if (child.nodeType !== 1) return place;
+    while (place && (keyOf(place) || !alike(place, child))) place = place.nextSibling;
+    return place;
+  };
+
+  // Removes what has no key from here to that node, or to the end. What has one is still to be placed.
+  const drop = (place, end) => {
+    let first = null;
+    while (place && place !== end) {
+      const following = place.nextSibling;
+      if (keyOf(place) && end) first = first || place;
+      else place.remove();
+      place = following;
+    }
+    return first || end;
+  };
+
+  window.prloom = { morph };
 
   let reading = false;
   let again = false;

@@ -7,8 +7,8 @@ from typing import Final
 
 from prloom.core.reports.stats import PluginTimes, Spread
 from prloom.engine.views import stats
-from prloom.web import event_page
 from prloom.web.charts import Bar
+from prloom.web.pages import spans
 from prloom.web.render import age
 from prloom.web.site import Page, Query, Site
 
@@ -17,10 +17,10 @@ SPAN: Final = "24h"
 """The time that is shown first: to add up more takes longer."""
 
 
-def statistics(site: Site, query: Query) -> Page:
+def page(site: Site, query: Query) -> Page:
     """Return what happened since a time, added up."""
     span = query.text("since") or SPAN
-    value = stats.read(site.where, event_page.since(span, site.clock()))
+    value = stats.read(site.where, spans.since(span, site.clock()))
     days = [_bar(each.day, each.times) for each in value.days]
     more = {"since": span, "spans": SPANS, "days": days, "plugins": bars(value.plugins)}
     return Page("stats.html", "Statistics", value, more)

@@ -8,7 +8,7 @@ from prloom.web import remedies
 from prloom.web.site import Page, Query, Site
 
 
-def dashboard_page(site: Site, query: Query) -> Page:
+def page(site: Site, query: Query) -> Page:
     """Return the first page."""
     problem = None
     try:

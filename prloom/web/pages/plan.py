@@ -1,4 +1,4 @@
-"""Build the pages of a plan: its description, TODOs, conversation and runs, and one of its TODOs with its change."""
+"""Build the page of a plan: its description, TODOs, conversation and runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prloom.engine.bus.plan_files import PlanFile
 from prloom.engine.operator import plan_texts
 from prloom.engine.operator.plan_texts import NamedPlan
 from prloom.engine.runs import listing
-from prloom.engine.views import event_history, events, plan_diff, plan_names, status, why, why_todo
+from prloom.engine.views import event_history, events, status, why
 from prloom.engine.views.events import EventFilter, EventRow
 from prloom.engine.views.history import CausedTodo
 from prloom.engine.views.status_schema import PlanStatus
@@ -27,7 +27,6 @@ from prloom.web.site import Page, Query, Site
 _EVENTS = 20
 _MOST_EVENTS = 500
 _RUNS = 20
-_LONGEST_DIFF = 400_000
 
 
 class TodoLine(Record, frozen=True, kw_only=True):
@@ -70,16 +69,7 @@ class PlanDocument(Record, frozen=True, kw_only=True):
     runs: tuple[RunRecord, ...]
 
 
-class TodoDocument(Record, frozen=True, kw_only=True):
-    """A TODO with its history, and what was changed for it; None where nothing was, which `no_diff` explains."""
-
-    plan: str
-    todo: why_todo.WhyTodo
-    diff: str | None
-    no_diff: str | None
-
-
-def plan(site: Site, query: Query) -> Page:
+def page(site: Site, query: Query) -> Page:
     """Return the page of a plan or a draft, named as commands name it."""
     named = plan_texts.find(site.where, query.path["plan"])
     now = site.clock()
@@ -152,33 +142,3 @@ def _said(site: Site, row: EventRow) -> Said:
         steps=steps,
         todos=row.todos or (),
     )
-
-
-def todo(site: Site, query: Query) -> Page:
-    """Return the page of a TODO, with the difference that its commits make."""
-    plan_id = plan_names.find(site.where, query.path["plan"])
-    found = why_todo.find(site.where, query.path["todo"], plan=plan_id)
-    if found is None:
-        raise PrloomError(f"plan {plan_id} has no TODO of this id; see the plan's page")
-    diff, problem = None, None
-    try:
-        diff = plan_diff.of_todo(site.where, plan_id, query.path["todo"])
-    except PrloomError as error:
-        problem = str(error)
-    if diff is not None and len(diff) > _LONGEST_DIFF:
-        problem = f"only the beginning is shown; `prloom diff {plan_id} --todo {found.item.id}` prints all of it"
-        diff = diff[:_LONGEST_DIFF]
-    value = TodoDocument(plan=plan_id, todo=why_todo.document(found), diff=diff, no_diff=problem)
-    return Page("todo.html", found.item.title, value, {"lines": _lines(diff or "")}, (plan_id,))
-
-
-_KINDS = (("diff ", "file"), ("+++ ", "file"), ("--- ", "file"), ("+", "added"), ("-", "removed"), ("@@", "hunk"))
-
-
-def _lines(diff: str) -> list[tuple[str, str]]:
-    """Return the lines of a difference, each with what it is."""
-    found = []
-    for line in diff.removesuffix("\n").split("\n"):
-        kind = next((kind for start, kind in _KINDS if line.startswith(start)), "same")
-        found.append((kind, line))
-    return found

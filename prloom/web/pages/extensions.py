@@ -20,7 +20,8 @@ from prloom.extensions import filters
 from prloom.model.record import Record, Timestamp
 from prloom.storage import paths
 from prloom.storage.safe_dir import SafeDir
-from prloom.web import event_page, stats_page
+from prloom.web.pages import spans
+from prloom.web.pages import stats as stats_page
 from prloom.web.site import Page, Query, Site
 
 _LINES = 100
@@ -44,10 +45,10 @@ class ExtensionDocument(Record, frozen=True, kw_only=True):
     config_error: str | None = None
 
 
-def extensions(site: Site, query: Query) -> Page:
+def page(site: Site, query: Query) -> Page:
     """Return the page of all plugins and bridges; a configuration that cannot be read is what it shows then."""
     span = query.text("since") or stats_page.SPAN
-    begin = event_page.since(span, site.clock())
+    begin = spans.since(span, site.clock())
     try:
         value = _read(site)
     except ConfigError as error:

@@ -1,0 +1,1 @@
+"""The pages: each reads views, and returns a value with its template."""

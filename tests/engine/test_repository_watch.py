@@ -1,0 +1,49 @@
+"""The parts of a repository that are reported as new."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import git_folder
+import pytest
+from operator_scene import OperatorScene
+
+from prloom.engine.repository_watch import ALL, RepositoryWatch
+from prloom.storage import paths
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> OperatorScene:
+    git_folder.make(tmp_path / ".git")
+    return OperatorScene(tmp_path)
+
+
+async def test_it_tells_which_plan_is_new_and_first_of_all_that_everything_may_be(scene: OperatorScene) -> None:
+    scene.plan("pr-1")
+    told: asyncio.Queue[str] = asyncio.Queue()
+    watching = asyncio.create_task(RepositoryWatch(scene.where, lambda: (), told.put_nowait).run())
+    async with asyncio.timeout(20):
+        assert await told.get() == ALL
+        home = scene.where.worktree("pr-1").joinpath(*paths.LOCAL)
+
+        (home / paths.SEEN_IDS).touch()
+        (home / "plan.md").write_text("# Changed\n")
+        assert await told.get() == "pr-1"
+        while not told.empty():
+            assert told.get_nowait() == "pr-1"
+
+        scene.plan("pr-2")
+        assert await told.get() == ALL
+    watching.cancel()
+
+
+async def test_a_folder_that_cannot_be_read_ends_no_watch_and_is_told(scene: OperatorScene) -> None:
+    told: asyncio.Queue[str] = asyncio.Queue()
+    scene.where.local.parent.mkdir(exist_ok=True)
+    scene.where.local.write_text("this is no folder\n")
+    watching = asyncio.create_task(RepositoryWatch(scene.where, lambda: (), told.put_nowait).run())
+    async with asyncio.timeout(20):
+        assert await told.get() == ALL
+    assert not watching.done()
+    watching.cancel()
