@@ -76,4 +76,4 @@ def _spread(times: Spread) -> str:
         return "none yet"
     spans = (("p50", times.p50_ms), ("p95", times.p95_ms), ("longest", times.longest_ms))
     words = ", ".join(f"{name} {terminal.duration(timedelta(milliseconds=span))}" for name, span in spans)
-    return f"{times.count} times, {words}"
+    return f"{times.count} {'time' if times.count == 1 else 'times'}, {words}"

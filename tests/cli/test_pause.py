@@ -125,4 +125,4 @@ def test_without_any_plan_there_is_nothing_to_pause(prloom: Prloom) -> None:
     ran = prloom("pause")
 
     assert ran.code == 1
-    assert ran.err == "prloom: there are no plans yet; adopt one with `prloom adopt --branch BRANCH`\n"
+    assert ran.err == "prloom: there are no plans yet; `prloom new` or `prloom adopt` makes one\n"

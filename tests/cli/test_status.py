@@ -151,7 +151,7 @@ async def test_a_parked_event_is_shown_with_its_reason_and_what_to_do(stage: Sta
 
 def test_a_repository_without_plans_says_how_to_get_one(prloom: Prloom) -> None:
     assert prloom("status", "--all").out == (
-        "dispatcher not running; `prloom start` runs it\nNo plans yet; adopt one with `prloom adopt --branch BRANCH`.\n"
+        "dispatcher not running; `prloom start` runs it\nNo plans yet; `prloom new` or `prloom adopt` makes one.\n"
     )
 
 
@@ -200,7 +200,7 @@ def test_an_unknown_plan_is_one_line_with_the_nearest(stage: Stage, prloom: Prlo
 
 def test_an_unknown_plan_where_there_are_none_says_how_to_get_one(prloom: Prloom) -> None:
     assert prloom("status", "x").err == (
-        "prloom: no plan x: there are no plans yet; adopt one with `prloom adopt --branch BRANCH`\n"
+        "prloom: no plan x: there are no plans yet; `prloom new` or `prloom adopt` makes one\n"
     )
 
 

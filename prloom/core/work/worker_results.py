@@ -110,7 +110,7 @@ def _without_answer(report: WorkerReport) -> AttemptFailed:
     if report.end != "ok":
         reason = report.error or "the run failed"
         return AttemptFailed(kind="run", reason=reason, feedback=f"The previous run ended early: {reason}")
-    problem = "there is none"
+    problem = "its final message has no JSON object with an `outcome`"
     if isinstance(report.answer, InvalidAnswer):
         problem = report.answer.problem
     return AttemptFailed(

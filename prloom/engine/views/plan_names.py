@@ -15,7 +15,7 @@ from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
-NO_PLANS = "no plans yet; adopt one with `prloom adopt --branch BRANCH`"
+NO_PLANS = "no plans yet; `prloom new` or `prloom adopt` makes one"
 _LISTED = 8
 
 

@@ -335,7 +335,10 @@ def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:
 @pytest.mark.parametrize(
     ("report", "reason"),
     [
-        (WorkerReport(end="ok"), "the worker's answer cannot be used: there is none"),
+        (
+            WorkerReport(end="ok"),
+            "the worker's answer cannot be used: its final message has no JSON object with an `outcome`",
+        ),
         (WorkerReport(end="ok", answer=InvalidAnswer("no outcome")), "the worker's answer cannot be used: no outcome"),
         (WorkerReport(end="ok", answer=DONE), "the worker says that it is done, but changed nothing"),
         (
