@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 from typing import Final
 
+from prloom.engine.host_socket import paced_reader
 from prloom.errors import PrloomError
 from prloom.extensions import jsonrpc
-from prloom.extensions.jsonrpc import ConnectionLostError, Notification, RpcError
+from prloom.extensions.jsonrpc import ConnectionLostError, Notification, ProtocolError, RpcError
 from prloom.extensions.jsonrpc.asyncio_peer import AsyncioPeer
 from prloom.model.record import Json
 
@@ -34,7 +35,7 @@ class DispatcherClient:
         """
         try:
             return await (await self._opened()).request(method, params)
-        except RpcError as error:
+        except (RpcError, ProtocolError) as error:
             raise PrloomError(str(error)) from error
         except ConnectionLostError as error:
             raise PrloomError("prloom's dispatcher ended meanwhile; it is not known whether the call ran") from error
@@ -57,7 +58,7 @@ class DispatcherClient:
         async with self._opening:
             if self._peer is None or self._serving is None or self._serving.done():
                 reader, writer = await self._connected()
-                peer = AsyncioPeer(reader, writer, answer=_answer, hear=_hear)
+                peer = AsyncioPeer(reader, writer, answer=_answer, hear=_hear, longest=paced_reader.LIMIT)
                 self._peer, self._writer = peer, writer
                 self._serving = asyncio.create_task(self._serve(peer, writer))
                 try:

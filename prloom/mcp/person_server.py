@@ -13,12 +13,12 @@ from typing import Any, Final
 import anyio
 from mcp import types
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 
 from prloom import __version__
 from prloom.agents import mcp_server
 from prloom.core.plugins import tool_rules
 from prloom.engine.tools import arguments
+from prloom.mcp import stdio
 from prloom.mcp.run_server import called
 from prloom.model.record import Json
 from prloom.model.tool import ToolResult
@@ -205,5 +205,4 @@ async def _serve(root: Path) -> None:
     server: Server[Any] = Server(
         mcp_server.NAME, version=__version__, on_list_tools=commands.list_tools, on_call_tool=commands.call_tool
     )
-    async with stdio_server() as (source, sink):
-        await server.run(source, sink, server.create_initialization_options())
+    await stdio.serve(server)

@@ -9,12 +9,12 @@ from typing import Any
 import anyio
 from mcp import types
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 
 from prloom import __version__
 from prloom.agents import mcp_server
 from prloom.agents.mcp_server import Access
 from prloom.errors import PrloomError
+from prloom.mcp import stdio
 from prloom.mcp.dispatcher_client import DispatcherClient
 from prloom.model.record import Json
 
@@ -110,7 +110,6 @@ async def _serve(run: str, access: Access) -> None:
         on_read_resource=tools.read_resource,
     )
     try:
-        async with stdio_server() as (source, sink):
-            await server.run(source, sink, server.create_initialization_options())
+        await stdio.serve(server)
     finally:
         await client.close()

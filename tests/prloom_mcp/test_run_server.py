@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from asyncio.subprocess import Process
 from pathlib import Path
+from typing import Any
 
 import pytest
-from stage import Stage
-from tool_bench import ToolBench, client
+from stage import Stage, until
+from tool_bench import ToolBench, call, client
 
+from prloom.agents import mcp_server
 from prloom.api import PluginContext
 
 
@@ -75,3 +80,95 @@ async def test_an_agent_is_refused_by_a_plugin_and_reads_skills(bench: ToolBench
     assert text.messages[0].content.text == "# How we review\n"
     assert str(resource.uri) == "skill://image__careful/review"
     assert read.contents[0].text == "# How we review\n"
+
+
+def message(number: int | None = None, method: str = "tools/call", **params: object) -> bytes:
+    made = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
+    return json.dumps(made).encode() + b"\n"
+
+
+def count(number: int, word: str) -> bytes:
+    return message(number, name="count", arguments={"word": word})
+
+
+async def test_a_client_that_sends_anything_does_no_harm_and_no_call_runs_twice(bench: ToolBench):
+    """A thousand calls at once, half of a character, eleven megabytes, an id twice; and it leaves in the middle."""
+    ran: list[str] = []
+
+    def noting(ctx: PluginContext) -> None:
+        @ctx.tool("count", {"type": "object", "properties": {"word": {"type": "string"}}})
+        def count(word: str) -> int:
+            ran.append(word)
+            return len(word)
+
+    bench.stage.plugin("words", noting)
+    calls = [count(number, f"w{number}") for number in range(1000)]
+    bad = [b"garbage\n", count(3, "again"), count(2000, "x" * (11 << 20)), count(2001, "a").replace(b'"a"', b'"\xc3"')]
+
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            agent = await begun(folder)
+            assert agent.stdin is not None
+            assert agent.stdout is not None
+            agent.stdin.write(b"".join([*calls[:500], *bad, *calls[500:]]))
+            others = 0
+            answers: list[Any] = []
+            while len(answers) < len(calls) + len(bad):
+                answers.append(json.loads(await agent.stdout.readline()))
+                if others < 20:  # another client of the run has its turn
+                    others += (await call(parts, folder, "prloom_plan"))["success"]
+            once = len(ran)
+            agent.stdin.write(b"".join(count(3000 + number, f"late {number}") for number in range(200)))
+            await agent.stdin.drain()
+            agent.kill()
+            await agent.wait()
+            assert (await call(parts, folder, "prloom_plan"))["success"]
+            await until(lambda: bench.notes.types.count("TOOL_CALL_START") == bench.notes.types.count("TOOL_CALL_END"))
+
+    assert once == len(calls)
+    assert len(ran) == len(set(ran))
+    assert others == 20
+    errors = {each["id"]: each["error"]["message"] for each in answers if "error" in each}
+    assert errors.keys() == {None, 3, 2000, 2001}
+    assert all(each["result"]["structuredContent"]["success"] for each in answers if "result" in each)
+
+
+async def test_a_client_that_never_reads_holds_up_nobody(bench: ToolBench):
+    bench.stage.plugin("words", counting)
+
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            agent = await begun(folder, limit=1 << 12)
+            assert agent.stdin is not None
+            for number in range(300):
+                agent.stdin.write(count(number, "x" * 5000))
+            await until(lambda: bench.notes.types.count("TOOL_CALL_END") > 20)
+            beside = [await call(parts, folder, "prloom_plan") for _ in range(20)]
+            agent.kill()
+            await agent.wait()
+
+    assert all(each["success"] for each in beside)
+
+
+async def begun(folder: Path, limit: int = 1 << 20) -> Process:
+    """Start the server of a run, and greet it; about so many bytes of its answers are read before they are wanted."""
+    entry = json.loads((folder / mcp_server.CONFIG).read_text())["mcpServers"]["prloom"]
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    with (folder / "client.log").open("w") as errors:
+        agent = await asyncio.create_subprocess_exec(
+            entry["command"],
+            *entry["args"],
+            env=entry["env"],
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            limit=limit,
+        )
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    agent.stdin.write(message(9000, "initialize", **about))
+    await agent.stdout.readline()
+    agent.stdin.write(message(None, "notifications/initialized"))
+    return agent

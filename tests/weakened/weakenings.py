@@ -576,6 +576,13 @@ WEAKENINGS = (
         "do_not_fit or checked_again",
     ),
     Weakening(
+        "a call that an agent's program sends twice runs once",
+        "prloom.mcp.client_lines:ClientLines._error",
+        nothing,
+        "prloom_mcp/test_client_lines.py",
+        "used_before",
+    ),
+    Weakening(
         "a plugin's schema, however it is made, holds up nothing but the plugin's own calls",
         "prloom.engine.tools.arguments:ArgumentChecks.problem",
         in_the_event_loop,

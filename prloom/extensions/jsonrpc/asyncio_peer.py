@@ -38,13 +38,22 @@ class LineSource(Protocol):
 
 
 class AsyncioPeer:
-    """One end of a connection, for as long as `serve` runs."""
+    """One end of a connection, for as long as `serve` runs; `longest` is how long a request may be."""
 
-    def __init__(self, source: LineSource, sink: asyncio.StreamWriter, *, answer: Answer, hear: OnNotification) -> None:
+    def __init__(
+        self,
+        source: LineSource,
+        sink: asyncio.StreamWriter,
+        *,
+        answer: Answer,
+        hear: OnNotification,
+        longest: int = jsonrpc.LIMIT,
+    ) -> None:
         self._source = source
         self._sink = sink
         self._answer = answer
         self._hear = hear
+        self._longest = longest
         self._numbers = itertools.count(1)
         self._waiting: dict[jsonrpc.Id, asyncio.Future[Json]] = {}
         self._lost: str | None = None
@@ -53,6 +62,9 @@ class AsyncioPeer:
         """Ask the other side; raises RpcError, ConnectionLostError, and ProtocolError for what cannot be sent."""
         number = next(self._numbers)
         line = jsonrpc.encode(Request(number, method, params))
+        if len(line) > self._longest:
+            text = f"a request of {len(line)} bytes is longer than {self._longest}"
+            raise ProtocolError(text, jsonrpc.INVALID_PARAMS)
         if self._lost is not None:
             raise ConnectionLostError(self._lost)
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
