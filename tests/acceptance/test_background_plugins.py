@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_server import ForkedProcess
 from real_command import Repository
 
 from prloom import processes
@@ -65,10 +65,10 @@ def repository(tmp_path: Path) -> Repository:
 
 
 @pytest.fixture
-def running(repository: Repository) -> Iterator[subprocess.Popen[bytes]]:
+def running(repository: Repository) -> Iterator[ForkedProcess]:
     """Run the dispatcher until the test is over."""
     with (repository.root / "start.log").open("wb") as log:
-        started = subprocess.Popen(repository.command("start"), cwd=repository.root, env=repository.env, stderr=log)
+        started = repository.begin("start", said=log)
     yield started
     if started.poll() is None:
         started.send_signal(signal.SIGTERM)
@@ -99,7 +99,7 @@ def test_a_daemon_answers_a_hook_of_start_once_and_is_gone_afterwards(repository
 
 
 def test_a_daemon_is_stopped_and_started_by_orders_and_gone_after_a_kill_of_the_dispatcher(
-    repository: Repository, running: subprocess.Popen[bytes]
+    repository: Repository, running: ForkedProcess
 ):
     until(lambda: daemon(repository)["state"] == "running")
     repository.run("plugins", "stop", "greeter")
@@ -116,7 +116,7 @@ def test_a_daemon_is_stopped_and_started_by_orders_and_gone_after_a_kill_of_the_
 
 
 def test_a_plugin_without_its_settings_is_not_started_until_they_are_given_and_a_secret_is_kept_elsewhere(
-    repository: Repository, running: subprocess.Popen[bytes]
+    repository: Repository, running: ForkedProcess
 ):
     repository.configure('[plugins]\nenabled = ["greeter"]\n')
     until(lambda: daemon(repository)["state"] != "stopped")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -257,6 +257,7 @@ async def test_prloom_without_any_memory_of_a_pull_request_knows_its_own_posts_a
 
     await project.run("forget", f"pr-{number}", "--yes")
     shutil.rmtree(project.repository.root / "prloom" / ".local")
+    project.hub.clock = lambda: datetime.now(UTC) + timedelta(seconds=1)  # when it wrote last, it has forgotten too
     await project.run("adopt", number)
     await project.run("start", "--once")
 

@@ -28,13 +28,7 @@ def register(ctx):
 
 async def round_of(project: Project, *, kill: tuple[Moment, int] | None = None) -> bool:
     """Run one full tick, killed at a request if told to; return whether it was."""
-    running = await asyncio.create_subprocess_exec(
-        *project.repository.command("start", "--once"),
-        cwd=project.repository.root,
-        env=project.repository.env,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
+    running = await asyncio.to_thread(project.repository.begin, "start", "--once")
 
     def end() -> object:
         running.kill()
@@ -43,7 +37,7 @@ async def round_of(project: Project, *, kill: tuple[Moment, int] | None = None) 
     if kill is not None:
         moment, number = kill
         (project.hub.before_next if moment == "before" else project.hub.after_next)(end, skip=number)
-    code = await asyncio.wait_for(running.wait(), 60)
+    code = await asyncio.to_thread(running.wait, 60)
     project.hub.api.script.triggers.clear()
     return code == -signal.SIGKILL
 

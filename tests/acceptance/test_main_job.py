@@ -207,36 +207,24 @@ def test_without_an_agent_the_event_waits_with_that_reason(repository):
 
 
 def test_a_dispatcher_that_runs_takes_requests_and_ends_on_a_signal(repository):
-    with subprocess.Popen(
-        repository.command("start"),
-        cwd=repository.root,
-        env=repository.env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    ) as running:
-        _until(lambda: repository.json("status")["dispatcher"]["running"])
-        second = repository.run("start", "--once", code=1)
-        assert str(running.pid) in second.stderr
-        repository.run("emit", "work", "--body", "x", "--author", "eve", "--trust", "none", "--id", "s1")
-        _until(lambda: repository.json("status")["totals"]["held"] == 1)
-        repository.run("approve", "s1")
-        _until(lambda: repository.plan()["events"]["triaged"] == 1)
-        running.send_signal(signal.SIGINT)
-        running.communicate(timeout=20)
+    running = repository.begin("start")
+    _until(lambda: repository.json("status")["dispatcher"]["running"])
+    second = repository.run("start", "--once", code=1)
+    assert str(running.pid) in second.stderr
+    repository.run("emit", "work", "--body", "x", "--author", "eve", "--trust", "none", "--id", "s1")
+    _until(lambda: repository.json("status")["totals"]["held"] == 1)
+    repository.run("approve", "s1")
+    _until(lambda: repository.plan()["events"]["triaged"] == 1)
+    running.send_signal(signal.SIGINT)
 
-    assert running.returncode == 130
+    assert running.wait(timeout=20) == 130
 
 
 def test_a_dispatcher_that_is_killed_is_not_missed(repository):
-    with subprocess.Popen(
-        repository.command("start"),
-        cwd=repository.root,
-        env=repository.env,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as running:
-        _until(lambda: repository.json("status")["dispatcher"]["running"])
-        running.kill()
+    running = repository.begin("start")
+    _until(lambda: repository.json("status")["dispatcher"]["running"])
+    running.kill()
+    running.wait(timeout=20)
     assert repository.json("status")["dispatcher"]["running"] is False
 
     repository.run("emit", "work", "--body", "x", "--id", "c1")

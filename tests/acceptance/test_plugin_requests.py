@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_server import ForkedProcess
 from real_command import Repository
 
 DAEMON = """
@@ -88,16 +88,14 @@ def repository(tmp_path: Path) -> Repository:
 
 
 @pytest.fixture
-def start(repository: Repository) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+def start(repository: Repository) -> Iterator[Callable[[], ForkedProcess]]:
     """Return a function that starts the dispatcher; the last one is ended after the test."""
-    started: list[subprocess.Popen[bytes]] = []
+    started: list[ForkedProcess] = []
     pids: list[int] = []
 
-    def begin() -> subprocess.Popen[bytes]:
+    def begin() -> ForkedProcess:
         with (repository.root / "start.log").open("ab") as log:
-            started.append(
-                subprocess.Popen(repository.command("start"), cwd=repository.root, env=repository.env, stderr=log)
-            )
+            started.append(repository.begin("start", said=log))
         until(lambda: _is_new(status(repository), pids))
         return started[-1]
 
@@ -152,7 +150,7 @@ def a_message(number: int, role: str = "user", content: str = "Look at this") ->
 
 
 def test_a_message_of_a_daemon_is_an_event_with_a_life_and_added_once_also_across_a_kill_of_the_dispatcher(
-    repository: Repository, start: Callable[[], subprocess.Popen[bytes]]
+    repository: Repository, start: Callable[[], ForkedProcess]
 ):
     running = start()
     said, post = ask(repository, a_message(1, content="/prloom pause"), a_message(2, "assistant"))
@@ -171,7 +169,7 @@ def test_a_message_of_a_daemon_is_an_event_with_a_life_and_added_once_also_acros
 
 
 def test_an_action_that_a_daemon_registers_is_run_by_the_operator_and_by_a_comment_and_ends_with_the_daemon(
-    repository: Repository, start: Callable[[], subprocess.Popen[bytes]]
+    repository: Repository, start: Callable[[], ForkedProcess]
 ):
     start()
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -192,7 +190,7 @@ def test_an_action_that_a_daemon_registers_is_run_by_the_operator_and_by_a_comme
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it reads the token from /proc")
 def test_a_daemon_may_not_use_the_token_of_another_or_speak_as_the_operator(
-    repository: Repository, start: Callable[[], subprocess.Popen[bytes]]
+    repository: Repository, start: Callable[[], ForkedProcess]
 ):
     """This process has started the dispatcher, and not the daemon; so the daemon's token is of no use to it."""
     start()

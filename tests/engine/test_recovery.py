@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,6 +14,7 @@ import command_server
 import environment
 import psutil
 import pytest
+from command_server import ForkedProcess
 from project import Project
 from stage import Stage, said
 
@@ -50,9 +49,13 @@ class Killed:
             "PRLOOM_PLUGINS__ISOLATION": "inline",  # a start of Python for each plugin says nothing here
         }
 
-    def start(self, *args: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "prloom", "start", *args]
-        return subprocess.Popen(command, cwd=self.root, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    def start(self, *args: str) -> ForkedProcess:
+        with (self.home / "said").open("ab") as said_so:
+            return command_server.begin(["start", *args], cwd=self.root, env=self.env, said=said_so)
+
+    def said(self) -> str:
+        """Return what all dispatchers have said."""
+        return (self.home / "said").read_text()
 
     def once(self) -> None:
         ended = command_server.run(["start", "--once"], cwd=self.root, env=self.env)
@@ -63,8 +66,6 @@ class Killed:
         wait_for(lambda: self.begun() > 0)
         dispatcher.send_signal(signal.SIGKILL)
         dispatcher.wait(30)
-        assert dispatcher.stdout is not None
-        dispatcher.stdout.close()
 
     def begun(self) -> int:
         """Return how many runs the agent has begun."""
@@ -126,9 +127,7 @@ def test_a_run_that_still_goes_on_is_waited_for(killed: Killed):
     wait_for(lambda: json.loads(owner.read_text())["pid"] == dispatcher.pid)
     killed.go()
 
-    dispatcher.communicate(timeout=60)
-
-    assert dispatcher.returncode == 0
+    assert dispatcher.wait(60) == 0
     assert killed.begun() == 1
     assert killed.review().count("On a.") == 1
 
@@ -142,7 +141,7 @@ def test_where_the_supervisor_was_killed_too_the_run_is_begun_again_and_counts_a
     assert not alive(watched["agent"]["pid"])
     killed.go()
 
-    dispatcher.communicate(timeout=60)
+    dispatcher.wait(60)
 
     verdicts = [
         change["verdict"] for decision in killed.stage.decisions("work") for change in decision.get("changes", ())
@@ -158,10 +157,10 @@ def test_a_dispatcher_that_is_asked_to_end_does_so_within_seconds_and_takes_its_
     began = time.monotonic()
     dispatcher.send_signal(signal.SIGINT)
 
-    said_so, _ = dispatcher.communicate(timeout=30)
+    code = dispatcher.wait(30)
 
     assert time.monotonic() - began < 5
-    assert dispatcher.returncode == 130, said_so.decode()
+    assert code == 130, killed.said()
     wait_for(lambda: not alive(agent))
     assert killed.stage.open("work")["a"]["state"] == "pending"
 
@@ -171,13 +170,14 @@ def test_p9_a_second_dispatcher_says_who_has_the_repository_and_exits(killed: Ki
     wait_for(lambda: killed.begun() > 0)
 
     second = killed.start("--once")
-    said_so, _ = second.communicate(timeout=30)
+    code = second.wait(30)
 
-    assert second.returncode == 1
-    assert f"a dispatcher already runs here: process {first.pid}" in said_so.decode()
-    assert len(said_so.decode().strip().splitlines()) == 1
+    assert code == 1
+    refused = [line for line in killed.said().splitlines() if "already runs here" in line]
+    assert len(refused) == 1
+    assert f"a dispatcher already runs here: process {first.pid}" in refused[0]
     first.send_signal(signal.SIGTERM)
-    first.communicate(timeout=30)
+    first.wait(30)
 
 
 def test_p9_after_a_kill_the_next_dispatcher_has_the_repository_at_once(killed: Killed):

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -54,11 +55,24 @@ def run_at(
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write((stdin or "").encode())
         given.seek(0)
-        request = {"argv": list(command), "cwd": str(cwd), "env": dict(env), "umask": _umask()}
-        code = server.run(request, (given, out, err), limit)
-        if code is None:
-            raise subprocess.TimeoutExpired(command, limit, _text(out), _text(err))
+        forked = server.begin(_request(command, cwd, env), (given, out, err))
+        try:
+            code = forked.wait(limit)
+        except subprocess.TimeoutExpired as late:
+            forked.kill()
+            raise subprocess.TimeoutExpired(command, limit, _text(out), _text(err)) from late
         return subprocess.CompletedProcess(command, code, _text(out), _text(err))
+
+
+def begin(args: Sequence[str], *, cwd: Path, env: Mapping[str, str], said: IO[bytes] | None = None) -> ForkedProcess:
+    """Begin a command line of prloom; what it says goes into a file, if any."""
+    with Path(os.devnull).open("r+b") as nothing:
+        streams = (nothing, said or nothing, said or nothing)
+        return _server(env.get("PYTHONPATH", "")).begin(_request(["prloom", *args], cwd, env), streams)
+
+
+def _request(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> dict[str, Any]:
+    return {"argv": list(command), "cwd": str(cwd), "env": dict(env), "umask": _umask()}
 
 
 def shell_command(folder: Path) -> tuple[dict[str, str], int]:
@@ -89,6 +103,48 @@ def _server(build: str) -> CommandServer:
     return started
 
 
+class ForkedProcess:
+    """A process of the server, which can be waited for and killed as one that subprocess started."""
+
+    def __init__(self, answers: socket.socket) -> None:
+        self._answers = answers
+        self.pid = self._number()
+        self.returncode: int | None = None
+
+    def _number(self) -> int:
+        line = b""
+        while not line.endswith(b"\n"):
+            line += self._answers.recv(1)
+        return int(line)
+
+    def poll(self) -> int | None:
+        """Return the exit code, as subprocess has it; None while it runs."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code as soon as there is one; raises TimeoutExpired."""
+        if self.returncode is None:
+            if not select.select([self._answers], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+            self.returncode = self._number()
+            self._answers.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
 class CommandServer:
     """The process that forks, as the tests see it; its program calls `serve`."""
 
@@ -103,20 +159,13 @@ class CommandServer:
                 stdout=subprocess.DEVNULL,
             )
 
-    def run(self, request: Mapping[str, Any], streams: Sequence[IO[bytes]], limit: float) -> int | None:
-        """Return the exit code of a command, as subprocess has it; None where it did not end in so many seconds."""
+    def begin(self, request: Mapping[str, Any], streams: Sequence[IO[bytes]]) -> ForkedProcess:
+        """Fork for a command with these standard streams."""
         ours, theirs = socket.socketpair()
-        with ours, ours.makefile("r") as answers:
-            with theirs:
-                socket.send_fds(self._socket, [b"x"], [theirs.fileno(), *(stream.fileno() for stream in streams)])
-            ours.sendall(f"{json.dumps(request)}\n".encode())
-            pid = int(answers.readline())
-            ours.settimeout(limit)
-            try:
-                return int(answers.readline())
-            except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
-                return None
+        with theirs:
+            socket.send_fds(self._socket, [b"x"], [theirs.fileno(), *(stream.fileno() for stream in streams)])
+        ours.sendall(f"{json.dumps(request)}\n".encode())
+        return ForkedProcess(ours)
 
     @property
     def requests(self) -> int:

@@ -42,18 +42,12 @@ class Project:
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """Have `prloom start` at work."""
-        running = await asyncio.create_subprocess_exec(
-            *self.repository.command("start"),
-            cwd=self.repository.root,
-            env=self.repository.env,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
+        running = await asyncio.to_thread(self.repository.begin, "start")
         try:
             yield
         finally:
             running.terminate()
-            await asyncio.wait_for(running.wait(), 60)
+            await asyncio.to_thread(running.wait, 60)
 
     @property
     def state(self) -> Mapping[str, Any]:

@@ -8,10 +8,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import command_server
 import environment
+from command_server import ForkedProcess
 
 AGENT = """
 import json, re, sys
@@ -84,6 +85,10 @@ class Repository:
         ended = command_server.run(args, cwd=self.root, env=self.env, stdin=stdin, limit=limit)
         assert ended.returncode == code, ended.stdout + ended.stderr
         return ended
+
+    def begin(self, *args: str, said: IO[bytes] | None = None) -> ForkedProcess:
+        """Begin prloom in a process of its own, which the test ends; what it says goes into a file, if any."""
+        return command_server.begin(args, cwd=self.root, env=self.env, said=said)
 
     def json(self, *args: str) -> Any:
         return json.loads(self.run(*args, "--json").stdout)

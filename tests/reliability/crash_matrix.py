@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
         return _report(given.kind, [], [], [str(error)], time.monotonic() - begun)
     found = matrix.only(found, given.story, given.protocol, given.fault)
     if given.each:
-        found = matrix.sample(found, given.each, given.turn)
+        found = matrix.sample(found, given.each, given.turn, of=given.of)
     part, parts = given.part
     found = found[part::parts]
     if given.list:
@@ -63,6 +63,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--protocol", action="append", default=[], help="only this protocol")
     parser.add_argument("--fault", action="append", default=[], help="only this fault")
     parser.add_argument("--each", type=int, default=0, help="so many of each call and fault, evenly spread; 0: all")
+    parser.add_argument("--of", choices=("call", "protocol"), default="call", help="with --each: of what so many")
     parser.add_argument("--turn", type=int, default=0, help="with --each: which of them; each number takes others")
     parser.add_argument("--part", type=int, nargs=2, default=(0, 1), metavar=("I", "N"), help="the I-th of N parts")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")

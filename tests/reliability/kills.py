@@ -13,7 +13,6 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -35,6 +34,7 @@ from prloom.storage.safe_dir import SafeDir
 from prloom.storage.journal import Journal
 from prloom.storage.paths import RepositoryPaths
 from forge import ANSWER, Forge
+from command_server import ForkedProcess
 from real_command import Repository
 
 LONGEST = 0.12
@@ -150,9 +150,7 @@ class Load:
         if self.chance.random() < 0.25:
             self.comment()
         with (self.root / ".git/said").open("w+") as file:
-            dispatcher = subprocess.Popen(
-                self.repository.command("start"), cwd=self.root, env=self.repository.env, stdout=file, stderr=file
-            )
+            dispatcher = self.repository.begin("start", said=file.buffer)
             self._wait_for_life(dispatcher)
             time.sleep(self.chance.uniform(0, longest / 2))
             self.append(self.chance.randint(0, 2))
@@ -177,7 +175,7 @@ class Load:
         state = state_of(local)
         return not state["queue"] and all(each["state"] == "held" for each in state["open"].values())
 
-    def _wait_for_life(self, dispatcher: subprocess.Popen[bytes]) -> None:
+    def _wait_for_life(self, dispatcher: ForkedProcess) -> None:
         owner = self.root / "prloom/.local/dispatcher.owner.json"
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end and dispatcher.poll() is None:

@@ -107,14 +107,15 @@ def _requests(story: str, kind: str, made: Sequence[Call]) -> Iterable[Cell]:
                 yield Cell(story, call, at, fault, (LATER[turn % len(LATER)], "kill"))
 
 
-def sample(found: Sequence[Cell], each: int, turn: int = 0) -> list[Cell]:
-    """Return some cells of each call and fault, spread over all of them; each turn, an integer, takes others.
+def sample(found: Sequence[Cell], each: int, turn: int = 0, *, of: str = "call") -> list[Cell]:
+    """Return some cells of each call, or protocol, and fault, spread over all; each turn, an integer, takes others.
 
     Where all of a call's second faults or cuts are as good as one another, they are of one kind.
     """
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in found:
-        groups[cell.row, cell.fault if cell.again is None and "cut" not in cell.fault else ""].append(cell)
+        place = cell.row if of == "call" else cell.call.protocol
+        groups[place, cell.fault if cell.again is None and "cut" not in cell.fault else ""].append(cell)
     return [
         group[((2 * number + 1) * len(group) // (2 * min(each, len(group))) + turn) % len(group)]
         for group in groups.values()

@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 
-ROUNDS = int(os.environ.get("PRLOOM_KILL_ROUNDS", "12"))
+ROUNDS = int(os.environ.get("PRLOOM_KILL_ROUNDS", "8"))
 SEED = os.environ.get("PRLOOM_KILL_SEED")
-HALVES = 2
 
 
 @pytest.mark.timeout(120 + 10 * ROUNDS)
-@pytest.mark.parametrize("half", range(HALVES))
-def test_p1_p2_p3_killed_again_and_again_at_any_moment_the_dispatcher_loses_nothing(half: int, ran: Callable[..., Any]):
-    seed = () if SEED is None else ("--seed", str(int(SEED) + half))
+def test_p1_p2_p3_killed_again_and_again_at_any_moment_the_dispatcher_loses_nothing(ran: Callable[..., Any]):
+    seed = () if SEED is None else ("--seed", SEED)
 
-    report = ran("kills.py", "--rounds", str(ROUNDS // HALVES), *seed)
+    report = ran("kills.py", "--rounds", str(ROUNDS), *seed)
 
     print(f"seed {report['seed']}: {report['rounds']} rounds, {report['events']} events")
     assert report["wrong"] == [], f"seed {report['seed']}"

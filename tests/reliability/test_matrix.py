@@ -37,13 +37,16 @@ Broken = Callable[..., Any]
 
 @pytest.fixture
 def broken(ran: Callable[..., Any]) -> Broken:
-    """Break so many places of each call and fault, or all, and return the report; nothing may be wrong then."""
+    """Break a place of each call, or of each protocol, by each fault, or all, and return the report.
 
-    def run(kind: str, *args: str, each: int) -> Any:
+    Nothing may be wrong then.
+    """
+
+    def run(kind: str, *args: str, of: str = "call") -> Any:
         if ALL:
             sampled: tuple[str, ...] = ()
         else:
-            sampled = ("--each", str(each), "--turn", TURN)
+            sampled = ("--each", "1", "--of", of, "--turn", TURN)
         report = ran("crash_matrix.py", kind, "--jobs", "1", *sampled, *args, hours=1)
         assert report["wrong"] == [], f"turn {TURN}"
         return report
@@ -57,23 +60,23 @@ def protocols(report: Any) -> set[str]:
 
 @pytest.mark.timeout(3600 if ALL else 600)
 def test_p1_p2_p3_killed_before_any_call_an_event_ends_in_one_state_with_each_reply_once(broken: Broken):
-    report = broken("once", "--fault", "kill", each=2)
+    report = broken("once", "--fault", "kill")
 
-    assert report["cells"] > 60
+    assert report["cells"] > 50
     assert protocols(report) == PROTOCOLS
 
 
 @pytest.mark.timeout(3600 if ALL else 600)
 def test_p1_p2_p3_killed_in_the_middle_of_any_write_nothing_is_lost_and_nothing_is_done_twice(broken: Broken):
-    report = broken("once", "--story", "life", "--fault", "torn", each=2)
+    report = broken("once", "--story", "life", "--fault", "torn")
 
-    assert report["cells"] > 10
+    assert report["cells"] >= 10
 
 
 @pytest.mark.timeout(3600 if ALL else 600)
 @pytest.mark.parametrize("fault", ["EIO", "short"])
 def test_p1_p2_p3_whatever_call_fails_nothing_is_lost_and_nothing_is_done_twice(fault: str, broken: Broken):
-    report = broken("once", "--fault", fault, each=1)
+    report = broken("once", "--fault", fault)
 
     assert len(protocols(report)) >= len(PROTOCOLS) - 1
 
@@ -81,7 +84,7 @@ def test_p1_p2_p3_whatever_call_fails_nothing_is_lost_and_nothing_is_done_twice(
 @pytest.mark.timeout(3600 if ALL else 600)
 @pytest.mark.parametrize("kind", ["twice", "power"])
 def test_p1_p2_p3_broken_while_it_is_repaired_or_by_a_power_cut_nothing_is_lost_either(kind: str, broken: Broken):
-    report = broken(kind, each=1)
+    report = broken(kind, of="protocol")
 
     assert protocols(report) == PROTOCOLS
 
