@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prloom.config.models import Config
-    from prloom.extensions.bridges import FailedBridge
+    from prloom.extensions.bridges import FailedBridge, LoadedBridges
 
 log = logging.getLogger(__name__)
 
@@ -102,14 +102,32 @@ async def _run_once(root: Path, config: Config, load_again: Callable[[], Config]
 
 async def _run_forever(root: Path, config: Config, load_again: Callable[[], Config], begun: Callable[[], None]) -> None:
     """Run until the process is interrupted or asked to end; `begun` is called as soon as a dispatcher is ready."""
+    import asyncio  # noqa: PLC0415 - `prloom start --help` needs none
+
     from prloom.engine.assembly.dispatcher import assemble  # noqa: PLC0415 - `prloom start --help` needs none
 
     with _ended_by(signal.SIGTERM):
         dispatcher = assemble(root, config, load_again=load_again)
-        for name, error in dispatcher.bridges.failed:
-            log.warning("bridge %s is not used: %s", name, error)
+        for problem in await asyncio.to_thread(_problems, root, config, dispatcher.bridges):
+            log.warning("%s", problem)
         begun()
         await dispatcher.run(config.dispatcher.tick_interval)
+
+
+def _problems(root: Path, config: Config, bridges: LoadedBridges) -> tuple[str, ...]:
+    """Return what keeps parts of prloom from their work; plugins that do not load are reported when they are tried."""
+    from prloom.engine import environment_checks  # noqa: PLC0415 - `prloom start --help` needs none
+    from prloom.engine.bus import plans  # noqa: PLC0415
+    from prloom.engine.views import doctor  # noqa: PLC0415
+
+    where = plans.locate(root, config.worktrees_dir)
+    found = (
+        *doctor.guarded(lambda: environment_checks.of_agents(config, root), "the agents"),
+        *doctor.guarded(lambda: environment_checks.of_bridges(bridges.loaded, where), "the bridges"),
+        *doctor.guarded(lambda: environment_checks.of_presets(config, where), "the presets"),
+    )
+    unused = (f"bridge {name} is not used: {error}" for name, error in bridges.failed)
+    return (*unused, *(f"{each.where}: {each.what}; {each.fix}" for each in found))
 
 
 async def _dry_run(root: Path, config: Config) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -37,3 +38,52 @@ def test_a_bridge_that_is_missing_fails_the_round_only_if_it_is_enabled(
 
     assert ran.code == int("enabled" not in table)
     assert ran.err.count("\n") == ran.code
+
+
+ENDING = """
+import os, signal
+from prloom.api import Polled
+
+def create(config):
+    return Ending()
+
+class Ending:
+    name = "ending"
+    targets = ()
+
+    async def actions(self, ctx, action):
+        raise AssertionError
+
+    async def events(self, ctx, state):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return Polled()
+"""
+"""A bridge that ends the dispatcher with its first poll."""
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_what_does_not_work_is_said_before_the_first_round(stage: Stage, prloom: Prloom, log_format: str) -> None:
+    plugin = stage.root / "prloom/plugins/broken"
+    plugin.mkdir(parents=True)
+    (plugin / "plugin.toml").write_text("")
+    (plugin / "__init__.py").write_text("raise OSError('it is broken')\n")
+    (stage.root / "ending.py").write_text(ENDING)
+    settings = '[bridges.ending]\nmodule = "./ending.py"\n[bridges.gone]\nmodule = "./gone.py"\n'
+    (stage.root / "prloom.toml").write_text(
+        f'{INLINE}enabled = ["broken", "none"]\n[stages]\ndefault = "amp"\n{settings}'
+    )
+
+    ran = prloom("start", "--log-format", log_format)
+
+    lines = ran.err.splitlines()
+    if log_format == "json":
+        lines = [json.loads(line)["message"] for line in lines if line.startswith("{")]
+    for told in (
+        "plugin broken is not used: could not be loaded: OSError: it is broken",
+        "plugin none is not used: plugins.enabled: there is no plugin 'none'",
+        "bridge gone is not used: ",
+        "the program amp of the agent amp was not found; install it, or name another agent",
+    ):
+        assert [told for line in lines if told in line] == [told]
+    assert "prloom is running." in ran.out
