@@ -97,14 +97,18 @@ def parked(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
 
 def limited(ctx: WorkContext, work: TodoWork, reason: str, retry_at: datetime) -> DecisionParts:
     """Return the wait for a usage limit, which is no failed attempt."""
-    return _delayed(work, "limited", reason, retry_at, ctx.now)
+    after = work
+    if work.phase == "running":  # the run that met the limit is over
+        after = without_change(work)
+    return _delayed(after, "limited", reason, retry_at, since=work.waits_since or Timestamp.of(ctx.now))
 
 
 def delayed(ctx: WorkContext, work: TodoWork, reason: str, *, refused: bool = False) -> DecisionParts:
     """Return the wait for what is no failure of an attempt: no agent is installed, or the remote cannot be reached.
 
     Each wait is as long as all before it together; after the deadline of all waits, the TODO is parked. A commit that
-    is on the branch blocks the plan then, or as soon as the remote has `refused` it often enough: it stays there.
+    is on the branch blocks the plan then, or as soon as the remote has `refused` it often enough: it stays there. A run
+    that has begun is not begun again: its result is asked for again.
     """
     work = replace(work, refusals=work.refusals + refused)
     waited = timedelta()
@@ -116,7 +120,7 @@ def delayed(ctx: WorkContext, work: TodoWork, reason: str, *, refused: bool = Fa
     if work.commit is not None and (is_over or work.refusals >= MOST_REFUSALS):
         return _unpushed(ctx, work, reason)
     wait = min(max(waited, ctx.rules.backoff.initial), ctx.rules.backoff.maximum)
-    return _delayed(work, "delayed", reason, ctx.now + wait, ctx.now)
+    return _delayed(work, "delayed", reason, ctx.now + wait, since=work.waits_since or Timestamp.of(ctx.now))
 
 
 def _unpushed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
@@ -138,10 +142,8 @@ def cut_short(work: TodoWork, reason: str) -> DecisionParts:
     return moved(work, "cut_short", without_change(work), reason)
 
 
-def _delayed(work: TodoWork, verdict: WorkVerdict, reason: str, retry_at: datetime, now: datetime) -> DecisionParts:
-    after = work
-    if work.phase == "running":
-        after = without_change(work)
-    since = work.waits_since or Timestamp.of(now)
-    after = replace(after, retry_at=Timestamp.of(retry_at), waits_for=reason, waits_since=since)
+def _delayed(
+    work: TodoWork, verdict: WorkVerdict, reason: str, retry_at: datetime, *, since: Timestamp
+) -> DecisionParts:
+    after = replace(work, retry_at=Timestamp.of(retry_at), waits_for=reason, waits_since=since)
     return moved(work, verdict, after, reason)

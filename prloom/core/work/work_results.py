@@ -45,9 +45,7 @@ def started(work: TodoWork, *, run: str, agent: str) -> DecisionParts:
     session = None
     if work.agent == agent:
         session = work.session
-    after = replace(
-        work, phase="running", run=run, agent=agent, session=session, retry_at=None, waits_for=None, waits_since=None
-    )
+    after = replace(without_wait(work), phase="running", run=run, agent=agent, session=session)
     return {**moved(work, "started", after, f"attempt {work.attempt}, with {agent}"), "run": run}
 
 
@@ -55,7 +53,8 @@ def changed(
     work: TodoWork, *, tree: str, summary: str, message: str | None, notes: str | None, remark: str | None = None
 ) -> DecisionParts:
     """Return that a worker made a change that broke no rule."""
-    after = replace(work, phase="changed", tree=tree, summary=summary, message=message, violated=False)
+    after = without_wait(work)
+    after = replace(after, phase="changed", tree=tree, summary=summary, message=message, violated=False)
     return moved(work, "changed", after, remark, notes=notes)
 
 
@@ -84,7 +83,7 @@ def committed(work: TodoWork, commit: str) -> DecisionParts:
 
 def pushed(work: TodoWork, reason: str, *, commit: str | None = None) -> DecisionParts:
     """Return that the branch was pushed, or need not be; `commit` is the TODO's commit where a rebase changed it."""
-    after = replace(work, phase="pushed", commit=commit or work.commit, retry_at=None, waits_for=None, waits_since=None)
+    after = replace(without_wait(work), phase="pushed", commit=commit or work.commit)
     return moved(work, "pushed", after, reason)
 
 
@@ -204,7 +203,13 @@ def named(paths: Sequence[str], most: int = 5) -> str:
 
 def without_change(work: TodoWork) -> TodoWork:
     """Return the work before its next run: what the last one changed stays in the worktree."""
-    return replace(work, phase="ready", run=None, tree=None, summary=None, message=None, hooked=())
+    after = without_wait(work)
+    return replace(after, phase="ready", run=None, tree=None, summary=None, message=None, hooked=())
+
+
+def without_wait(work: TodoWork) -> TodoWork:
+    """Return the work when what it waited for is there."""
+    return replace(work, retry_at=None, waits_for=None, waits_since=None)
 
 
 def moved(

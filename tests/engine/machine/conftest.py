@@ -41,6 +41,10 @@ class MachineBench(Workbench):
         self._starts_processes = False
 
     async def tick(self) -> None:
+        self.employ()
+        await self.stage.tick()
+
+    def employ(self) -> None:
         environ = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
 
         def start(exchange: str, workers: int) -> Pool:
@@ -57,7 +61,6 @@ class MachineBench(Workbench):
             start_pool=None if self._starts_processes else start,
         )
         self.stage.todo_worker = TodoWorker(agents)
-        await self.stage.tick()
 
     def tick_killed_at(self, file: Path) -> None:
         """Begin a tick in a process of its own, which is killed as soon as there is a file."""
@@ -195,9 +198,14 @@ class OtherMachine:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> MachineBench:
-    url = postgres_server.at(postgres_server.url(), tmp_path)
-    return MachineBench(Project(tmp_path / "project"), tmp_path / "bench", url)
+def exchange_url(tmp_path: Path) -> str:
+    """Where the exchange of all machines is."""
+    return postgres_server.at(postgres_server.url(), tmp_path)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, exchange_url: str) -> MachineBench:
+    return MachineBench(Project(tmp_path / "project"), tmp_path / "bench", exchange_url)
 
 
 @pytest.fixture
