@@ -14,6 +14,7 @@ BUILD = frozenset({"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV"})
 """Which build is under test, and whether Python may leave files beside it."""
 STEERING = frozenset(
     {
+        "PRLOOM_AGENT_KILLS",
         "PRLOOM_ALL_DAMAGE",
         "PRLOOM_ALL_MEMORY",
         "PRLOOM_CRASHES",
