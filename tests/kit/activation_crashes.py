@@ -1,7 +1,7 @@
 """Kill the making of a plan before each call that renames a file or runs git; print what is wrong after the next try.
 
-`python activation_crashes.py FOLDER` runs in a process of its own, which forks: an
-audit hook cannot be removed, and a process that is killed must not be the one that reports it.
+`python activation_crashes.py FOLDER FIRST STEP` kills before call FIRST and each STEP-th after it. It runs in a process
+of its own, which forks: an audit hook cannot be removed, and a process that is killed must not be the one that reports.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def main() -> None:
     template = Path(sys.argv[1])
     with SafeDir.make(template, "prloom", ".local") as local, inbox.folder(local) as drafts:
         inbox.put(drafts, "fast", TEXT)
-    for number in range(1, 1000):
+    first_call, step = int(sys.argv[2]), int(sys.argv[3])
+    for number in range(first_call, 1000, step):
         root = template.parent / f"try-{number}"
         shutil.copytree(template, root, symlinks=True)
         first = attempt(root, number)
