@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context, dispatcher_request, terminal
+from prloom.cli import completion, context, dispatcher_request
 from prloom.cli.context import Options, json_option, pass_options
+from prloom.cli.output import terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 @pass_options
 def command(given: Options, plugin: str, name: str, params: str, plan: str | None, *, as_json: bool) -> None:
     """Run an action that the daemon of a plugin has registered, and show what it answers."""
-    from prloom.cli import plugins_daemons  # noqa: PLC0415 - `prloom action --help` needs none
+    from prloom.cli.plugins import daemons  # noqa: PLC0415 - `prloom action --help` needs none
     from prloom.engine.plugin_requests import operator_actions  # noqa: PLC0415 - likewise
 
-    key = plugins_daemons.resolved(plugin, plugins_daemons.background_plugins(given))
+    key = daemons.resolved(plugin, daemons.background_plugins(given))
     if plan is not None:
         plan = context.plan_id(context.repository(given), plan)
     asked = {"plugin": key, "name": name.removeprefix("/"), "params": _object(params), "plan": plan}
-    absent = plugins_daemons.NO_DISPATCHER
+    absent = daemons.NO_DISPATCHER
     answer = dispatcher_request.send(given, "prloom action", operator_actions.RUN, asked, absent=absent)
     if as_json:
         terminal.echo_json(answer)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
     from pathlib import Path

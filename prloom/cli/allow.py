@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import dispatcher_request, terminal
+from prloom.cli import dispatcher_request
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
     from prloom.model.permission import Choice

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context, layout, selection, submit
+from prloom.cli import completion, context, selection, submit
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import layout
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: b
     applies to the text that is shown; an edit voids it. EVENT may also be the id of an action that is withheld because
     it contains a secret: the action is shown with the secret masked, and is sent only with --release.
     """
-    from prloom.cli import approval_text  # noqa: PLC0415 - `prloom approve --help` needs none
+    from prloom.cli.output import approval_text  # noqa: PLC0415 - `prloom approve --help` needs none
     from prloom.engine.operator import event_requests  # noqa: PLC0415 - likewise
 
     context.refuse_in_run("prloom approve")  # before a held text is shown

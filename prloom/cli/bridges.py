@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, terminal
+from prloom.cli import context
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.lazy import Lazy, LazyGroup
+from prloom.cli.output import layout, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

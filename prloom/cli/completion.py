@@ -78,7 +78,7 @@ def _matching(incomplete: str, found: Iterable[tuple[str, str]]) -> list[Complet
     """Return what begins so, each with its help on one line: a line's end would end an item of the shell's list."""
     from click.shell_completion import CompletionItem  # noqa: PLC0415 - likewise
 
-    from prloom.cli import terminal  # noqa: PLC0415 - likewise
+    from prloom.cli.output import terminal  # noqa: PLC0415 - likewise
 
     return [
         CompletionItem(terminal.clean(value), help=terminal.fit(terminal.clean(shown), _HELP))

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from prloom.cli import terminal
+from prloom.cli.output import terminal
 from prloom.errors import leaves
 
 VARIABLE = "PRLOOM_TRACEBACK"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from prloom.cli import terminal
+from prloom.cli.output import terminal
 from prloom.core.plans import plan_file
 from prloom.workspace import git
 

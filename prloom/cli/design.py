@@ -6,7 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from prloom.cli import context, submit, terminal
+from prloom.cli import context, submit
+from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
     from prloom.cli.context import Options

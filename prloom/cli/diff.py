@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context, terminal
+from prloom.cli import completion, context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import terminal
 from prloom.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prloom.cli.terminal import Role
+    from prloom.cli.output.terminal import Role
 
 _ROLES: tuple[tuple[str, Role], ...] = (
     ("diff ", "strong"),

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from prloom.cli import completion, context, terminal
+from prloom.cli import completion, context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import terminal
 from prloom.errors import PrloomError
 from prloom.model.kinds import TRUST_LEVELS
 

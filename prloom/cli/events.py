@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prloom.cli import completion, context, layout, terminal
+from prloom.cli import completion, context
 from prloom.cli.context import Options, json_option, pass_options
-from prloom.cli.terminal import Role
+from prloom.cli.output import layout, terminal
+from prloom.cli.output.terminal import Role
 from prloom.model.kinds import DONE, OPEN, WAITING
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import terminal
 
 TEMPLATE = """# prloom's configuration. docs/configuration.md lists every key with its default.
 base_branch = {base}

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context, layout, terminal
+from prloom.cli import completion, context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import layout, terminal
 
 if TYPE_CHECKING:
-    from prloom.cli.terminal import Role
+    from prloom.cli.output.terminal import Role
     from prloom.engine.views.repository_log import LogEntry
 
 _NEWEST = 100

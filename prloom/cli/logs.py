@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context, terminal
+from prloom.cli import completion, context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prloom.agents.agent import StreamEntry
-    from prloom.cli.terminal import Role
+    from prloom.cli.output.terminal import Role
     from prloom.engine.runs.output import RunOutput
 
 _PAUSE = 0.3

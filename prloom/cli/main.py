@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from prloom import __version__, errors
-from prloom.cli import terminal
 from prloom.cli.context import Options
 from prloom.cli.lazy import Lazy, LazyGroup
+from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 COMMANDS: Mapping[str, Lazy] = {
     "init": Lazy("prloom.cli.init", "Write prloom.toml and keep prloom's own files out of git."),
     "adopt": Lazy("prloom.cli.adopt", "Look after an existing pull request or branch."),
-    "new": Lazy("prloom.cli.new", "Write a new plan, as a draft.", "new"),
-    "edit": Lazy("prloom.cli.new", "Change a draft or a plan in your editor.", "edit"),
-    "queue": Lazy("prloom.cli.new", "Hand drafts to the dispatcher.", "queue"),
+    "new": Lazy("prloom.cli.new", "Write a new plan, as a draft."),
+    "edit": Lazy("prloom.cli.edit", "Change a draft or a plan in your editor."),
+    "queue": Lazy("prloom.cli.queue", "Hand drafts to the dispatcher."),
     "todo": Lazy("prloom.cli.todo", "List the TODOs of a plan, or change one."),
     "start": Lazy("prloom.cli.start", "Run the dispatcher."),
     "worker": Lazy("prloom.cli.worker", "Run agents for a dispatcher on another machine."),
@@ -34,18 +34,18 @@ COMMANDS: Mapping[str, Lazy] = {
     "events": Lazy("prloom.cli.events", "List events and their states."),
     "why": Lazy("prloom.cli.why", "Show the complete history of an event."),
     "diff": Lazy("prloom.cli.diff", "Show what was changed for a plan or a TODO."),
-    "runs": Lazy("prloom.cli.runs", "List the runs of agents, and what they came to.", "runs"),
+    "runs": Lazy("prloom.cli.runs", "List the runs of agents, and what they came to."),
     "log": Lazy("prloom.cli.log", "Show what happens in all plans, as it happens."),
     "logs": Lazy("prloom.cli.logs", "Show what an agent says and does."),
-    "stop": Lazy("prloom.cli.runs", "End a run of an agent, and pause its plan.", "stop"),
-    "costs": Lazy("prloom.cli.runs", "Add up what agents took: time, tokens and cost.", "costs"),
+    "stop": Lazy("prloom.cli.stop", "End a run of an agent, and pause its plan."),
+    "costs": Lazy("prloom.cli.costs", "Add up what agents took: time, tokens and cost."),
     "stats": Lazy("prloom.cli.stats", "Show the throughput, waits, slow plugins and failures."),
     "emit": Lazy("prloom.cli.emit", "Append an event by hand."),
-    "retry": Lazy("prloom.cli.retry", "Make waiting events due now.", "retry"),
+    "retry": Lazy("prloom.cli.retry", "Make waiting events due now."),
     "approve": Lazy("prloom.cli.approve", "Approve held events."),
     "allow": Lazy("prloom.cli.allow", "Allow the call of a tool that waits for you.", "allow"),
     "deny": Lazy("prloom.cli.allow", "Deny the call of a tool that waits for you.", "deny"),
-    "drop": Lazy("prloom.cli.retry", "Drop events permanently, with a reason.", "drop"),
+    "drop": Lazy("prloom.cli.drop", "Drop events permanently, with a reason."),
     "outbox": Lazy("prloom.cli.outbox", "List the replies that wait for you; send, edit or drop them."),
     "forget": Lazy("prloom.cli.forget", "Stop looking after a pull request or branch."),
     "poll": Lazy("prloom.cli.poll", "Poll the sources for feedback now."),
@@ -113,7 +113,7 @@ def cli(ctx: click.Context, directory: str, overrides: tuple[str, ...], *, verbo
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
         return
-    from prloom.cli import log_output  # noqa: PLC0415 - `prloom --help` needs none
+    from prloom.cli.output import log_output  # noqa: PLC0415 - `prloom --help` needs none
 
     log_output.to_stderr("DEBUG" if verbose else "WARNING")
 

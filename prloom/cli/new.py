@@ -1,4 +1,4 @@
-"""`prloom new`, `prloom edit` and `prloom queue`: write plans, and hand them to the dispatcher."""
+"""`prloom new`: write a new plan, as a draft."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context, terminal
+from prloom.cli import context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from prloom.config.models import Config
     from prloom.engine.adoption.issue import IssuePlan
-    from prloom.engine.operator.plan_texts import NamedPlan
-    from prloom.storage.paths import RepositoryPaths
 
 
 _EMPTY = "## TODO\n"
@@ -35,7 +34,7 @@ _EMPTY = "## TODO\n"
 @click.option("--design", is_flag=True, help="Have an agent write the plan for what you want.")
 @click.option("--queue", is_flag=True, help="Hand the plan to the dispatcher at once.")
 @pass_options
-def new(
+def command(
     given: Options,
     *,
     title: str | None,
@@ -89,65 +88,6 @@ def _print_next(made: str, path: Path, *, queued: bool, blocked: str | None) -> 
     click.echo(f"Next: `prloom edit {made}`, or hand it to the dispatcher with `prloom queue {made}`.")
 
 
-@click.command("edit")
-@click.argument("plan", metavar="PLAN", shell_complete=completion.plans)
-@click.option("--design", is_flag=True, help="Have an agent complete the plan.")
-@click.option("--request", metavar="TEXT", help="With --design: what the agent is to change.")
-@pass_options
-def edit(given: Options, plan: str, *, design: bool, request: str | None) -> None:
-    """Change a draft, or the plan.md of a plan, in your editor ($VISUAL or $EDITOR).
-
-    What prloom writes into the plan meanwhile is merged with your changes.
-    """
-    from prloom.engine.operator import new_draft, plan_texts  # noqa: PLC0415 - likewise
-
-    where = context.repository(given)
-    if request is not None and not design:
-        raise click.UsageError("--request belongs to --design", click.get_current_context())
-    named = plan_texts.find(where, plan)
-    if not named.is_draft:
-        context.refuse_in_run("prloom edit")  # the boxes that it sets count as the operator's
-    before = plan_texts.read(where, named)
-    blocked = None
-    after: str | None
-    if design:
-        from prloom.cli import design as designing  # noqa: PLC0415 - likewise
-
-        after, blocked = designing.rewrite(given, named, before, request or "Complete the plan.")
-    else:
-        after = click.edit(before, extension=".md")
-    if after is not None and "\r\n" in before:  # click has made plain line ends of them
-        after = after.replace("\n", "\r\n")
-    if after is None or (after == before and blocked is None):
-        click.echo("Nothing was changed.")
-        return
-    _save(where, named, before, after)
-    if blocked is not None:
-        from prloom.cli import design as designing  # noqa: PLC0415 - likewise
-
-        designing.block(where, named, blocked)
-    problem = new_draft.check(where, context.config(given), named.id) if named.is_draft else None
-    click.echo(f"Saved: {named.id}.")
-    if problem is not None:
-        click.echo(f"prloom: {terminal.clean(problem)}", err=True)
-        click.echo(f"Next: correct it with `prloom edit {named.id}`.")
-    elif named.is_draft:
-        click.echo(f"Next: hand it to the dispatcher with `prloom queue {named.id}`.")
-
-
-@click.command("queue")
-@click.argument("plans", metavar="PLAN...", nargs=-1, required=True, shell_complete=completion.plans)
-@pass_options
-def queue(given: Options, plans: tuple[str, ...]) -> None:
-    """Hand drafts to the dispatcher, which makes a branch and a worktree for each."""
-    from prloom.engine.operator import new_draft  # noqa: PLC0415 - likewise
-
-    where, config = context.repository(given), context.config(given)
-    for plan in plans:
-        new_draft.queue(where, config, plan)
-        click.echo(f"Queued {terminal.paint(terminal.clean(plan), 'name')}.")
-
-
 def _read_issue(given: Options, config: Config, number: int) -> IssuePlan:
     """Return the plan that an issue of the forge requests."""
     import asyncio  # noqa: PLC0415 - likewise
@@ -180,32 +120,3 @@ def _text(title: str | None, file: str | None) -> str:
     if written is None or written == new_draft.TEMPLATE:
         raise PrloomError("nothing was written, so there is no new plan")
     return written
-
-
-def _save(where: RepositoryPaths, named: NamedPlan, before: str, after: str) -> None:
-    """Write what the person made of the text; what somebody else has made of it meanwhile is merged with that."""
-    from prloom.core.text import text_merge  # noqa: PLC0415 - likewise
-    from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
-
-    def merge(now: str) -> str:
-        merged = text_merge.merged(before, ours=after, theirs=now)
-        if merged is not None:
-            return merged
-        kept = _kept(where, named, after)
-        raise PrloomError(
-            f"plan {named.id} was changed at the same lines while you edited it; your text is in {kept}, "
-            f"and the plan is as the other left it"
-        )
-
-    plan_texts.change(where, named, merge)
-
-
-def _kept(where: RepositoryPaths, named: NamedPlan, text: str) -> Path:
-    """Keep a text that could not be merged, and return where."""
-    from prloom.storage import paths  # noqa: PLC0415 - likewise
-    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - likewise
-
-    name = f"{named.id}.edited"
-    with SafeDir.make(where.root, *paths.LOCAL, paths.INBOX) as drafts:
-        drafts.replace(name, text.encode("utf-8", "surrogateescape"))
-    return where.local / paths.INBOX / name

@@ -7,8 +7,9 @@ import sys
 
 import click
 
-from prloom.cli import completion, context, layout, terminal
+from prloom.cli import completion, context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import layout, terminal
 from prloom.errors import PrloomError
 
 

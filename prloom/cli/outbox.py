@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, submit, terminal
+from prloom.cli import context, submit
 from prloom.cli.context import Options, json_option, pass_options
+from prloom.cli.output import layout, terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`prloom retry` and `prloom drop`: make waiting events due now, or end them for good."""
+"""`prloom retry`: make waiting events due now, and try failed actions again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import click
 
 from prloom.cli import completion, context, selection, submit
 from prloom.cli.context import Options, pass_options
-from prloom.model.kinds import OPEN
 
 if TYPE_CHECKING:
     from prloom.engine.views.request_targets import RequestTarget
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 @selection.plan_option
 @selection.yes_option
 @pass_options
-def retry(
+def command(
     given: Options, events: tuple[str, ...], *, deferred: bool, parked: bool, plan: str | None, yes: bool
 ) -> None:
     """Make deferred and parked events due now, and try failed actions again.
@@ -60,26 +59,3 @@ def _in_states(
         named.append(plan)
     plans: list[str | None] = [context.plan_id(where, name) for name in named]
     return [target for each in plans or [None] for target in request_targets.in_state(where, states, plan=each)]
-
-
-@click.command("drop")
-@click.argument("events", nargs=-1, metavar="[EVENT|@AUTHOR]…", shell_complete=completion.events)
-@click.option("--reason", required=True, metavar="TEXT", help="The reason; `prloom why` shows it.")
-@selection.plan_option
-@selection.yes_option
-@pass_options
-def drop(given: Options, events: tuple[str, ...], *, reason: str, plan: str | None, yes: bool) -> None:
-    """Drop open events permanently: plugins and agents do not look at them any more.
-
-    @AUTHOR stands for all open events by this author, and --plan alone for all open events of a plan.
-    """
-    from prloom.engine.operator import event_requests  # noqa: PLC0415 - `prloom drop --help` needs none
-
-    if not reason.strip():
-        raise click.BadParameter("give a reason, in a few words", param_hint="--reason")
-    where = context.repository(given)
-    wanted = selection.Selection(events, plan, yes)
-    found = selection.find(where, wanted, OPEN)
-    event_requests.check_drop(found)
-    selection.confirm("drop", wanted, found)
-    submit.submit_request(where, "drop", found, done="Dropped", reason=reason)

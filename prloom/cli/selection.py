@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prloom.cli import completion, context, layout
+from prloom.cli import completion, context
+from prloom.cli.output import layout
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:

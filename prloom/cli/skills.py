@@ -6,9 +6,10 @@ import os
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import context
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.lazy import Lazy, LazyGroup
+from prloom.cli.output import terminal
 
 COMMANDS = {"list": Lazy("prloom.cli.skills", "List the skills that plugins offer to agents.", "list_skills")}
 

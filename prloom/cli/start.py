@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def command(given: Options, *, once: bool, dry_run: bool, log_format: str) -> No
     """
     import asyncio  # noqa: PLC0415 - the dispatcher's imports are its own to pay
 
-    from prloom.cli import config_check, log_output  # noqa: PLC0415
+    from prloom.cli import config_check  # noqa: PLC0415
+    from prloom.cli.output import log_output  # noqa: PLC0415
     from prloom.workspace import root as roots  # noqa: PLC0415
 
     found, config = roots.find(Path(given.directory)), context.config(given)
@@ -82,7 +84,7 @@ def _outcome(worktrees: Path, root: Path) -> str:
     """Return in one line what is left after a round."""
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    from prloom.cli import status_text  # noqa: PLC0415
+    from prloom.cli.output import status_text  # noqa: PLC0415
     from prloom.engine.views import status  # noqa: PLC0415
     from prloom.storage.paths import RepositoryPaths  # noqa: PLC0415
 

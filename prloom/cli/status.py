@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prloom.cli import completion, context, dashboard_text, status_text, terminal
+from prloom.cli import completion, context
 from prloom.cli.config_check import ConfigCheck
 from prloom.cli.context import Options, json_option, pass_options
+from prloom.cli.output import dashboard_text, status_text, terminal
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -84,7 +85,7 @@ def _read(wanted: Wanted) -> Shown:
 def _lines(wanted: Wanted, shown: Shown, *, scrolls: bool = False) -> list[str]:
     """Return what is shown, as lines; all of it where the screen scrolls."""
     if wanted.plan is not None:
-        from prloom.cli import plan_text  # noqa: PLC0415 - only one plan needs it
+        from prloom.cli.output import plan_text  # noqa: PLC0415 - only one plan needs it
 
         return list(plan_text.lines(wanted.where, shown.status, shown.dashboard, shown.now))
     if wanted.whole:

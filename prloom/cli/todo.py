@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context, layout, terminal
+from prloom.cli import completion, context
 from prloom.cli.context import Options, json_option, pass_options
+from prloom.cli.output import layout, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from prloom.cli import terminal
+from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
     from prloom.cli.status import Shown

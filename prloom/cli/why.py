@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, assert_never
 
 import click
 
-from prloom.cli import completion, context, layout, terminal, why_todo
+from prloom.cli import completion, context, why_todo
 from prloom.cli.context import Options, json_option, pass_options
+from prloom.cli.output import layout, terminal
 from prloom.core.waits import wake
 from prloom.model.kinds import DONE
 

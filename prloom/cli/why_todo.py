@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from prloom.cli import layout, terminal
+from prloom.cli.output import layout, terminal
 
 if TYPE_CHECKING:
     from prloom.engine.views.event_history import EventHistory

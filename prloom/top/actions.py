@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import click
 
-from prloom.cli import approval_text, context, dispatcher_request
+from prloom.cli import context, dispatcher_request
 from prloom.cli.context import Options
+from prloom.cli.output import approval_text
 from prloom.core.commands.requests import Verb
 from prloom.core.text.shown_text import clean
 from prloom.engine.operator import (

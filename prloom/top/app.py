@@ -15,8 +15,8 @@ from textual.containers import Grid
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
-from prloom.cli import dashboard_text
 from prloom.cli.config_check import ConfigCheck
+from prloom.cli.output import dashboard_text
 from prloom.engine.repository_watch import RepositoryWatch
 from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Dashboard

@@ -8,7 +8,8 @@ from typing import Literal
 
 import click
 
-from prloom.cli import diff, logs, plan_text, terminal, why
+from prloom.cli import diff, logs, why
+from prloom.cli.output import plan_text, terminal
 from prloom.engine.runs import listing
 from prloom.engine.runs.output import RunOutput
 from prloom.engine.views import dashboard, plan_diff, status

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from prloom.cli import dashboard_text, terminal
+from prloom.cli.output import dashboard_text, terminal
 from prloom.engine.views import dashboard_words
 from prloom.engine.views.dashboard_schema import Dashboard, Need, PlanLine, Wait, Working
 

@@ -19,8 +19,9 @@ from click.testing import CliRunner
 from operator_scene import OperatorScene
 from web_browser import Browser, Time
 
-from prloom.cli import dashboard_text, main, terminal
+from prloom.cli import main
 from prloom.cli.context import Options
+from prloom.cli.output import dashboard_text, terminal
 from prloom.config import loading
 from prloom.engine.views import dashboard_words
 from prloom.engine.views.dashboard_schema import (

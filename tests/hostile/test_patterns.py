@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 import prloom
-from prloom.cli import terminal
+from prloom.cli.output import terminal
 from prloom.core.commands import comment_commands
 from prloom.core.delivery import outbox, reply_sanitizer
 from prloom.core.plans import plan_file, plan_reader, plan_text

@@ -15,8 +15,8 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from prloom.api import Author
-from prloom.cli import terminal
 from prloom.cli.context import Options
+from prloom.cli.output import terminal
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.dispatcher_files import DispatcherLock

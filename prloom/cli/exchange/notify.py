@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import terminal
 from prloom.cli.context import Options, pass_options
 from prloom.cli.exchange import context, output
+from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import terminal
+from prloom.cli.output import terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prloom.cli.terminal import Role
+    from prloom.cli.output.terminal import Role
 
 
 CODES: Mapping[str, int] = {"success": 0, "failure": 3, "timed_out": 4, "pending": 5, "dead": 6, "cancelled": 7}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from prloom.cli import terminal
 from prloom.cli.context import Options, duration, json_option, pass_options
 from prloom.cli.exchange import context, output
+from prloom.cli.output import terminal
 from prloom.exchange.protocol import MessageFilter
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import terminal
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.exchange import context, output
+from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

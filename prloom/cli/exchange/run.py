@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import terminal
 from prloom.cli.context import Options, duration, pass_options
 from prloom.cli.exchange import context, output
+from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
     from prloom.exchange.worker.worker import Progress, WorkerEvent

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import layout, terminal
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.exchange import context, output
+from prloom.cli.output import layout, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

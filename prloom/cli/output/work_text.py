@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from prloom.cli import layout, terminal
+from prloom.cli.output import layout, terminal
 
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import CurrentTodo, PlanStatus, WorkWait

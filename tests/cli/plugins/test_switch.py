@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prloom.cli.plugins_switch import text_with_disabled, text_with_enabled
+from prloom.cli.plugins.switch import text_with_disabled, text_with_enabled
 
 KEYS = st.sampled_from(["a", "b", "c-d", "image/openai"])
 LAID_OUT = """\

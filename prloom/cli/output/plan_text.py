@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from prloom.cli import dashboard_text, layout, needs, status_text, terminal
+from prloom.cli.output import dashboard_text, layout, needs, status_text, terminal
 
 if TYPE_CHECKING:
-    from prloom.cli.terminal import Role
+    from prloom.cli.output.terminal import Role
     from prloom.core.plans.plan_file import TodoItem
     from prloom.engine.views.dashboard_schema import Dashboard
     from prloom.engine.views.status_schema import PlanStatus, StatusDocument

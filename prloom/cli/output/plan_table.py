@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prloom.cli import layout, terminal
-from prloom.cli.terminal import Role
+from prloom.cli.output import layout, terminal
+from prloom.cli.output.terminal import Role
 from prloom.engine.views import dashboard_words
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prloom.cli import terminal
+from prloom.cli.output import terminal
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -199,7 +199,7 @@ def test_json_is_one_document_that_a_program_reads_back(capsys: pytest.CaptureFi
 
 STEP = """
 import sys
-from prloom.cli import terminal
+from prloom.cli.output import terminal
 with terminal.progress("counting \\x1b[31m [/nope]") as update:
     print("answer")
     sys.stdout.flush()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from prloom.cli import layout, terminal
-from prloom.cli.terminal import Role
+from prloom.cli.output import layout, terminal
+from prloom.cli.output.terminal import Role
 
 if TYPE_CHECKING:
     from prloom.engine.views.dashboard_schema import Need

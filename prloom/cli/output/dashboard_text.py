@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from prloom.cli import layout, needs, plan_table, terminal
+from prloom.cli.output import layout, needs, plan_table, terminal
 from prloom.engine.views import dashboard_words
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from operator_scene import EVIL, NOW, OperatorScene, every_state
 
-from prloom.cli import dashboard_text, terminal
+from prloom.cli.output import dashboard_text, terminal
 from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Dashboard
 from prloom.model.state import DispatchState

@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from prloom.cli import terminal
+from prloom.cli.output import terminal
 
 _NAME = "prloom-stderr"
 _OURS = ("prloom", "prloom_plugins")

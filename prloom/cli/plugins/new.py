@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import background_scaffolds, context, terminal
+from prloom.cli import context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import terminal
+from prloom.cli.plugins import background_scaffolds
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from prloom.cli.background_scaffolds import Language
+    from prloom.cli.plugins.background_scaffolds import Language
 
 # In the texts, NAME is the plugin's name and SLUG the same as a part of a Python name.
 _MANIFEST = """\

@@ -4,7 +4,7 @@ import sys
 
 PROGRAM = """
 import logging, sys
-from prloom.cli import log_output
+from prloom.cli.output import log_output
 log_output.to_stderr("WARNING")
 log_output.to_stderr(sys.argv[1])
 logging.getLogger("prloom.engine").info("tick %s", "\\x1b[31m\\nforged")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from prloom.cli import terminal
+from prloom.cli.output import terminal
 from prloom.core.text.shown_text import to_run
 from prloom.model import record
 

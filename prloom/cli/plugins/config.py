@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, plugins_daemons, terminal
+from prloom.cli import context
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import terminal
+from prloom.cli.plugins import daemons
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ def command(given: Options, name: str, *, given_values: tuple[str, ...], variabl
     file of your own outside the repository, or stays in an environment variable that you name with --env.
     """
     context.refuse_in_run("prloom plugins config")
-    found = plugins_daemons.background_plugins(given)
-    key = plugins_daemons.resolved(name, found)
+    found = daemons.background_plugins(given)
+    key = daemons.resolved(name, found)
     schema = _schema(next(each for each in found if each.key == key))
     if not schema:
         click.echo(f"{terminal.clean(key)} takes no settings.")
@@ -151,14 +153,14 @@ def _save(
 
 def _write(path: Path, key: str, values: Mapping[str, Json], *, dropped: tuple[str, ...]) -> None:
     """Put settings into the plugin's table, and drop those that are kept elsewhere now; comments are kept."""
-    from prloom.cli import plugins_switch  # noqa: PLC0415 - `prloom plugins --help` needs none
+    from prloom.cli.plugins import switch  # noqa: PLC0415 - `prloom plugins --help` needs none
 
     before = ""
     if path.exists():
         before = path.read_bytes().decode("utf-8-sig")
     after = text_with_settings(before, key, values, dropped)
     if after != before:
-        plugins_switch.write(path, after)
+        switch.write(path, after)
 
 
 def text_with_settings(text: str, key: str, values: Mapping[str, Json], dropped: tuple[str, ...] = ()) -> str:
@@ -200,5 +202,5 @@ def _start(given: Options, key: str) -> None:
     if local is None or not runtime_status.dispatcher(local).running:
         click.echo(f"{terminal.clean(key)} gets them at the next `prloom start`.")
         return
-    plugins_daemons.order(given, "restart", key)
+    daemons.order(given, "restart", key)
     click.echo(f"The daemon of {terminal.clean(key)} runs with them.")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, terminal
+from prloom.cli import context
 from prloom.cli.context import Options, json_option, pass_options
+from prloom.cli.output import terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from prloom.api import Event, Json
-    from prloom.cli.plugin_test_report import PluginTestResult
+    from prloom.cli.plugins.trial_report import PluginTestResult
     from prloom.extensions.discovery import DiscoveredPlugin
     from prloom.extensions.host.interface import PluginHost
     from prloom.testing.runners import Runner
@@ -45,9 +46,6 @@ def command(
     from contextlib import nullcontext  # noqa: PLC0415 - `prloom plugins test --help` needs none
     from dataclasses import replace  # noqa: PLC0415
 
-    from prloom.cli.plugin_test_report import PluginTestResult  # noqa: PLC0415
-    from prloom.testing import runners, trial  # noqa: PLC0415
-
     found = _found(given, plugin)
     settings, limit = _configured(given, found)
     if inline and found.is_daemon_only:
@@ -62,17 +60,7 @@ def command(
         out,
         _logs_in_report_only(found.key),
     ):
-        with runners.capture(found.key) as log:  # the process asks at its start which of its records are of interest
-            registered = runner.start()
-        if found.is_daemon_only and not registered.hooks:
-            events = {}  # nothing of it would see them
-        trials = list(_watched(trial.each_event(runner, events, root), label))
-        skipped = len(events) - len(trials)
-        batch = None
-        if events and not skipped:
-            batch = trial.all_events(runner, events, root)
-            trials += trial.other_hooks(runner, root)
-        result = PluginTestResult(found, registered, tuple(log), tuple(trials), batch, skipped)
+        result = _tried(found, runner, root, events, label)
         if not (said or files or inline or result.faults):
             label("the promises")
             result = replace(result, broken=_broken_promises(found, settings))
@@ -80,6 +68,26 @@ def command(
     problem = result.problem()
     if problem is not None:
         raise PrloomError(problem)
+
+
+def _tried(
+    found: DiscoveredPlugin, runner: Runner, root: Path, events: Mapping[str, Event], label: Callable[[str], None]
+) -> PluginTestResult:
+    """Start the plugin, and give it each event, all events at once, and the other calls."""
+    from prloom.cli.plugins.trial_report import PluginTestResult  # noqa: PLC0415 - see command
+    from prloom.testing import runners, trial  # noqa: PLC0415
+
+    with runners.capture(found.key) as log:  # the process asks at its start which of its records are of interest
+        registered = runner.start()
+    if found.is_daemon_only and not registered.hooks:
+        events = {}  # nothing of it would see them
+    trials = list(_watched(trial.each_event(runner, events, root), label))
+    skipped = len(events) - len(trials)
+    batch = None
+    if events and not skipped:
+        batch = trial.all_events(runner, events, root)
+        trials += trial.other_hooks(runner, root)
+    return PluginTestResult(found, registered, tuple(log), tuple(trials), batch, skipped)
 
 
 def _broken_promises(found: DiscoveredPlugin, settings: Mapping[str, Json]) -> tuple[BrokenPromise, ...]:
@@ -99,12 +107,12 @@ def _broken_promises(found: DiscoveredPlugin, settings: Mapping[str, Json]) -> t
 
 def _print(result: PluginTestResult, *, as_json: bool) -> None:
     """Print the report, as a document or as text."""
-    from prloom.cli import plugin_test_report  # noqa: PLC0415 - see command
+    from prloom.cli.plugins import trial_report  # noqa: PLC0415 - see command
 
     if as_json:
-        terminal.echo_json(plugin_test_report.document(result))
+        terminal.echo_json(trial_report.document(result))
     else:
-        click.echo("\n".join(plugin_test_report.lines(result)))
+        click.echo("\n".join(trial_report.lines(result)))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from prloom.cli import layout, terminal
+from prloom.cli.output import layout, terminal
 from prloom.core.text import secret_scan
 from prloom.engine.views import request_targets
 from prloom.engine.views.request_targets import RequestTarget

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from prloom.cli import dashboard_text, layout, needs, terminal, work_text
+from prloom.cli.output import dashboard_text, layout, needs, terminal, work_text
 from prloom.core.waits import wake
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`prloom plugins`: list the plugins, and why each runs or not; the other commands are modules of their own."""
+"""`prloom plugins list`: list the plugins, and why each runs or not."""
 
 from __future__ import annotations
 
@@ -8,32 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, layout, terminal
+from prloom.cli import context
 from prloom.cli.context import Options, json_option, pass_options
-from prloom.cli.lazy import Lazy, LazyGroup
+from prloom.cli.output import layout, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from prloom.cli.terminal import Role
+    from prloom.cli.output.terminal import Role
     from prloom.engine.catalog import PluginLine
-
-
-COMMANDS: Mapping[str, Lazy] = {
-    "list": Lazy("prloom.cli.plugins", "List all plugins, and whether and why each of them runs.", "list_plugins"),
-    "enable": Lazy("prloom.cli.plugins_switch", "Enable plugins in prloom.toml.", "enable"),
-    "disable": Lazy("prloom.cli.plugins_switch", "Disable plugins in prloom.toml.", "disable"),
-    "new": Lazy("prloom.cli.plugins_new", "Create a plugin with a passing test."),
-    "test": Lazy("prloom.cli.plugins_test", "Run a plugin with events of every kind."),
-    "status": Lazy("prloom.cli.plugins_daemons", "Show the daemons of background plugins.", "status"),
-    "start": Lazy("prloom.cli.plugins_daemons", "Start a plugin's daemon.", "start"),
-    "stop": Lazy("prloom.cli.plugins_daemons", "Stop a plugin's daemon.", "stop"),
-    "restart": Lazy("prloom.cli.plugins_daemons", "Restart a plugin's daemon.", "restart"),
-    "logs": Lazy("prloom.cli.plugins_daemons", "Show what a plugin's daemon printed.", "logs"),
-    "config": Lazy("prloom.cli.plugins_config", "Give a background plugin its settings."),
-}
-
-command = LazyGroup("plugins", lazy=COMMANDS, help="List, enable, disable, create, test and control plugins.")
 
 
 _ROLES: Mapping[str, Role] = {"enabled": "good", "disabled": "dim", "failed": "bad"}
@@ -42,7 +25,7 @@ _ROLES: Mapping[str, Role] = {"enabled": "good", "disabled": "dim", "failed": "b
 @click.command("list")
 @json_option
 @pass_options
-def list_plugins(given: Options, *, as_json: bool) -> None:
+def command(given: Options, *, as_json: bool) -> None:
     """List all plugins, where they come from, what they offer, and whether and why each of them runs.
 
     None of their code is run. What an enabled plugin offers is known after a dispatcher has loaded it.

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, dispatcher_request, layout, terminal
+from prloom.cli import context, dispatcher_request
 from prloom.cli.context import Options, json_option, pass_options
+from prloom.cli.output import layout, terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from prloom.cli.terminal import Role
+    from prloom.cli.output.terminal import Role
     from prloom.engine.views.daemons import DaemonStatus, RequestCounts
     from prloom.extensions.discovery import DiscoveredPlugin
     from prloom.storage.safe_dir import SafeDir

@@ -10,8 +10,8 @@ import msgspec
 
 from prloom.api import Action, Json
 from prloom.api.manifest import DeclaredTool
-from prloom.cli import layout, terminal
-from prloom.cli.terminal import Role
+from prloom.cli.output import layout, terminal
+from prloom.cli.output.terminal import Role
 from prloom.core.text import bounds
 from prloom.extensions import filters
 from prloom.extensions.discovery import DiscoveredPlugin
