@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,9 @@ from prloom.cli.context import Options, pass_options
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prloom.storage.paths import RepositoryPaths
     from prloom.web.sessions import Sessions
 
 _PORT = 7717
@@ -54,9 +58,30 @@ def command(given: Options, *, port: int, open_browser: bool, host: str) -> None
     names = access.names(host, port, server.machine_names())
     base = f"http://{access.link_host(host)}:{port}"
     _announce(base, known)
-    if open_browser:
-        click.launch(_link(base, known.link_token))
-    server.run(app.build(shown, known, names), listening)
+    if not open_browser:
+        server.run(app.build(shown, known, names), listening)
+        return
+    with listening, _leading_page(where, _link(base, known.link_token)) as page:
+        click.launch(page)
+        server.run(app.build(shown, known, names), listening)
+
+
+@contextmanager
+def _leading_page(where: RepositoryPaths, link: str) -> Iterator[str]:
+    """Yield a page in a file of the operator's own that leads to a link.
+
+    A browser that is started with the link itself shows it to all who can list the processes.
+    """
+    from prloom.storage import paths  # noqa: PLC0415 - only with --open
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - likewise
+
+    text = f'<!doctype html><title>prloom</title><meta http-equiv="refresh" content="0; url={link}">'
+    with SafeDir.make(where.root, *paths.LOCAL) as local:
+        local.replace(paths.WEB_LINK, text.encode(), mode=0o600, lasting=False)
+        try:
+            yield (where.local / paths.WEB_LINK).as_uri()
+        finally:
+            local.remove(paths.WEB_LINK)
 
 
 def _announce(base: str, known: Sessions) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from prloom.core.commands.requests import Verb
+from prloom.engine.bus import plans
 from prloom.engine.operator import (
     event_requests,
     own_changes,
@@ -67,11 +68,13 @@ def _drop(site: Site, form: Form) -> str:
 
 
 def _pause(site: Site, form: Form) -> str:
-    return submission.submit(site.where, "pause", [_plan_id(site, form)]).message("Paused")
+    return submission.submit(site.where, "pause", _plan_ids(site, form)).message("Paused")
 
 
 def _resume(site: Site, form: Form) -> str:
     """Resume a plan; what it was blocked by must be gone, or is committed or stashed first where that is asked."""
+    if form.one("all"):
+        return submission.submit(site.where, "resume", _plan_ids(site, form)).message("Resumed")
     plan_id, done = _plan_id(site, form), "Resumed"
     how = _HOWS.get(form.one("how"))
     if how is None:
@@ -211,6 +214,18 @@ def _plan(form: Form) -> str | None:
     if not given:
         return None
     return given[-1]
+
+
+def _plan_ids(site: Site, form: Form) -> Sequence[str]:
+    """Return the plan that a form is about, or all plans where it says so: none is taken for all."""
+    if not form.one("all"):
+        return [_plan_id(site, form)]
+    if form.every("plan"):
+        raise PrloomError("the form names a plan, and all plans; reload the page, and send it again")
+    found = plans.ids(site.where)
+    if not found:
+        raise PrloomError("there are no plans yet")
+    return found
 
 
 def _plan_id(site: Site, form: Form) -> str:

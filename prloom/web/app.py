@@ -86,7 +86,7 @@ class Pages:
             except (PrloomError, OSError) as error:
                 return render.refusal(request.scope, 404, errors.explain(error) or str(error))
             if render.wants_json(request.scope):
-                return render.document(found.value)
+                return render.document(found.value, masked=found.is_masked)
             values = {"title": found.title, "it": found.value, "parts": found.parts, **found.more}
             return await to_thread.run_sync(render.page, request.scope, found.template, values, limiter=self.limiter)
 

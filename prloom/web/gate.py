@@ -54,7 +54,7 @@ class Gate:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        secured = _with_headers(send)
+        secured = _with_headers(send, _headers_of(scope))
         try:
             refused = await self._refusal(scope, receive)
         except _TooMuchError as error:
@@ -67,6 +67,8 @@ class Gate:
     async def _refusal(self, scope: Scope, receive: Receive) -> Response | Receive:
         """Return the refusal of a request, or what its body is to be received from."""
         headers = {name.lower(): value for name, value in Headers(scope=scope).items()}
+        if scope["method"] in access.SAFE and _has_body(headers):
+            raise _TooMuchError(413, f"a {scope['method']} request has no body")
         problem = access.problem(scope["method"], headers, self.names)
         if problem is not None:
             return render.refusal(scope, 403, problem)
@@ -161,11 +163,22 @@ def _basic_password(header: str) -> str:
         return ""
 
 
-def _with_headers(send: Send) -> Send:
+def _has_body(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+
+
+def _headers_of(scope: Scope) -> Mapping[str, str]:
+    """Return the headers of each answer; one to a body ends the connection, so that no refused body is read on."""
+    if _has_body(Headers(scope=scope)):
+        return {**HEADERS, "connection": "close"}
+    return HEADERS
+
+
+def _with_headers(send: Send, added: Mapping[str, str]) -> Send:
     async def secured(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
+            for name, value in added.items():
                 headers.setdefault(name, value)
         await send(message)
 

@@ -13,6 +13,7 @@ Asks = Literal["", "reason", "text"]
 Fields = tuple[tuple[str, str], ...]
 
 NEVER_READ: Final = "No plugin and no agent looks at it any more."
+EVERY_PLAN: Final = "All plans are resumed, also those that you have paused."
 STRUCK_OUT: Final = "The TODO is struck out and not worked on any more."
 
 
@@ -70,6 +71,8 @@ def _of_command(need: Need, about: Fields) -> Iterator[Button | Link]:
                 label = "Open again"
             yield Button("todo", label, (*chosen, ("change", change)))
             yield Button("todo", "Drop", (*chosen, ("change", "drop")), STRUCK_OUT)
+        case ["resume"]:
+            yield Button("resume", "Resume all", (("all", "yes"),), EVERY_PLAN)
         case ["resume", *_]:
             yield Button("resume", "Resume", plan)
         case ["unblock", *_]:

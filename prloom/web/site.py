@@ -37,6 +37,8 @@ class Page(NamedTuple):
     more: Mapping[str, Any] = {}
     parts: tuple[str, ...] = ()
     """Whose changes a page shows: the ids of plans and runs; all, where none is named."""
+    is_masked: bool = False
+    """Whether its texts may have secrets, which nobody is shown."""
 
 
 class Query(NamedTuple):

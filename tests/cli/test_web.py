@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from stage import Stage
 
 from prloom.agents import environment
 
@@ -26,6 +29,32 @@ def test_an_agents_run_cannot_start_it(prloom: Prloom, monkeypatch: pytest.Monke
 
     assert ran.code == 1
     assert ran.err.startswith("prloom: prloom web was started by run run-1; only a person may decide this")
+
+
+@pytest.mark.allow_hosts(["127.0.0.1"])
+def test_the_link_reaches_the_browser_in_a_file_of_the_operators_own_and_on_no_command_line(
+    stage: Stage, prloom: Prloom, monkeypatch: pytest.MonkeyPatch
+):
+    opened: list[tuple[str, int, str]] = []
+
+    def launch(address: str) -> None:
+        page = Path(address.removeprefix("file://"))
+        opened.append((address, page.stat().st_mode & 0o777, page.read_text()))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("click.launch", launch)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    ran = prloom("web", "--open", "--port", str(port))
+
+    ((address, mode, page),) = opened
+    link = ran.out.split("Open ")[1].split()[0]
+    assert (link.startswith(f"http://127.0.0.1:{port}/login?token="), mode) == (True, 0o600)
+    assert "token" not in address
+    assert f"url={link}" in page
+    assert not (stage.paths.local / "web-open.html").exists()
 
 
 def test_what_is_not_installed_is_said_in_one_line(prloom: Prloom, monkeypatch: pytest.MonkeyPatch):

@@ -81,6 +81,15 @@ async def test_a_plan_is_paused_and_resumed(waiting: Stage, browser: Browser):
     assert not waiting.state().get("paused")
 
 
+async def test_all_plans_are_paused_and_resumed_only_where_that_is_said(waiting: Stage, browser: Browser):
+    waiting.adopt("other", pr=8)
+
+    assert browser.act("pause", all="yes") == "Paused: other, pr-7."
+    assert "Resumed: other, pr-7." in browser.act("resume", all="yes")
+    assert "the plan is missing" in browser.act("pause", plan="")
+    assert "the form names a plan, and all plans" in browser.act("pause", plan="pr-7", all="yes")
+
+
 async def test_a_plan_is_blocked_and_unblocked(waiting: Stage, browser: Browser):
     assert browser.act("block", plan="pr-7", reason="on holiday") == "Blocked: pr-7."
     assert waiting.state()["block"]["reason"] == "on holiday"

@@ -148,6 +148,13 @@ def test_a_body_of_a_gigabyte_is_refused_before_it_is_read(browser: Browser):
     assert browser.post("/login", content=endless(), headers={"origin": BASE}).status_code == 413
 
 
+@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/live", "/login"])
+def test_a_page_that_is_asked_for_with_a_body_is_refused(browser: Browser, path: str):
+    for headers in ({"content-length": "7"}, {"transfer-encoding": "chunked"}):
+        answer = browser.request("GET", path, headers=headers)
+        assert (answer.status_code, answer.headers["connection"]) == (413, "close")
+
+
 def test_every_answer_forbids_scripts_frames_and_guesses(browser: Browser):
     for path in ("/", "/static/prloom.js", "/healthz", "/metrics", "/nothing"):
         headers = browser.get(path).headers

@@ -148,6 +148,22 @@ def test_a_secret_that_a_run_was_told_is_masked_for_programs_too(scene: Operator
         assert "Use [secret]." in text
 
 
+def test_a_secret_in_the_log_or_in_the_activity_of_a_run_is_masked_for_programs_too(
+    scene: OperatorScene, browser: Browser, time: Time
+):
+    secret = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3hJ5"
+    scene.ended_run(9, id="20260101T115600000Z-worker-00000009", status="failed", error=f"push with {secret} failed")
+    (folder,) = scene.root.glob(f"prloom/.local/worktrees/*/prloom/.local/runs/{RUN}")
+    activity = folder / "activity.jsonl"
+    activity.write_text(activity.read_text().replace("make ", f"make TOKEN={secret} "))
+
+    for path in ("/log?since=24h", f"/runs/{RUN}"):
+        for accept in ("text/html", "application/json"):
+            text = browser.get(path, headers={"accept": accept}).text
+            assert secret not in text, (path, accept)
+            assert "[secret]" in text, (path, accept)
+
+
 def test_costs_have_charts_whose_figures_are_text_too(scene: OperatorScene, browser: Browser):
     page = browser.get("/costs?since=30d").text
 

@@ -125,6 +125,22 @@ async def test_a_client_that_sends_slowly_is_given_up(site: Site, before: bytes)
         writer.close()
 
 
+@pytest.mark.parametrize("begin", ["GET /healthz", "GET /nothing", "POST /actions/pause", "POST /login"])
+async def test_a_refused_body_is_not_read_on(site: Site, begin: str):
+    async with serving(site) as served:
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        head = f"{begin} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nContent-Length: {1 << 30}\r\n\r\n"
+        writer.write(head.encode())
+        sent = 0
+        with suppress(ConnectionError):
+            while sent < 1 << 26:
+                writer.write(b"x" * 65536)
+                await writer.drain()
+                sent += 65536
+        assert sent < 1 << 26
+        await ended(reader)
+
+
 async def test_a_client_that_does_not_read_is_given_up(site: Site):
     async with serving(site, Limits(read_within=0.1)) as served:
         with socket.socket() as client:

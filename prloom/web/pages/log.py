@@ -26,4 +26,4 @@ def page(site: Site, query: Query) -> Page:
     begin = spans.since(query.text("since") or "1h", now)
     entries = RepositoryLog(site.where, plan).recent(now, since=begin, limit=query.number("limit", 500, _MOST))
     more = {"plan": plan, "since": query.text("since") or "1h", "spans": tuple(spans.SPANS)}
-    return Page("log.html", "Log", LogDocument(entries=tuple(reversed(entries))), more)
+    return Page("log.html", "Log", LogDocument(entries=tuple(reversed(entries))), more, is_masked=True)

@@ -50,7 +50,7 @@ def page(site: Site, query: Query) -> Page:
         output=_output(folder),
         prompt=secret_scan.masked(prompt),
     )
-    return Page("run.html", f"Run {folder.name}", value, {"plan": plan_id}, (folder.name, plan_id))
+    return Page("run.html", f"Run {folder.name}", value, {"plan": plan_id}, (folder.name, plan_id), is_masked=True)
 
 
 def _latest(folder: Path) -> tuple[int, tuple[ActivityEvent, ...]]:

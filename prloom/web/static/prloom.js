@@ -16,6 +16,11 @@
       if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
       return;
     }
+    // A text that a person may approve stays the one that they have read: its form is for that text.
+    if (old.hasAttribute("data-digest") && old.getAttribute("data-digest") !== fresh.getAttribute("data-digest")) {
+      old.classList.add("outdated");
+      return;
+    }
     const kept = old.nodeName === "DETAILS" ? "open" : null;
     for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== kept) old.removeAttribute(name);
     for (const { name, value } of fresh.attributes) {
