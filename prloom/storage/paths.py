@@ -88,6 +88,8 @@ REQUESTS = "requests.json"
 """The calls of tools and the questions of agents that wait for a person; beside it."""
 QUESTIONS = "questions.json"
 """The questions of agents that were asked, with their answers, for a run that asks again after a crash; beside it."""
+ACTION_NAMES = "plugin-actions.json"
+"""The names of the actions that daemons have registered, for while a daemon is started again; beside it."""
 BRIDGES = "bridges.json"
 """What the dispatcher last knew of the bridges: the latest polls and their errors; beside it."""
 

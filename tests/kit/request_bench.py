@@ -20,6 +20,7 @@ from prloom.engine.host_socket.server import HostSocket
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import PlanRuntime, rules
 from prloom.engine.plan_registry import PlanRegistry
+from prloom.engine.plugin_requests.action_names import ActionNames
 from prloom.engine.plugin_requests.authority import PluginAuthority
 from prloom.engine.plugin_requests.chains import Chains
 from prloom.engine.plugin_requests.grants import TOKEN_VARIABLE, Grants
@@ -30,6 +31,8 @@ from prloom.engine.plugin_requests.request_log import RequestLog
 from prloom.extensions.jsonrpc import RpcError
 from prloom.model.activity import ActivityEvent
 from prloom.model.record import Json
+from prloom.storage import paths
+from prloom.storage.document import Document
 
 ALL = """
 [plugins.permissions.ci]
@@ -78,7 +81,8 @@ class RequestBench:
         self.chains = Chains(board.runtimes, lambda: self.ticks)
         grants = self.grants = Grants(lambda: self.stage.root / "host.sock", log.hide)
         known = RequestParts(board, log, grants, RequestLog(lambda: None), self.chains, Rates(lambda: self.ticks))
-        self.actions = RegisteredActions(self._call, self.chains, known.record)
+        names = ActionNames(Document(board.local.make_sub(paths.BUS, paths.BUS_STATE), paths.ACTION_NAMES))
+        self.actions = RegisteredActions(self._call, self.chains, known.record, names)
         self.plugins = PluginSet([RunningPlugin(host.key, "test", host, "defer") for host in self.stage.hosts])
         self.actions.plugins = self.plugins
         board.plugins = self.plugins.keys

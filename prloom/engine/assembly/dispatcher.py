@@ -32,12 +32,14 @@ from prloom.engine.plan.runtime import rules
 from prloom.engine.plan.todo_lists import TodoLists
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.plugin_requests import operator_actions
+from prloom.engine.plugin_requests.action_names import ActionNames
 from prloom.engine.plugin_requests.registered_actions import RegisteredActions
 from prloom.engine.tools.run_activity import RunActivity
 from prloom.engine.work.todo_worker import TodoWorker
 from prloom.extensions.filters import PluginSelection
-from prloom.storage import disk
+from prloom.storage import disk, paths
 from prloom.storage.disk import SHARED
+from prloom.storage.document import Document
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,8 @@ def _plugins(base: Base, load_again: Callable[[], Config]) -> PluginParts:
         base.root, local, base.environ, base.clock, base.activity, settings, reports, requests.grants, requests.log.of
     )
     daemons = selected_daemons.make(base.selection.chosen, given)
-    actions = RegisteredActions(daemons.call, requests.chains, requests.record)
+    names = ActionNames(Document(local.make_sub(paths.BUS, paths.BUS_STATE), paths.ACTION_NAMES))
+    actions = RegisteredActions(daemons.call, requests.chains, requests.record, names)
     plugin_set = load_plugins(base.root, base.config, base.environ, daemons, actions, selection=base.selection)
     actions.plugins = plugin_set
     plugin_requests.watch(base.activity.publisher, requests.chains, daemons, plugin_set)

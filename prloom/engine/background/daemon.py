@@ -87,6 +87,11 @@ class Daemon:
         return tuple(each for each in self._background.events if each in kinds.ACTIVITY_TYPES)
 
     @property
+    def in_state_for(self) -> float:
+        """How many seconds the daemon has been in its state."""
+        return self._clock() - self.life.since
+
+    @property
     def next_attempt_in(self) -> timedelta | None:
         """How long it is until the daemon is started again; None where it is not to be, or runs."""
         if self.life.next_attempt is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Protocol
 
@@ -12,7 +13,8 @@ from msgspec.structs import replace
 from prloom.api import hooks
 from prloom.api.context import Services
 from prloom.api.manifest import Manifest
-from prloom.core.plugins import daemon_hooks
+from prloom.core.plugins import daemon_hooks, plugin_action
+from prloom.core.plugins.plugin_action import Absence
 from prloom.core.text import bounds
 from prloom.engine.background.daemon import Daemon
 from prloom.extensions.background.call_error import CallError
@@ -30,8 +32,17 @@ class CommentActions(Protocol):
     def showed_call(self, plugin: str, call: HookCall) -> None:
         """Note what a plugin's daemon was shown by a call."""
 
+    def offered(self, plugin: str) -> Mapping[str, str]:
+        """Return the actions that are, or were, registered, each with its description."""
+
     def answers(self, plugin: str, hook: str) -> bool:
-        """Whether a hook point is that of a registered action."""
+        """Whether a hook point is that of an action which is, or was, registered."""
+
+    def is_registered(self, plugin: str, hook: str) -> bool:
+        """Whether a hook point is that of an action which the daemon that runs has registered."""
+
+    def decline(self, plugin: str, call: HookCall, absence: Absence) -> Outcome:
+        """Say in answer to a comment why its action was not run."""
 
     async def answer(self, plugin: str, call: HookCall, limit: timedelta) -> Outcome:
         """Run the action that a comment names; raises CallError."""
@@ -72,9 +83,11 @@ class DaemonHost:
         answered = [name for name in promised.values() if name is not None and name not in offered.hooks]
         self._answered = frozenset(answered)
         unknown = [self._unknown(name) for name, known in promised.items() if known is None]
-        return replace(
-            offered, hooks=(*offered.hooks, *answered), warnings=(*offered.warnings, *self._warnings, *unknown)
-        )
+        commands = offered.commands
+        if self._actions is not None:
+            commands = {**self._actions.offered(self.key), **commands}
+        warnings = (*offered.warnings, *self._warnings, *unknown)
+        return replace(offered, hooks=(*offered.hooks, *answered), warnings=warnings, commands=commands)
 
     async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:
         """Run one hook and return its outcome; raises HookFailed. A daemon that starts is waited for."""
@@ -103,7 +116,7 @@ class DaemonHost:
             async with asyncio.timeout(limit.total_seconds()):
                 await daemon.attempted()
                 if call.hook not in self._answered and self._actions is not None:
-                    return await self._actions.answer(self.key, call, limit)
+                    return await self._by_comment(daemon, self._actions, call, limit)
                 params = {"hook": call.hook, "call": record.to_builtins(call)}
                 wire = await daemon.call(RUN_HOOK, params, limit)
         except TimeoutError as error:
@@ -116,6 +129,20 @@ class DaemonHost:
             text = f"plugin {self.key}: {call.hook}: {error}"
             raise HookFailed(text, kind=_kind(error, retry_after), retry_after=retry_after) from error
         return _checked(self.key, call, wire)
+
+    async def _by_comment(self, daemon: Daemon, actions: CommentActions, call: HookCall, limit: timedelta) -> Outcome:
+        """Run the action of a comment; one that is not registered now is waited for, or the comment is told why not."""
+        if actions.is_registered(self.key, call.hook):
+            return await actions.answer(self.key, call, limit)
+        next_attempt, name = None, call.hook.removeprefix(plugin_action.COMMAND)
+        if daemon.next_attempt_in is not None:
+            next_attempt = daemon.next_attempt_in.total_seconds()
+        state, since = daemon.life.state, daemon.in_state_for
+        absence = plugin_action.absence(self.key, name, state, since=since, next_attempt=next_attempt)
+        if absence.wait is None:
+            return actions.decline(self.key, call, absence)
+        text = f"plugin {self.key}: /{name}: {absence.reason}"
+        raise HookFailed(text, kind="waiting", retry_after=timedelta(seconds=absence.wait))
 
     def _unknown(self, name: str) -> str:
         close = hooks.nearest(name)

@@ -12,9 +12,11 @@ from msgspec.structs import replace
 from prloom.core.commands.requests import OPERATOR
 from prloom.core.delivery import outbox, reply_sanitizer
 from prloom.core.plugins import plugin_action
+from prloom.core.plugins.plugin_action import Absence
 from prloom.core.text import markdown
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plugin_requests import caller as request
+from prloom.engine.plugin_requests.action_names import ActionNames
 from prloom.engine.plugin_requests.caller import Caller, Params
 from prloom.engine.plugin_requests.chains import Chains
 from prloom.engine.plugin_requests.grants import Grant
@@ -61,14 +63,16 @@ class RegisteredAction(NamedTuple):
 class RegisteredActions:
     """The actions of the daemons that run, by plugin and name; they end with their daemon.
 
+    Their `names` are kept, so that a comment that names one while the daemon is started again waits for it.
     `plugins` is set once the plugins are known: comments find the actions there, as the commands of the plugins.
     """
 
-    def __init__(self, call: CallDaemon, chains: Chains, activity: RecordActivity) -> None:
+    def __init__(self, call: CallDaemon, chains: Chains, activity: RecordActivity, names: ActionNames) -> None:
         self.plugins: PluginSet | None = None
         self._call = call
         self._chains = chains
         self._activity = activity
+        self._names = names
         self._checks = ArgumentChecks()
         self._by_plugin: dict[str, dict[str, RegisteredAction]] = {}
 
@@ -81,7 +85,7 @@ class RegisteredActions:
             raise request.invalid(REGISTER, f"params_schema: {problem}")
         caller.rights_now()  # the daemon may have ended meanwhile, and its actions end with it
         known = self._by_plugin.get(caller.plugin, {})
-        own = self._registered(caller.plugin).commands.keys() - known.keys()
+        own = self._registered(caller.plugin).commands.keys() - self._names.of(caller.plugin).keys()
         problem = plugin_action.problem(params.name, params.description, known, own)
         if problem is not None:
             raise request.invalid(REGISTER, problem)
@@ -89,6 +93,7 @@ class RegisteredActions:
             self._by_plugin[caller.plugin] = known
             caller.grant.on_end.append(lambda: self._forget(caller.grant))
         known[params.name] = RegisteredAction(params.description, params.params_schema)
+        self._names.add(caller.plugin, params.name, params.description)
         self._offer(caller.plugin, {**self._registered(caller.plugin).commands, params.name: params.description})
         return {"success": True}
 
@@ -96,7 +101,7 @@ class RegisteredActions:
         """Remove an action."""
         if self._by_plugin.get(caller.plugin, {}).pop(params.name, None) is None:
             raise request.invalid(UNREGISTER, f"name: there is no action {params.name[:64]!r}")
-        self._withdraw(caller.plugin, (params.name,))
+        self._withdraw(caller.plugin, params.name)
         return {"success": True}
 
     async def run(
@@ -122,9 +127,23 @@ class RegisteredActions:
         """Note what a plugin's daemon was shown by a call."""
         self._chains.showed_call(plugin, call)
 
+    def offered(self, plugin: str) -> Mapping[str, str]:
+        """Return the actions that are, or were, registered, each with its description."""
+        return self._names.of(plugin)
+
     def answers(self, plugin: str, hook: str) -> bool:
-        """Whether a hook point is that of a registered action."""
-        return hook.startswith(plugin_action.COMMAND) and _name(hook) in self._by_plugin.get(plugin, {})
+        """Whether a hook point is that of an action which is, or was, registered."""
+        return hook.startswith(plugin_action.COMMAND) and _name(hook) in self._names.of(plugin)
+
+    def is_registered(self, plugin: str, hook: str) -> bool:
+        """Whether a hook point is that of an action which the daemon that runs has registered."""
+        return _name(hook) in self._by_plugin.get(plugin, {})
+
+    def decline(self, plugin: str, call: HookCall, absence: Absence) -> Outcome:
+        """Say in answer to a comment why its action was not run."""
+        if absence.over:
+            self._withdraw(plugin, _name(call.hook))
+        return Outcome(actions=(_reply(call.events[0], absence.reason),))
 
     async def answer(self, plugin: str, call: HookCall, limit: timedelta) -> Outcome:
         """Run the action that a comment names; what it says is the reply. Raises CallError."""
@@ -147,11 +166,12 @@ class RegisteredActions:
     # ---- inside
 
     def _forget(self, grant: Grant) -> None:
-        self._withdraw(grant.plugin, tuple(self._by_plugin.pop(grant.plugin, {})))
+        self._by_plugin.pop(grant.plugin, None)
 
-    def _withdraw(self, plugin: str, names: tuple[str, ...]) -> None:
+    def _withdraw(self, plugin: str, name: str) -> None:
+        self._names.remove(plugin, name)
         commands = self._registered(plugin).commands
-        self._offer(plugin, {name: text for name, text in commands.items() if name not in names})
+        self._offer(plugin, {each: text for each, text in commands.items() if each != name})
 
     def _registered(self, plugin: str) -> Registered:
         if self.plugins is None:

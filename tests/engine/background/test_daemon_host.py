@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 from daemon_scene import Opener
+from msgspec.structs import replace
 
 from prloom.api.context import Services
+from prloom.core.plugins.daemon_life import DaemonLife, DaemonState
+from prloom.core.plugins.plugin_action import Absence
 from prloom.engine.background.daemon import Daemon
 from prloom.engine.background.daemon_host import DaemonHost
 from prloom.extensions.background import call_error
@@ -32,8 +36,10 @@ class AnsweringDaemon:
     """A daemon that gives one answer, or fails; the part of a Daemon that a host uses."""
 
     next_attempt_in: timedelta | None = None
+    in_state_for = 1.0
 
     def __init__(self, answer: Any) -> None:
+        self.life = DaemonLife(state="running")
         self.answer = answer
         self.params: Any = None
 
@@ -148,3 +154,54 @@ async def test_without_a_daemon_nothing_is_called(scene: Opener):
     await host.start()
 
     assert "a dry run starts no daemon" in str(await failure(host))
+
+
+class OneAction:
+    """The actions of a plugin that had registered /deploy once; see `daemon_host.CommentActions`."""
+
+    def __init__(self, *, registered: bool) -> None:
+        self.registered = registered
+
+    def showed_call(self, plugin: str, call: HookCall) -> None:
+        return
+
+    def offered(self, plugin: str) -> Mapping[str, str]:
+        return {"deploy": "Deploy it"}
+
+    def answers(self, plugin: str, hook: str) -> bool:
+        return hook == "command:/deploy"
+
+    def is_registered(self, plugin: str, hook: str) -> bool:
+        return self.registered
+
+    async def answer(self, plugin: str, call: HookCall, limit: timedelta) -> Outcome:
+        return Outcome(marks=(Mark("e1", "handled"),))
+
+    def decline(self, plugin: str, call: HookCall, absence: Absence) -> Outcome:
+        return Outcome(marks=(Mark("e1", "deferred", absence.reason),))
+
+
+async def commanded(scene: Opener, state: DaemonState, next_attempt: float | None, *, registered: bool) -> Outcome:
+    """Return what becomes of a comment with /deploy."""
+    daemon = AnsweringDaemon(None)
+    daemon.life = DaemonLife(state=state)
+    daemon.next_attempt_in = next_attempt and timedelta(seconds=next_attempt)
+    manifest = scene.found().manifest
+    assert manifest is not None
+    host = DaemonHost("odd", manifest, cast("Daemon", daemon), None, actions=OneAction(registered=registered))
+    assert (await host.start()).commands == {"deploy": "Deploy it"}
+    return await host.run(replace(a_call(), hook="command:/deploy"), NOTHING, LIMIT)
+
+
+async def test_a_command_waits_for_a_daemon_that_is_started_again_and_says_for_what(scene: Opener):
+    assert (await commanded(scene, "running", None, registered=True)).marks == (Mark("e1", "handled"),)
+    with pytest.raises(HookFailed, match="the daemon of plugin odd is not running; prloom starts it again") as caught:
+        await commanded(scene, "error", 10, registered=False)
+
+    assert (caught.value.kind, caught.value.retry_after) == ("waiting", timedelta(seconds=10))
+
+
+async def test_a_command_of_a_daemon_that_is_not_started_again_is_answered_so(scene: Opener):
+    (mark,) = (await commanded(scene, "stopped", None, registered=False)).marks
+
+    assert str(mark.reason).startswith("Plugin odd is not running, so `/deploy` was not carried out.")

@@ -9,6 +9,7 @@ from request_bench import RequestBench
 from stage import said
 
 from prloom.core.events import dispatch
+from prloom.core.plugins.plugin_action import Absence
 from prloom.engine.plugin_requests import operator_actions
 from prloom.errors import PrloomError
 from prloom.extensions.background import call_error
@@ -29,17 +30,38 @@ def by_comment(body: str = "/deploy to staging\nplease") -> HookCall:
     return HookCall(hook="command:/deploy", plan_id="pr-7", repo_root="", worktree="", now="", events=(event,))
 
 
-async def test_an_action_is_a_command_of_its_plugin_until_the_daemon_ends(bench: RequestBench):
-    await a_deploy(bench)
-    offered = bench.plugins.subscribers().commands
-    bench.grants.end("ci")
+async def test_an_action_stays_a_command_of_its_plugin_while_the_daemon_or_the_dispatcher_is_started_again(
+    closed: RequestBench,
+):
+    with closed.open():
+        await a_deploy(closed)
+        running = closed.actions.is_registered("ci", "command:/deploy")
+        closed.grants.end("ci")
+        ended = closed.actions.is_registered("ci", "command:/deploy")
+        offered = closed.plugins.subscribers().commands
+    with closed.open():
+        later = closed.actions.offered("ci")
+        await a_deploy(closed)
 
-    assert offered == {"deploy": "ci"}
-    assert bench.plugins.subscribers().commands == {}
-    assert not bench.actions.answers("ci", "command:/deploy")
-    bench.grants.begin("ci")
-    await bench.ask("register_action", {"name": "deploy"})
-    assert bench.plugins.subscribers().commands == {"deploy": "ci"}
+        assert (running, ended) == (True, False)
+        assert offered == closed.plugins.subscribers().commands == {"deploy": "ci"}
+        assert later == {"deploy": "Deploy it"}
+        assert closed.actions.answers("ci", "command:/deploy")
+        assert not closed.actions.answers("other", "command:/deploy")
+
+
+async def test_a_comment_is_told_why_its_action_does_not_run_and_one_that_is_gone_for_good_is_forgotten(
+    bench: RequestBench,
+):
+    await a_deploy(bench)
+    bench.grants.end("ci")
+    stopped = bench.actions.decline("ci", by_comment(), Absence("It is not running."))
+    still = dict(bench.actions.offered("ci"))
+    bench.actions.decline("ci", by_comment(), Absence("It is over.", over=True))
+
+    assert stopped.actions[0].payload.message == "It is not running."  # type: ignore[union-attr]
+    assert list(still) == ["deploy"]
+    assert bench.actions.offered("ci") == bench.plugins.subscribers().commands == {}
 
 
 async def test_an_action_that_is_registered_again_and_again_leaves_nothing_behind(bench: RequestBench):
