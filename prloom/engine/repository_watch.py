@@ -62,14 +62,17 @@ class RepositoryWatch:
         before: object = None
         while True:
             seen: object
+            followed = False
             try:
                 folders, seen = await asyncio.to_thread(_survey, self.where, tuple(self.runs()))
             except (PrloomError, OSError) as error:  # whoever is told looks too, and says what is wrong
                 seen = str(error)
             else:
-                if watcher.wants(folders):
-                    watcher.follow(folders)
-            if before != seen:
+                followed = watcher.wants(folders)
+            if followed:
+                watcher.follow(folders)
+                self._new_folder.set()  # another one may have come between the look and the watch
+            if followed or before != seen:
                 self.notify(ALL)
             before = seen
             await self._next_survey()

@@ -93,7 +93,7 @@ def test_help_imports_click_and_little_else() -> None:
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    ours = ("context", "lazy", "main", "terminal")
+    ours = ("context", "lazy", "main", "output", "output.terminal")
     names = ["prloom", "prloom.cli", *(f"prloom.cli.{name}" for name in ours), "prloom.errors"]
     assert done.stderr == f"{names}\n[]\n"
 

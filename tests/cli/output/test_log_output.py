@@ -38,7 +38,7 @@ def test_what_other_libraries_say_below_warnings_stays_out() -> None:
 
 def test_a_log_goes_where_stderr_is_now() -> None:
     program = (
-        "import contextlib, io, logging; from prloom.cli import log_output;"
+        "import contextlib, io, logging; from prloom.cli.output import log_output;"
         "away = io.StringIO()\n"
         "with contextlib.redirect_stderr(away): log_output.to_stderr('WARNING')\n"
         "logging.getLogger('prloom').warning('here'); assert away.getvalue() == ''"
@@ -51,7 +51,7 @@ def test_a_log_goes_where_stderr_is_now() -> None:
 
 def test_a_log_for_a_journal_is_one_json_object_on_each_line_with_no_secret_and_no_control_character() -> None:
     program = (
-        "import logging; from prloom.cli import log_output; log_output.to_stderr('INFO', as_json=True);"
+        "import logging; from prloom.cli.output import log_output; log_output.to_stderr('INFO', as_json=True);"
         "logging.getLogger('prloom.engine').info('tick %s', '\\x1b[31m\\nforged '"
         "'ghp_x7Kq2LmN9pRs4TvW8yZb1CdF3gHj5KlM6nPq')"
     )
