@@ -14,8 +14,9 @@ from pathlib import Path
 
 from harness import Figure, Row, Sizes, alternate, span
 
-from prloom.agents import command, run_spec, runner
+from prloom.agents import run_spec, runner
 from prloom.agents.agent import RunRequest
+from prloom.agents.programs import command
 from prloom.agents.run_spec import RunLimits
 from prloom.engine.runs.pool_process import PoolProcess
 from prloom.engine.runs.run_exchange import RunExchange

@@ -11,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import command
 from prloom.agents.activity.command import CommandAdapter
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
 from prloom.agents.mcp_server import McpServer
+from prloom.agents.programs import command
 
 name: Final = "check"
 program: Final = None

@@ -17,7 +17,7 @@ from prloom.errors import AgentError
 from prloom.model.kinds import ActivityType, AgentName
 
 AGENTS: Final[Mapping[str, Agent]] = {
-    name: cast("Agent", import_module(f"prloom.agents.{name}")) for name in get_args(AgentName)
+    name: cast("Agent", import_module(f"prloom.agents.programs.{name}")) for name in get_args(AgentName)
 }
 """Every agent, in the order in which `auto` looks for them."""
 

@@ -14,8 +14,9 @@ import pytest
 import started_runs
 from started_runs import StartedRun
 
-from prloom.agents import command, run_folder, run_spec
+from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.programs import command
 from prloom.agents.run_spec import RunLimits
 
 DATA = Path(__file__).parents[1] / "data" / "agents"

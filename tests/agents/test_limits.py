@@ -9,9 +9,10 @@ from zoneinfo import available_timezones
 
 import pytest
 
-from prloom.agents import amp, gemini, limits, opencode, registry
+from prloom.agents import limits, registry
 from prloom.agents.agent import Ending, LimitReport
 from prloom.agents.limits import LimitDetector
+from prloom.agents.programs import amp, gemini, opencode
 
 STDERR = Path(__file__).parents[1] / "data" / "agents" / "stderr"
 AT = datetime(2026, 11, 22, 15, 45, tzinfo=UTC)

@@ -18,8 +18,9 @@ from run_pools import StartForked
 from started_runs import StartedRun
 
 from prloom import processes
-from prloom.agents import claude, codex, command, environment, gemini, run_folder, run_spec, runner
+from prloom.agents import environment, run_folder, run_spec, runner
 from prloom.agents.agent import RunRequest
+from prloom.agents.programs import claude, codex, command, gemini
 from prloom.agents.run_folder import RunFinished, RunInProgress
 from prloom.agents.run_spec import RunLimits
 from prloom.engine.runs.run_exchange import RunExchange
@@ -232,7 +233,8 @@ def test_the_empty_folder_must_be_empty(tmp_path: Path) -> None:
 DISPATCHER = """
 import asyncio, os, sys
 from pathlib import Path
-from prloom.agents import command, runner
+from prloom.agents import runner
+from prloom.agents.programs import command
 from prloom.agents.agent import RunRequest
 from prloom.agents.run_spec import RunLimits
 from prloom.engine.runs.pool_process import PoolProcess

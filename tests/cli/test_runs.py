@@ -18,8 +18,9 @@ from stage import Stage
 from started_runs import StartedRun
 
 from prloom import flock
-from prloom.agents import command, run_folder, run_spec, runner
+from prloom.agents import run_folder, run_spec, runner
 from prloom.agents.agent import RunRequest, RunResult, TokenUsage
+from prloom.agents.programs import command
 from prloom.agents.registry import AGENTS
 from prloom.agents.run_spec import RunLimits
 from prloom.cli import logs, runs

@@ -26,8 +26,9 @@ sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
 
 from stage import FunctionHost
 
-from prloom.agents import command, run_folder, runner
+from prloom.agents import run_folder, runner
 from prloom.agents.agent import Agent, RunRequest, RunResult
+from prloom.agents.programs import command
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits, RunSpec

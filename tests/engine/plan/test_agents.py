@@ -17,8 +17,9 @@ import pytest
 from run_pools import StartForked
 from stage import Stage, said
 
-from prloom.agents import command, run_folder, run_spec, runner
+from prloom.agents import run_folder, run_spec, runner
 from prloom.agents.agent import RunRequest
+from prloom.agents.programs import command
 from prloom.agents.run_spec import RunLimits
 from prloom.api import PluginContext, Target, TriageContext
 from prloom.engine.plan.agent_pool import AgentPool

@@ -15,8 +15,9 @@ import pytest
 from run_pools import ForkedPool
 
 from prloom import processes
-from prloom.agents import command, environment, run_folder, run_message, run_spec, runner
+from prloom.agents import environment, run_folder, run_message, run_spec, runner
 from prloom.agents.agent import RunRequest
+from prloom.agents.programs import command
 from prloom.agents.run_folder import RunFinished
 from prloom.agents.run_spec import RunLimits
 from prloom.engine.runs.run_exchange import RunExchange

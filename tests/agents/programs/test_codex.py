@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents import codex
 from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.programs import codex
 from prloom.errors import AgentError
 
 

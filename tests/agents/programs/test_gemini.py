@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents import gemini
 from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.programs import gemini
 
 
 def lines(*events: dict[str, object]) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents import command
 from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.programs import command
 from prloom.errors import AgentError
 
 

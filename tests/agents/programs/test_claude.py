@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prloom.agents import claude
 from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.programs import claude
 
 RESET = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LIMIT = {

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prloom.agents import opencode
 from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.programs import opencode
 
 
 def lines(*events: dict[str, object]) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents import amp
 from prloom.agents.agent import Ending, RunRequest, TokenUsage
+from prloom.agents.programs import amp
 
 STREAM = """\
 {"type":"system","subtype":"init","cwd":"/repo","session_id":"T-2775dc92","tools":["oracle","..."],"mcp_servers":[]}
