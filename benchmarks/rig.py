@@ -17,6 +17,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "kit"))
 
+from msgspec.structs import replace
 from stage import Stage
 
 from prloom.api import Author, Event, Target
@@ -122,6 +123,12 @@ def _copy(git_dir: Path, home: Path, first: str, plan: str) -> None:
     with SafeDir.make(state.parent) as local:
         state.unlink()
         plans.save(local, Plan(id=plan, branch=plan))
+
+
+def choose_preset(root: Path, preset: str, plan: str = PLAN) -> None:
+    """Have a plan use a preset, as if it had been adopted with it."""
+    with SafeDir.make(root / "prloom/.local/worktrees" / plan / "prloom/.local") as local:
+        plans.save(local, replace(plans.load(local), preset=preset))
 
 
 def bus(root: Path, plan: str = PLAN) -> Path:
