@@ -15,7 +15,15 @@ from prloom.api.manifest import Background, HealthCheck, Setting
 from prloom.core.plugins import plugin_rights
 from prloom.core.plugins.daemon_life import DaemonState
 from prloom.engine.background import event_sender
-from prloom.engine.plugin_requests import contexts, events, messages, outgoing, registered_actions, stores
+from prloom.engine.plugin_requests import (
+    agent_runs,
+    contexts,
+    emitted_actions,
+    events,
+    messages,
+    registered_actions,
+    stores,
+)
 from prloom.engine.plugin_requests.caller import Params
 from prloom.extensions.background import call_error, client, connection, environment
 from prloom.model.activity import ActivityEvent
@@ -59,7 +67,7 @@ def test_the_page_has_every_method_with_its_params_and_its_permission():
     shown = {name: {each.strip("? ") for each in params.split(",")} for name, params in rows.items()}
     for method, right in plugin_rights.NEEDED.items():
         assert re.search(rf"^\| `{method}` \| .* \| `{right}` \|$", PAGE, re.MULTILINE), method
-    for module in (contexts, events, messages, outgoing, registered_actions, stores):
+    for module in (agent_runs, contexts, emitted_actions, events, messages, registered_actions, stores):
         for shape in vars(module).values():
             if isinstance(shape, type) and issubclass(shape, Params) and shape is not Params:
                 method = re.sub(r"(?<!^)(?=[A-Z])", "_", shape.__name__).lower()

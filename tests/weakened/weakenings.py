@@ -626,7 +626,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "P15: a run for a plugin is permitted when it begins, and not only when it was requested",
-        "prloom.engine.plugin_requests.outgoing:PluginRuns._check",
+        "prloom.engine.plugin_requests.agent_runs:PluginRuns._check",
         nothing,
         "engine/plugin_requests/test_methods.py",
         "has_waited_for_its_turn",

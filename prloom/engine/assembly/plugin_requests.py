@@ -13,15 +13,24 @@ from prloom.engine.background.daemons import Daemons
 from prloom.engine.host_socket import server
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan_registry import PlanRegistry
-from prloom.engine.plugin_requests import contexts, events, messages, outgoing, registered_actions, stores
+from prloom.engine.plugin_requests import (
+    agent_runs,
+    contexts,
+    emitted_actions,
+    events,
+    messages,
+    registered_actions,
+    stores,
+)
+from prloom.engine.plugin_requests.agent_runs import PluginRuns, RunNamed
 from prloom.engine.plugin_requests.authority import PluginAuthority
 from prloom.engine.plugin_requests.chains import Chains
 from prloom.engine.plugin_requests.contexts import Contexts
+from prloom.engine.plugin_requests.emitted_actions import PluginActions
 from prloom.engine.plugin_requests.events import PluginEvents
 from prloom.engine.plugin_requests.grants import Grants
 from prloom.engine.plugin_requests.messages import Messages, Rates, RecordActivity
 from prloom.engine.plugin_requests.methods import Method, Methods
-from prloom.engine.plugin_requests.outgoing import PluginActions, PluginRuns, RunNamed
 from prloom.engine.plugin_requests.registered_actions import RegisteredActions
 from prloom.engine.plugin_requests.request_log import RequestLog
 from prloom.engine.plugin_requests.stores import PluginState
@@ -72,8 +81,8 @@ def methods(known: RequestParts, actions: RegisteredActions, run: RunNamed) -> M
         events.EMIT_EVENT: Method(events.EmitEvent, emitting.emit),
         contexts.GET_CONTEXT: Method(contexts.GetContext, reading.get),
         contexts.READ_EVENTS: Method(contexts.ReadEvents, reading.read_events),
-        outgoing.RUN_AGENT: Method(outgoing.RunAgent, PluginRuns(chains, run).run),
-        outgoing.EMIT_ACTION: Method(outgoing.EmitAction, PluginActions(adding).emit),
+        agent_runs.RUN_AGENT: Method(agent_runs.RunAgent, PluginRuns(chains, run).run),
+        emitted_actions.EMIT_ACTION: Method(emitted_actions.EmitAction, PluginActions(adding).emit),
         registered_actions.REGISTER: Method(registered_actions.RegisterAction, actions.register),
         registered_actions.UNREGISTER: Method(registered_actions.UnregisterAction, actions.unregister),
         "get_state": Method(stores.GetState, state.get),

@@ -1,4 +1,4 @@
-"""Describe who sends a request and about which plan, and the errors that requests are answered with."""
+"""Describe who sends a request, and about which plan."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from prloom.core.plugins.plugin_rights import PluginRights
 from prloom.engine.bus.event_store import TooLongError
-from prloom.engine.host_socket import server
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plugin_requests import request_errors
 from prloom.engine.plugin_requests.grants import Grant
-from prloom.engine.plugin_requests.request_log import LIMITED
 from prloom.errors import StorageError
 from prloom.extensions import jsonrpc
 from prloom.extensions.jsonrpc import RpcError
@@ -23,12 +22,6 @@ from prloom.model import record
 from prloom.model.record import Json, Record
 
 log = logging.getLogger(__name__)
-
-UNKNOWN_PLAN: Final = -32004
-"""The code of an error that says that there is no such plan."""
-
-SOON_MS: Final = 500
-"""When to try again what the dispatcher was not ready for."""
 
 P = TypeVar("P", bound="Params")
 
@@ -70,38 +63,13 @@ def read(method: str, shape: type[P], params: Json) -> P:
         what, _, where = str(error).partition(" - at `$.")
         if where:
             what = f"{where.rstrip('`')}: {what[:1].lower()}{what[1:]}"
-        raise invalid(method, what) from error
-
-
-def invalid(method: str, problem: str) -> RpcError:
-    """Return the error for params that cannot be accepted."""
-    return RpcError(f"{method}: {problem}", jsonrpc.INVALID_PARAMS)
-
-
-def denied(problem: str) -> RpcError:
-    """Return the error for what the operator does not permit."""
-    return RpcError(problem, server.DENIED)
-
-
-def limited(problem: str, retry_after_ms: int) -> RpcError:
-    """Return the error for a request that comes too soon."""
-    return RpcError(f"{problem}; try again in {retry_after_ms} ms", LIMITED, {"retry_after_ms": retry_after_ms})
-
-
-def not_ready(problem: str) -> RpcError:
-    """Return the error for a request that the dispatcher is not ready for."""
-    return RpcError(problem, server.NOT_READY, {"retry_after_ms": SOON_MS})
-
-
-def unknown_plan(plan_id: str) -> RpcError:
-    """Return the error for a plan that is not open."""
-    return RpcError(f"there is no plan {plan_id[:100]!r}", UNKNOWN_PLAN)
+        raise request_errors.invalid(method, what) from error
 
 
 def require_usable(runtime: PlanRuntime) -> None:
     """Raise RpcError where a plan cannot be written just now, or was closed meanwhile."""
     if not runtime.usable or runtime.folders.local.fd < 0:
-        raise not_ready(f"plan {runtime.id} cannot be used just now")
+        raise request_errors.not_ready(f"plan {runtime.id} cannot be used just now")
 
 
 @contextmanager
@@ -111,8 +79,8 @@ def writing(method: str, runtime: PlanRuntime) -> Iterator[None]:
     try:
         yield
     except TooLongError as error:
-        raise invalid(method, str(error)) from error
+        raise request_errors.invalid(method, str(error)) from error
     except StorageError as error:
         log.warning("plan %s: %s", runtime.id, error)
         runtime.fail(str(error))
-        raise not_ready(f"plan {runtime.id} cannot be written just now: {error}") from error
+        raise request_errors.not_ready(f"plan {runtime.id} cannot be written just now: {error}") from error

@@ -12,6 +12,7 @@ from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.hook_services import HookServices
 from prloom.engine.plan.runtime import PlanRuntime, is_triaging
 from prloom.engine.plugin_requests import caller as request
+from prloom.engine.plugin_requests import request_errors
 from prloom.engine.plugin_requests.caller import Caller, Params
 from prloom.engine.plugin_requests.chains import Chains
 from prloom.engine.runs import listing
@@ -85,7 +86,7 @@ class Contexts:
             events, last = await self._found(runtime, params)
         except ExtensionError as error:
             problem = str(error).removeprefix(f"{READ_EVENTS}: ")
-            raise request.invalid(READ_EVENTS, f"since_id: {problem}") from error
+            raise request_errors.invalid(READ_EVENTS, f"since_id: {problem}") from error
         self._chains.read(caller.plugin, runtime.id, events)
         return {"events": [record.to_wire(event) for event in events], "last_id": last}
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import field
 
 from prloom.core.plugins import plugin_event
-from prloom.engine.plugin_requests import caller as request
+from prloom.engine.plugin_requests import request_errors
 from prloom.engine.plugin_requests.caller import Caller, Params
 from prloom.engine.plugin_requests.chains import Chains
 from prloom.engine.plugin_requests.messages import Rates, RecordActivity
@@ -41,7 +41,7 @@ class PluginEvents:
         """Emit an event, and return the id that it has in the activity."""
         problem = plugin_event.type_problem(params.type)
         if problem is not None:
-            raise request.invalid(EMIT_EVENT, problem)
+            raise request_errors.invalid(EMIT_EVENT, problem)
         if params.run_id is not None:
             self._check_run(params.plan_id, params.run_id)
         depth = self._chains.shown_depth(caller.plugin)
@@ -58,8 +58,8 @@ class PluginEvents:
 
     def _check_run(self, plan_id: str | None, run_id: str) -> None:
         if plan_id is None:
-            raise request.invalid(EMIT_EVENT, "run_id: give the plan_id of the run too")
+            raise request_errors.invalid(EMIT_EVENT, "run_id: give the plan_id of the run too")
         if not self._goes_on(plan_id, run_id):
-            raise request.invalid(
+            raise request_errors.invalid(
                 EMIT_EVENT, f"run_id: no run {run_id[:100]!r} of plan {plan_id} goes on; leave it out"
             )

@@ -13,6 +13,7 @@ from prloom.engine.bus import entries
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.plugin_requests import caller as request
+from prloom.engine.plugin_requests import request_errors
 from prloom.engine.plugin_requests.caller import Caller, Params
 from prloom.engine.plugin_requests.chains import Chains
 from prloom.engine.plugin_requests.message_index import MessageIndex
@@ -44,7 +45,7 @@ class Rates:
         """Raise RpcError where one more request would be too many in a minute."""
         wait = self.retry_after_ms(plugin, budget, most)
         if wait is not None:
-            raise request.limited(f"{method}: {budget}_per_minute = {most} is used up", wait)
+            raise request_errors.limited(f"{method}: {budget}_per_minute = {most} is used up", wait)
 
     def retry_after_ms(self, plugin: str, budget: Budget, most: int, amount: int = 1) -> int | None:
         """Return in how many milliseconds one more request fits, or None where it fits now."""
@@ -79,7 +80,7 @@ class Messages:
         """Add a message, and return the id of what it became; of one that was added before, that of then."""
         problem = plugin_message.problem(params.message_id, params.role, params.content)
         if problem is not None:
-            raise request.invalid(ADD_MESSAGE, problem)
+            raise request_errors.invalid(ADD_MESSAGE, problem)
         runtime = caller.plan
         known = await self._index.of(runtime)
         event_id = plugin_message.event_id(caller.plugin, runtime.id, params.message_id)
@@ -106,7 +107,7 @@ class Messages:
         plugin, plan_id = caller.plugin, caller.plan.id
         wait = self._chains.retry_after_ms(plugin)
         if wait is not None:
-            raise request.limited(message_chain.refusal(method), wait)
+            raise request_errors.limited(message_chain.refusal(method), wait)
         self._rates.check(method, plugin, "messages", caller.rights.messages_per_minute)
         return self._chains.next_depth(plugin, plan_id)
 

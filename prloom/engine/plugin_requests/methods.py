@@ -12,6 +12,7 @@ from prloom.core.plugins.plugin_rights import PluginRights
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.plugin_requests import caller as request
+from prloom.engine.plugin_requests import request_errors
 from prloom.engine.plugin_requests.caller import Caller, Params
 from prloom.engine.plugin_requests.grants import Grant
 from prloom.extensions import jsonrpc, keys
@@ -54,24 +55,24 @@ class Methods:
         rights, runtime = rights_now(), self._plan(plan_id)
         checked = request.read(method, found.shape, params)
         if plan_id is not None and runtime is None:
-            raise request.unknown_plan(plan_id)
+            raise request_errors.unknown_plan(plan_id)
         return await found.carry(Caller(grant, rights_now, rights, runtime), checked)
 
     def _rights_now(self, grant: Grant, method: str, plan_id: str | None, stage: str | None) -> PluginRights:
         """Return what a plugin is permitted at this moment; raises RpcError where the request is not."""
         if grant.over:
-            raise request.denied("this token is not valid any more, for its daemon was ended")
+            raise request_errors.denied("this token is not valid any more, for its daemon was ended")
         if not self._board.accepting:
-            raise request.not_ready("the dispatcher is starting or stopping")
+            raise request_errors.not_ready("the dispatcher is starting or stopping")
         runtime, config = self._plan(plan_id), self._general
         if runtime is not None:
             config = runtime.rules.config
         rights = self._rights(config, grant.plugin)
         denial = plugin_rights.denial(grant.plugin, method, rights, stage)
         if denial is not None:
-            raise request.denied(denial)
+            raise request_errors.denied(denial)
         if keys.resolve(grant.plugin, config.plugins.disabled) is not None:
-            raise request.denied(f"{method}: permission denied; plan {plan_id} disables plugin {grant.plugin}")
+            raise request_errors.denied(f"{method}: permission denied; plan {plan_id} disables plugin {grant.plugin}")
         return rights
 
     def _rights(self, config: Config, plugin: str) -> PluginRights:

@@ -15,7 +15,7 @@ from prloom.core.plugins import plugin_action
 from prloom.core.plugins.plugin_action import Absence
 from prloom.core.text import markdown
 from prloom.engine.plan.plugin_set import PluginSet
-from prloom.engine.plugin_requests import caller as request
+from prloom.engine.plugin_requests import request_errors
 from prloom.engine.plugin_requests.action_names import ActionNames
 from prloom.engine.plugin_requests.caller import Caller, Params
 from prloom.engine.plugin_requests.chains import Chains
@@ -82,13 +82,13 @@ class RegisteredActions:
         if params.params_schema:
             problem = await self._checks.schema_problem(caller.plugin, params.params_schema)
         if problem is not None:
-            raise request.invalid(REGISTER, f"params_schema: {problem}")
+            raise request_errors.invalid(REGISTER, f"params_schema: {problem}")
         caller.rights_now()  # the daemon may have ended meanwhile, and its actions end with it
         known = self._by_plugin.get(caller.plugin, {})
         own = self._registered(caller.plugin).commands.keys() - self._names.of(caller.plugin).keys()
         problem = plugin_action.problem(params.name, params.description, known, own)
         if problem is not None:
-            raise request.invalid(REGISTER, problem)
+            raise request_errors.invalid(REGISTER, problem)
         if caller.plugin not in self._by_plugin:
             self._by_plugin[caller.plugin] = known
             caller.grant.on_end.append(lambda: self._forget(caller.grant))
@@ -100,7 +100,7 @@ class RegisteredActions:
     async def unregister(self, caller: Caller, params: UnregisterAction) -> Json:
         """Remove an action."""
         if self._by_plugin.get(caller.plugin, {}).pop(params.name, None) is None:
-            raise request.invalid(UNREGISTER, f"name: there is no action {params.name[:64]!r}")
+            raise request_errors.invalid(UNREGISTER, f"name: there is no action {params.name[:64]!r}")
         self._withdraw(caller.plugin, params.name)
         return {"success": True}
 

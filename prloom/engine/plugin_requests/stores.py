@@ -9,6 +9,7 @@ import msgspec
 from prloom.api.store import Store
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plugin_requests import caller as request
+from prloom.engine.plugin_requests import request_errors
 from prloom.engine.plugin_requests.caller import Caller, Params
 from prloom.engine.plugin_requests.messages import Rates
 from prloom.errors import ExtensionError
@@ -86,7 +87,7 @@ class PluginState:
             wait = self._rates.retry_after_ms(caller.plugin, "state", BYTES_PER_MINUTE, size)
             if wait is not None:
                 text = f"{method}: a plugin may write {BYTES_PER_MINUTE} bytes of state in a minute; these are used up"
-                raise request.limited(text, wait)
+                raise request_errors.limited(text, wait)
             with request.writing(method, runtime):
                 runtime.event_store.commit("state", caller.plugin, writes=(write,))
             self._rates.count(caller.plugin, "state", size)
@@ -129,7 +130,7 @@ def _same(one: Json, other: Json) -> bool:
 
 def _refused(method: str, error: ExtensionError) -> RpcError:
     """Return the error for what a store refuses; its text begins with the call of a Python context."""
-    return request.invalid(method, str(error).partition("): ")[2] or str(error))
+    return request_errors.invalid(method, str(error).partition("): ")[2] or str(error))
 
 
 def _store(caller: Caller, runtime: PlanRuntime, scope: Scope) -> Store:
