@@ -6,7 +6,6 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,7 @@ from typing import Final
 from prloom import flock
 from prloom.agents import launch, mcp_server, registry, run_folder, run_message, runner, supervision
 from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
-from prloom.agents.run_folder import RunInProgress
+from prloom.agents.run_folder import ProcessExit, RunFinished, RunInProgress, RunInterrupted, RunStatus
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunSpec
 from prloom.agents.supervision import Supervision, Worker
@@ -50,13 +49,14 @@ class LocalRuns:
         except AgentError as error:
             return replied(RunResult(status="failed", trouble="start", error=str(error)))
         lock = self._begin(folder, signals)
+        ended = None
         if lock is not None:
             try:
-                self._supervise(folder, asked, agent, Worker(lease, signals, identity))
+                ended = self._supervise(folder, asked, agent, Worker(lease, signals, identity))
             finally:
                 os.close(lock)
         lost = lease.lost(time.monotonic())
-        result = runner.conclude(folder, agent, run_folder.inspect(folder))
+        result = runner.conclude(folder, agent, _status(folder, ended))
         if lost:
             return JobLost(lost)
         return replied(result)
@@ -75,8 +75,8 @@ class LocalRuns:
         flock.wait_and_lock(lock)  # at most the moment that an `inspect` takes
         return lock
 
-    def _supervise(self, folder: Path, asked: RunMessage, agent: Agent, worker: Worker) -> None:
-        """Do a run to its end, and write down how that was."""
+    def _supervise(self, folder: Path, asked: RunMessage, agent: Agent, worker: Worker) -> ProcessExit:
+        """Do a run to its end, and return how that was; it is also written down, as soon as the disk has room."""
         begun, program = datetime.now(tz=UTC), agent.name
         try:
             spec = self._spec(folder)
@@ -87,8 +87,8 @@ class LocalRuns:
             ended = supervision.not_started(f"{program}: {error.strerror} ({error.filename})", begun)
         except PrloomError as error:
             ended = supervision.not_started(str(error), begun)
-        with suppress(OSError):  # the folder is gone, or the disk full: `conclude` says so
-            run_folder.replace(folder, run_folder.EXIT, run_folder.encode(ended))
+        supervision.wait_for_room(worker, lambda: run_folder.replace(folder, run_folder.EXIT, run_folder.encode(ended)))
+        return ended
 
     def _spec(self, folder: Path) -> RunSpec:
         spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)
@@ -120,6 +120,17 @@ class LocalRuns:
             server=server,
             run=folder.name,
         )
+
+
+def _status(folder: Path, ended: ProcessExit | None) -> RunStatus:
+    """Return what has become of a run: by its folder, or by how it `ended` just now, which a full disk has no room for.
+
+    A folder that was removed says so in any case.
+    """
+    found = run_folder.inspect(folder)
+    if ended is not None and isinstance(found, RunInterrupted):
+        return RunFinished(ended)
+    return found
 
 
 def located(message: Message) -> tuple[Path, RunMessage]:

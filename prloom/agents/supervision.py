@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,29 +32,43 @@ _CHUNK: Final = 1 << 16
 NOT_STARTED: Final = 127
 """The exit code of a program that could not be started, as a shell says it."""
 
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_ROOM_PAUSE: Final = 1.0  # seconds between two tries on a disk that is full
 _LONGEST_WAIT: Final = 60.0  # seconds; no system waits for years
 
 
 class CappedFile:
-    """A file that takes a certain number of bytes; what comes after is dropped, and that is remembered."""
+    """A file that takes a certain number of bytes; what comes after is dropped, and that is remembered.
+
+    What a full disk does not take is kept in memory until there is room.
+    """
 
     def __init__(self, fd: int, limit: int) -> None:
         self._fd = fd
         self._room = limit
+        self._unwritten = bytearray()
         self.full = False
 
     def write(self, chunk: bytes) -> None:
-        """Keep what there is room for; a full disk counts as no room."""
-        kept = memoryview(chunk)[: self._room]
+        """Keep as much as the file takes."""
+        kept = chunk[: self._room]
         self.full = self.full or len(kept) < len(chunk)
-        while kept:
+        self._room -= len(kept)
+        self._unwritten += kept
+        with suppress(OSError):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is still in memory; raises OSError. Any error but that of a full disk means no room at all."""
+        while self._unwritten:
             try:
-                written = os.write(self._fd, kept)
-            except OSError:
-                self._room, self.full = 0, True
-                return
-            self._room -= written
-            kept = kept[written:]
+                written = os.write(self._fd, self._unwritten)
+            except OSError as error:
+                if error.errno not in _FULL:
+                    self._unwritten.clear()
+                    self._room, self.full = 0, True
+                raise
+            del self._unwritten[:written]
 
     def close(self) -> None:
         """Close the file."""
@@ -82,6 +98,7 @@ class Supervision:
         """Start the program; raises OSError where that is not possible."""
         self._limits = limits
         identity, signals = worker.identity, worker.signals
+        self._worker = worker
         self._lease = worker.lease
         self._signals = signals
         self._ended_by: EndedBy = "exit"
@@ -125,6 +142,8 @@ class Supervision:
                     self._serve(key)
                 self._check_limits(time.monotonic())
             self._drain(time.monotonic() + self._limits.grace_seconds)
+            for file in (self._out, self._err):
+                wait_for_room(self._worker, file.flush)
         finally:
             self._close()
         code = self._code
@@ -227,6 +246,23 @@ class Supervision:
         if not self._ending and self._code is None:
             return False
         return self._reaper.all_gone(now, childless=self._childless, at_once=True)
+
+
+def wait_for_room(worker: Worker, write: Callable[[], None]) -> None:
+    """Write something of a run that has ended, as soon as the disk has room for it, or the worker is to stop.
+
+    Meanwhile, the lease is renewed. Any other error means that it cannot be written at all.
+    """
+    while True:
+        try:
+            write()
+        except OSError as error:
+            if error.errno not in _FULL or worker.signals.stops:
+                return
+        else:
+            return
+        worker.lease.renew_if_due(time.monotonic())
+        worker.signals.wait(_ROOM_PAUSE)
 
 
 def not_started(reason: str, at: datetime) -> ProcessExit:

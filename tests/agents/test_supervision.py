@@ -20,6 +20,7 @@ from prloom import processes
 from prloom.agents import run_folder
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.run_folder import ProcessExit, RunFinished, RunInterrupted
+from prloom.agents.supervision import CappedFile
 
 Launch = Callable[..., StartedRun]
 
@@ -285,3 +286,15 @@ async def test_a_run_without_instructions_says_so(launch: Launch) -> None:
     end = await ended(run)
 
     assert (end.code, end.error) == (127, f"{run.folder / 'invocation.json'} cannot be read")
+
+
+def test_what_a_full_disk_does_not_take_of_the_output_is_kept_up_to_the_limit() -> None:
+    file = CappedFile(os.open("/dev/full", os.O_WRONLY), 4)
+    file.write(b"abc")
+    assert not file.full
+
+    file.write(b"def")
+    with pytest.raises(OSError, match="No space left"):
+        file.flush()
+    assert file.full
+    file.close()

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 from faulty_disks import WatchedDisk
 from real_command import Repository
+from small_disk import small_disk
 from stage import Clock, Stage, said
 from stage import until as until_true
 
@@ -139,20 +140,6 @@ async def test_a_disk_that_takes_nothing_is_told_and_work_goes_on_by_itself_once
     assert len(repeated) <= 1
     assert stage.fate("c2") == ["pending", "handled"]
     assert error(stage) == ""
-
-
-@contextmanager
-def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
-    """Have a real file system of so many megabytes; skipped where none may be mounted."""
-    folder.mkdir()
-    options = f"size={megabytes}m"
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "prloom-test", folder], check=False, timeout=20)
-    if made.returncode != 0:
-        pytest.skip("no file system may be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True, timeout=20)
 
 
 @pytest.fixture
