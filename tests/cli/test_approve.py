@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from stage import Stage, said
 
+from prloom.agents import environment
 from prloom.api import Author, Refused, Target
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
@@ -37,6 +38,16 @@ async def test_the_text_is_shown_and_the_event_let_in(held: Stage, prloom: Prloo
     assert held.open()["h"]["state"] == "pending"
     await held.tick()
     assert held.triager.batches[-1] == ("h",)
+
+
+async def test_an_agents_run_approves_nothing(held: Stage, prloom: Prloom, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(environment.RUN_VARIABLE, "run-1")
+
+    ran = prloom("approve", "h")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("prloom: prloom approve was started by run run-1; only a person may decide this")
+    assert held.open()["h"]["state"] == "held"
 
 
 async def test_the_vouch_is_for_the_text_that_was_shown(held: Stage, prloom: Prloom) -> None:
@@ -144,6 +155,19 @@ async def test_a_withheld_action_is_released_when_that_is_said(stage: Stage, wit
     await stage.tick()
     assert len(stage.bridge.posts) == 1
     assert KEY in stage.bridge.posts[0]
+
+
+async def test_an_agents_run_releases_nothing(
+    stage: Stage, withheld: str, prloom: Prloom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(environment.RUN_VARIABLE, "run-1")
+
+    ran = prloom("approve", "--release", withheld)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("prloom: prloom approve was started by run run-1; only a person may decide this")
+    await stage.tick()
+    assert stage.bridge.posts == []
 
 
 async def test_no_command_repeats_what_is_withheld(stage: Stage, withheld: str, prloom: Prloom) -> None:

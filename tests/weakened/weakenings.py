@@ -144,6 +144,10 @@ async def certainly(real: Weak, *args: Any, **more: Any) -> bool:
     return True
 
 
+async def as_it_came(real: Weak, hooks: Any, runtime: Any, payload: Any) -> Any:
+    return payload
+
+
 async def in_the_event_loop(real: Weak, checks: Any, plugin: str, schema: Any, given: Any) -> Any:
     from prloom.engine.tools import arguments
 
@@ -553,6 +557,34 @@ WEAKENINGS = (
         false,
         "engine/tools/test_permissions.py",
         "could_have_written_itself",
+    ),
+    Weakening(
+        "P14: an agent's run approves nothing",
+        "prloom.cli.context:refuse_in_run",
+        nothing,
+        "cli/test_approve.py",
+        "run_approves_nothing",
+    ),
+    Weakening(
+        "P14: an agent's run releases nothing that is withheld",
+        "prloom.cli.context:refuse_in_run",
+        nothing,
+        "cli/test_approve.py",
+        "run_releases_nothing",
+    ),
+    Weakening(
+        "the answer to an agent's question is kept while the dispatcher is started again",
+        "prloom.engine.tools.run_questions:RunQuestions.left",
+        nothing,
+        "engine/tools/test_permissions.py",
+        "before_the_run_asks_again",
+    ),
+    Weakening(
+        "a plan that a bridge's poll brings passes the plugins before it is written",
+        "prloom.engine.plan.action_hooks:ActionHooks.upsert",
+        as_it_came,
+        "engine/plan/test_upserts.py",
+        "a_poll_that_a_plugin_refuses",
     ),
     Weakening(
         "P14: a token opens its own run only",

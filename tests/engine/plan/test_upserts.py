@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stage import ListBridge, Stage, said
 
-from prloom.api import Action, BridgeContext, PluginContext, Polled, Target, TriageContext, UpsertPlan
+from prloom.api import (
+    Action,
+    BridgeContext,
+    InterceptContext,
+    PluginContext,
+    Polled,
+    Target,
+    TriageContext,
+    UpsertPlan,
+)
 from prloom.engine.bus import inbox, upserts
 from prloom.errors import PrloomError
 from prloom.storage.safe_dir import SafeDir
@@ -190,3 +199,43 @@ async def test_one_that_cannot_be_used_is_a_warning_and_keeps_no_other_back(stag
     assert told["warnings"] == [
         "a plan of forge cannot be used: a plan cannot have the status 'merged'; its action has to say draft or queued"
     ]
+
+
+def guarding(stage: Stage, function: Callable[[str, InterceptContext], object]) -> None:
+    """Have a plugin look at each plan before it is written."""
+    stage.plugin("guard", lambda ctx: ctx.register_hook("beforeUpsert", function))
+
+
+async def test_a_plugin_changes_a_plan_that_a_poll_brings_before_it_is_written(stage: Stage):
+    stage.bridges = [TicketBridge(upsert())]
+    guarding(stage, lambda plan, ctx: plan.replace("sleep", "nap"))
+
+    await stage.tick()
+
+    assert "Drop the nap" in texts(stage)["make-it-fast.md"]
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (
+            lambda plan, ctx: ctx.block("no") if ctx.upsert.title != "Another" else None,
+            "plugin guard refuses the plan 'Make it fast': no",
+        ),
+        (
+            lambda plan, ctx: None if ctx.upsert.title == "Another" else 1 / 0,
+            "beforeUpsert failed, so the plan is not written",
+        ),
+    ],
+)
+async def test_a_plan_of_a_poll_that_a_plugin_refuses_or_fails_on_is_a_warning_and_keeps_no_other_back(
+    stage: Stage, function: Callable[[str, InterceptContext], object], why: str
+):
+    stage.bridges = [TicketBridge(upsert(), upsert(title="Another"))]
+    guarding(stage, function)
+
+    await stage.tick()
+
+    assert list(texts(stage)) == ["another.md"]
+    (told,) = stage.published("bridges")
+    assert why in str(told["warnings"])

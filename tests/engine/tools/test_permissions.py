@@ -305,8 +305,10 @@ async def test_an_answer_that_comes_before_the_run_asks_again_after_a_crash_is_t
         bench.stage.append(said("c-2", "Tabs.", author=by("ann", "write")))
         reconciled(bench, parts)
         async with bench.running(parts, folder):
-            async with asyncio.timeout(20):
-                result = await call(parts, folder, "prloom_ask", question="Tabs?")
+            asking = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
+            await until(lambda: asking.done() or bool(parts.people.confirmations.requests))
+            assert asking.done(), "it waits for an answer that was given already"
+            result = await asking
             calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
             again = await waiting(parts)
             calling.cancel()
