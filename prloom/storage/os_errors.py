@@ -76,6 +76,13 @@ def unsafe(folder: Opened, name: str) -> UnsafePathError:
     )
 
 
+def refused(doing: str, folder: Opened, name: str, error: OSError) -> StorageError:
+    """Return the error that says what the system refused to do with a thing in a folder."""
+    if error.errno in _NOT_PLAIN:
+        return unsafe(folder, name)
+    return failed(doing, folder.where(name), error)
+
+
 @contextmanager
 def translated(doing: str, folder: Opened, name: str | None = None, *, missing_too: bool = True) -> Iterator[None]:
     """Turn the system's errors into StorageErrors; without `missing_too`, FileNotFoundError stays as it is."""
@@ -84,6 +91,6 @@ def translated(doing: str, folder: Opened, name: str | None = None, *, missing_t
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not missing_too:
             raise
-        if name is not None and error.errno in _NOT_PLAIN:
-            raise unsafe(folder, name) from error
-        raise failed(doing, folder.path if name is None else folder.where(name), error) from error
+        if name is None:
+            raise failed(doing, folder.path, error) from error
+        raise refused(doing, folder, name, error) from error

@@ -174,7 +174,7 @@ _EDITED = frozenset({PLAN_TEXT, REVIEW})  # by people too; they keep the mode th
 
 def make_folder_private(fd: int, path: str) -> int:
     """Take the rights of others off an open folder if it is prloom's own, and return the descriptor."""
-    if is_private_folder(path) and os.fstat(fd).st_mode & _OTHERS:
+    if os.fstat(fd).st_mode & _OTHERS and is_private_folder(path):
         with suppress(OSError):  # it is another user's
             os.fchmod(fd, FOLDER_MODE)
     return fd

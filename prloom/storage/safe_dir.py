@@ -124,10 +124,13 @@ class SafeDir:
 
     def _step(self, part: str, *, make: bool) -> int | None:
         self._check(part)
-        with suppress(FileNotFoundError), os_errors.translated("open the folder", self, part, missing_too=False):
+        try:
             return os.open(part, _OPEN_FOLDER, dir_fd=self.fd)
-        if not make:
-            return None
+        except FileNotFoundError:
+            if not make:
+                return None
+        except OSError as error:
+            raise os_errors.refused("open the folder", self, part, error) from error
         with os_errors.translated("make the folder", self, part):
             with suppress(FileExistsError):
                 self.disk.mkdir(part, self.fd, paths.FOLDER_MODE)
@@ -276,8 +279,12 @@ class SafeDir:
 
     def _open(self, name: str, flags: int) -> int:
         self._check(name)
-        with os_errors.translated("open", self, name, missing_too=False):
+        try:
             fd = os.open(name, flags | _OPEN_FILE, dir_fd=self.fd)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise os_errors.refused("open", self, name, error) from error
         try:
             self._require_file(fd, name)
         except BaseException:

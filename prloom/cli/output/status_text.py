@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from prloom.cli.output import dashboard_text, layout, needs, terminal, work_text
-from prloom.core.waits import wake
 
 if TYPE_CHECKING:
     from prloom.engine.views.dashboard_schema import Dashboard
@@ -167,6 +166,8 @@ def _deferred(event: DeferredEvent, now: datetime) -> Iterator[str]:
     age = terminal.age(event.age_ms, units=2)
     when = layout.when(event.deferred_until, now)
     if event.wake_on:
+        from prloom.core.waits import wake  # noqa: PLC0415 - few events wait for something
+
         turn = f"waits for {wake.described(event.wake_on)}"
         if event.deferred_until < event.deadline:
             turn += f"; next try {when}"

@@ -160,6 +160,8 @@ def title(text: str) -> str:
 
 
 def _value(item: Item) -> TodoItem:
+    if not item.below:
+        return TodoItem(item.id, item.title, item.state, "", (), None)
     lines = item.context()
     mark = next((line for line in lines if line.startswith(_EVENTS_MARK) and line.endswith(MARK_END)), None)
     events = () if mark is None else tuple(map(unquote, mark[len(_EVENTS_MARK) : -len(MARK_END)].split()))

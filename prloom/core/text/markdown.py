@@ -65,6 +65,8 @@ def closes(line: str, mark: str) -> bool:
 def heading(line: str) -> tuple[int, str]:
     """Return a heading's level and text; level 0 if the line is none."""
     body = line.lstrip(" ")
+    if body[:1] != "#":
+        return 0, ""
     rest = body.lstrip("#")
     level = len(body) - len(rest)
     if not 1 <= level <= _DEEPEST_HEADING or len(line) - len(body) >= _CODE_INDENT or rest[:1] not in {"", " ", "\t"}:
