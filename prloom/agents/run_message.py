@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import zlib
 from importlib import resources
 from typing import Any, Final, TypeVar
 
@@ -25,6 +26,9 @@ FOLDER: Final = "folder"
 
 MACHINE: Final = "machine"
 """The key of the metadata that names that machine."""
+
+LONGEST_OUTPUT: Final = 4 * 1024 * 1024
+"""Bytes of what an agent has printed that a reply has at most, before they are compressed."""
 
 _SCHEMA: Final = "run.schema.json"
 _T = TypeVar("_T")
@@ -56,12 +60,13 @@ class RunReply(RunValue, frozen=True):
 
     `bundle` is the change as a git bundle in base64, from a worker on another machine; a run in the plan's own worktree
     has none. Where that machine has found what must not be committed, there is no bundle, and `violations` has a
-    sentence for each.
+    sentence for each. `output` is what the agent has printed there, compressed and in base64: the run's activity.
     """
 
     result: RunResult
     bundle: str | None = None
     violations: tuple[str, ...] = ()
+    output: str | None = None
 
 
 def topic(stage: str) -> str:
@@ -103,6 +108,21 @@ def unpacked(bundle: str) -> bytes:
         return base64.b64decode(bundle, validate=True)
     except (binascii.Error, ValueError) as error:
         raise AgentError(f"the bundle of a reply is not base64 ({error}); the run has to be done again") from error
+
+
+def packed_output(output: bytes) -> str:
+    """Return what an agent has printed as text; of very much, the whole lines at its beginning."""
+    if len(output) > LONGEST_OUTPUT:
+        output = output[: output.rfind(b"\n", 0, LONGEST_OUTPUT) + 1]
+    return packed(zlib.compress(output))
+
+
+def unpacked_output(text: str) -> bytes:
+    """Return what an agent has printed, as far as that may be long; raises AgentError for what is none."""
+    try:
+        return zlib.decompressobj().decompress(base64.b64decode(text, validate=True), LONGEST_OUTPUT)
+    except (zlib.error, binascii.Error, ValueError) as error:
+        raise AgentError(f"the output in a reply cannot be read ({error})") from error
 
 
 def schema() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from typing import Any
 
 import jsonschema_rs
@@ -26,7 +27,7 @@ def test_a_message_has_exactly_these_keys():
 
 
 def test_a_reply_has_the_result_and_the_bundle():
-    assert list(json.loads(run_message.encode(REPLY))) == ["result", "bundle", "violations"]
+    assert list(json.loads(run_message.encode(REPLY))) == ["result", "bundle", "violations", "output"]
 
 
 def test_what_is_written_is_read_again():
@@ -43,6 +44,17 @@ def test_what_is_no_reply_is_refused(body: str):
 def test_a_bundle_that_is_not_base64_is_refused():
     with pytest.raises(AgentError, match=r"^the bundle of a reply is not base64 "):
         run_message.read_reply(run_message.encode(replace(REPLY, bundle="what?")))
+
+
+def test_what_an_agent_has_printed_is_cut_to_whole_lines_and_bounded_when_it_is_read():
+    most, line = run_message.LONGEST_OUTPUT, b"x" * 99 + b"\n"
+    long = run_message.unpacked_output(run_message.packed_output(line * (most // len(line) + 5)))
+
+    assert run_message.unpacked_output(run_message.packed_output(b"one\ntwo\n")) == b"one\ntwo\n"
+    assert long == line * (most // len(line))
+    assert len(run_message.unpacked_output(run_message.packed(zlib.compress(b"x" * 2 * most)))) == most
+    with pytest.raises(AgentError, match="the output in a reply cannot be read"):
+        run_message.unpacked_output("what?")
 
 
 def test_the_schema_in_the_package_is_that_of_the_types():

@@ -61,8 +61,8 @@ class FollowedRun:
     async def end(self, result: RunResult, *, machine: str | None = None) -> None:
         """Take in what was printed until the end, and write the end down.
 
-        What the program printed on another `machine` that has done the run is not here: such a run has its start and
-        its end. A run whose program was never started has neither.
+        What the program printed on another `machine` that has done the run is here only now. A run whose program was
+        never started has no start and no end.
         """
         self._over.set()
         if self._task is not None:

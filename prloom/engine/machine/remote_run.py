@@ -20,6 +20,7 @@ from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.agents.supervision import Supervision, Worker
 from prloom.core.text import secret_scan
+from prloom.core.text.secret_mask import SecretMask
 from prloom.core.work.repository_changes import RepositoryState
 from prloom.engine.machine.machine import Machine
 from prloom.engine.work import change_rules
@@ -112,10 +113,11 @@ def conclude(machine: Machine, run: PreparedRun, ended: ProcessExit) -> RunReply
         run_folder.replace(folder, run_folder.EXIT, run_folder.encode(ended))
     result = runner.conclude(folder, agent, RunFinished(ended))
     result = replace(result, session_id=None, message=_with_answer(result.message, run_folder.read_answer(folder)))
+    reply = RunReply(result=result, output=_output(machine, folder))
     if run.message.rights != "work" or result.status == "interrupted":
-        return RunReply(result=result)
+        return reply
     with run_checkout.locked(machine.folder):
-        return _with_change(machine, run, result)
+        return _with_change(machine, run, reply)
 
 
 def clean_up(machine: Machine, run: str) -> None:
@@ -164,7 +166,15 @@ def _with_answer(message: str, answer: str | None) -> str:
     return f"{message}\n\n{answer}\n"
 
 
-def _with_change(machine: Machine, run: PreparedRun, result: RunResult) -> RunReply:
+def _output(machine: Machine, folder: Path) -> str:
+    """Return what the agent has printed, without this machine's secrets."""
+    printed = run_folder.read_from(folder, run_folder.OUTPUT, 0, run_message.LONGEST_OUTPUT + 1)
+    mask = SecretMask(secret_scan.environment_secrets(machine.environ))
+    lines = (mask.masked(line) for line in printed.decode("utf-8", "replace").split("\n"))
+    return run_message.packed_output("\n".join(lines).encode("utf-8", "replace"))
+
+
+def _with_change(machine: Machine, run: PreparedRun, reply: RunReply) -> RunReply:
     name, base = run_checkout.branch(run.folder.name), run.message.commit
     assert base is not None  # noqa: S101 - see `prepare`
     found = repository_state.since(run.repo, run.worktree, run.before, branch=name)
@@ -175,18 +185,18 @@ def _with_change(machine: Machine, run: PreparedRun, result: RunResult) -> RunRe
     outside = tuple(each.text for each in found if each.is_violation)
     broken = change_rules.violations(run.repo, taken, work, outside=outside, secrets=secrets)
     if broken:
-        return RunReply(result=result, violations=broken)
-    return _bundled(run, result, taken)
+        return replace(reply, violations=broken)
+    return _bundled(run, reply, taken)
 
 
-def _bundled(run: PreparedRun, result: RunResult, taken: WorktreeSnapshot) -> RunReply:
+def _bundled(run: PreparedRun, reply: RunReply, taken: WorktreeSnapshot) -> RunReply:
     message = f"{_SUBJECT}{run.folder.name}"
     commit = run_refs.commit_tree(run.repo, base=taken.base, tree=taken.tree, message=message)
     try:
         content = bundle.create(run.repo, run=run.folder.name, parent=taken.base, commit=commit)
     except BundleError as error:
-        return RunReply(result=result, violations=(str(error),))
-    return RunReply(result=result, bundle=run_message.packed(content))
+        return replace(reply, violations=(str(error),))
+    return replace(reply, bundle=run_message.packed(content))
 
 
 def _keep_logs(machine: Machine, run: str) -> None:

@@ -258,9 +258,19 @@ async def _result(folder: Path, draft: Draft, reply: Message) -> RunEnd:
     machine = reply.metadata.get(run_message.MACHINE)
     if not isinstance(machine, str):
         return RunEnd(read)
-    with suppress(OSError):  # it is for people only
-        run_folder.write_result(folder, read.result)
+    await asyncio.to_thread(_write_down, folder, read)
     return RunEnd(read, naming.printable(machine, _LONGEST_NAME))
+
+
+def _write_down(folder: Path, reply: RunReply) -> None:
+    """Write what a run on another machine came to, and what its agent printed, into its folder here."""
+    with suppress(OSError):  # it is for people, and for the activity
+        run_folder.write_result(folder, reply.result)
+        if reply.output is not None:
+            try:
+                run_folder.replace(folder, run_folder.OUTPUT, run_message.unpacked_output(reply.output))
+            except AgentError as error:
+                log.warning("run %s: %s", folder.name, error)
 
 
 def _end(result: RunResult) -> RunEnd:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     Make = Callable[[str], OtherMachine]
 
+KEY = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
 FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 
 
@@ -35,6 +37,34 @@ async def test_a_todo_is_done_on_another_machine_and_committed_here(bench: Machi
     log = other.stop()
     assert "completed" in log
     assert other.left == []
+
+
+async def test_the_activity_of_a_run_on_another_machine_comes_with_its_reply_and_without_that_machines_secrets(
+    bench: MachineBench, machine: Make
+):
+    other = machine("other")
+    started = {"toolCallId": "t1", "toolName": "shell", "arguments": {"command": f"use {KEY}"}}
+    lines = [
+        {"activity": "TOOL_CALL_START", "data": started},
+        {"activity": "TOOL_CALL_END", "data": {"toolCallId": "t1", "success": True}},
+    ]
+    code = f"for line in {lines!r}: print(json.dumps(line))"
+    other.script(Run(FAST.files, code=code, answer=FAST.answer))
+    other.start()
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    (run,) = [each.parent for each in bench.worktree.glob("prloom/.local/runs/*/activity.jsonl")]
+    events = [json.loads(line)["data"] for line in (run / "activity.jsonl").read_text().splitlines()]
+    assert [each["type"] for each in events if each["type"] != "UNKNOWN"] == [
+        "AGENT_START",
+        "TOOL_CALL_START",
+        "TOOL_CALL_END",
+        "AGENT_END",
+    ]
+    assert events[1]["data"]["toolName"] == "shell"
+    assert KEY not in (run / "activity.jsonl").read_text() + (run / "output.jsonl").read_text()
 
 
 def test_a_reply_waits_for_the_next_dispatcher(bench: MachineBench, machine: Make):
