@@ -1,4 +1,4 @@
-"""Find what is wrong with plugins that bring a daemon: settings, subscriptions, and what an agent program ignores."""
+"""Find what is wrong with what plugins bring: settings, subscriptions, tools, and what an agent program ignores."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from prloom.config import stages
 from prloom.config.models import Config
 from prloom.engine.assembly import plugins
 from prloom.engine.background.secret_store import SecretStore
+from prloom.engine.tools import arguments
 from prloom.engine.views.doctor import Finding
 from prloom.errors import ConfigError, PrloomError
 from prloom.extensions import filters
@@ -80,6 +81,20 @@ def _of_subscriptions(found: DiscoveredPlugin, agents: Collection[str]) -> Itera
                 "use another agent program under [stages], or do without; docs/agents.md says which program fires what"
             )
             yield _warning(what, f"plugin {found.key}", fix)
+
+
+def of_tools(config: Config, root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the tools of manifests that no agent can call, because their schemas cannot be used."""
+    for found in plugins.select_plugins(root, config, environ).chosen:
+        if found.manifest is None:
+            continue
+        for tool in found.manifest.tools:
+            problem = None
+            if tool.schema:
+                problem = arguments.schema_problem(tool.schema)
+            if problem is not None:
+                what = f"each call of its tool {tool.name} fails, because its schema cannot be used: {problem}"
+                yield _warning(what, f"plugin {found.key}", "correct the schema in the manifest")
 
 
 def configured_agents(config: Config, environ: Mapping[str, str]) -> frozenset[str]:

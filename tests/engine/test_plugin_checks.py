@@ -139,3 +139,17 @@ def test_folders_because_of_which_gemini_ignores_its_settings_are_named(
         f"run `chmod go-w {open_folder}`, or move the repository elsewhere"
     ]
     assert without == []
+
+
+def test_a_tool_whose_schema_cannot_be_used_is_a_warning(root: Path, environ: dict[str, str]) -> None:
+    def tool(name: str, **schema: Any) -> dict[str, Any]:
+        return {"name": name, "type": "background_rpc", "method": "m", "schema": schema}
+
+    looks_around = tool("bad", properties={"a": {"pattern": "(?=a)"}})
+    assert findings(root, environ, tools=[tool("none"), tool("good", properties={}), looks_around]) == []
+    (found,) = plugin_checks.of_tools(loading.load(root, {}), root, environ)
+
+    assert found.where == "plugin odd"
+    assert found.what.startswith(
+        "each call of its tool bad fails, because its schema cannot be used: the pattern '(?=a)'"
+    )
