@@ -12,7 +12,7 @@ from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from prloom.core.reports.costs import CostGroup
 
@@ -55,16 +55,15 @@ def command(given: Options, plan: str | None, *, since: str | None, grouping: st
         is_wanted = grouping == head or (grouping is None and list(grouped) != [core.NO_PLUGIN])
         if not is_wanted:
             continue
-        _echo_costs(head.upper(), [core.total(members, key) for key, members in sorted(grouped.items())])
-    _echo_costs("TOTAL", [core.total(found, "")])
+        sums = tuple(core.total(members, key) for key, members in sorted(grouped.items()))
+        click.echo("\n".join([*cost_lines(head.upper(), sums), ""]))
+    click.echo("\n".join(cost_lines("TOTAL", [core.total(found, "")])))
 
 
-def _echo_costs(head: str, sums: Sequence[CostGroup]) -> None:
+def cost_lines(head: str, sums: Sequence[CostGroup]) -> Sequence[str]:
+    """Return a table of sums."""
     titles = (head, "RUNS", "TIME", "TOKENS IN", "TOKENS OUT", "COST", "UNMEASURED")
-    rows = [[terminal.paint(cell, "dim") for cell in titles], *(_sum_row(each) for each in sums)]
-    _echo(terminal.table(rows))
-    if head != "TOTAL":
-        click.echo()
+    return terminal.table([[terminal.paint(cell, "dim") for cell in titles], *(_sum_row(each) for each in sums)])
 
 
 def _sum_row(each: CostGroup) -> list[str]:
@@ -77,8 +76,3 @@ def _sum_row(each: CostGroup) -> list[str]:
         run_selection.dollars(each.cost_usd),
         str(each.unmeasured_runs) if each.unmeasured_runs else "",
     ]
-
-
-def _echo(lines: Iterable[str]) -> None:
-    for line in lines:
-        click.echo(line)

@@ -65,14 +65,19 @@ def _default_limit(begin: datetime | None) -> int | None:
 
 
 def _show(entries: Iterable[LogEntry], *, as_json: bool) -> None:
-    from prloom.core.text import secret_scan  # noqa: PLC0415 - likewise
-
     for entry in entries:
         if as_json:
             terminal.echo_json_line(entry)
-            continue
-        text = terminal.clean(secret_scan.masked(entry.text))
-        role = _ROLES.get(entry.kind)
-        if role is not None:
-            text = terminal.paint(text, role)
-        click.echo(f"{layout.clock(entry.ts)}  {text}")
+        else:
+            click.echo(line(entry))
+
+
+def line(entry: LogEntry) -> str:
+    """Return an entry for a person, with a mask in place of secrets."""
+    from prloom.core.text import secret_scan  # noqa: PLC0415 - `prloom log --help` needs none
+
+    text = terminal.clean(secret_scan.masked(entry.text))
+    role = _ROLES.get(entry.kind)
+    if role is not None:
+        text = terminal.paint(text, role)
+    return f"{layout.clock(entry.ts)}  {text}"

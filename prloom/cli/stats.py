@@ -34,10 +34,11 @@ def command(given: Options, *, since: str | None, as_json: bool) -> None:
     if as_json:
         terminal.echo_json(found)
     else:
-        click.echo("\n".join(_lines(found)))
+        click.echo("\n".join(lines(found)))
 
 
-def _lines(found: Stats) -> Iterator[str]:
+def lines(found: Stats) -> Iterator[str]:
+    """Yield what a person is told of the statistics."""
     done = found.throughput
     ends = ((done.handled, "handled"), (done.triaged, "triaged"), (done.dropped, "dropped"))
     counts = ", ".join(f"{count} {name}" for count, name in (*ends, (done.superseded, "superseded")) if count)

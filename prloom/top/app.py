@@ -21,10 +21,10 @@ from prloom.engine.repository_watch import RepositoryWatch
 from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Dashboard
 from prloom.errors import PrloomError
-from prloom.top import detail, rows
+from prloom.top import detail, lately, rows
 from prloom.top.actions import Operator
 from prloom.top.detail import Mode
-from prloom.top.dialogs import Help
+from prloom.top.dialogs import HELP, Report
 from prloom.top.keys import ActionKeys
 from prloom.top.panes import Detail, Pane
 from prloom.top.rows import Subject
@@ -37,7 +37,7 @@ GATHER: Final = 0.03
 
 _KEYS: Final = frozenset(
     (
-        *("help", "filter", "unfilter", "mode", "approve", "drop", "retry", "send", "answer", "decide"),
+        *("help", "lately", "filter", "unfilter", "mode", "approve", "drop", "retry", "send", "answer", "decide"),
         *("pause", "resume", "stop", "open", "quit"),
     )
 )
@@ -56,7 +56,7 @@ class TopApp(ActionKeys):
     #filter { height: 1; border: none; display: none; }
     #filter.shown { display: block; }
     #keys { height: 1; }
-    Confirm, Prompt, Help { align: center middle; }
+    Confirm, Prompt, Report { align: center middle; }
     #dialog {
         width: 84; max-width: 100%; height: auto; max-height: 100%;
         border: heavy $accent; padding: 0 1; background: $surface;
@@ -67,6 +67,7 @@ class TopApp(ActionKeys):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "leave"),
         ("question_mark", "help", "help"),
+        ("t", "lately", "lately"),
         ("slash", "filter", "filter"),
         ("escape", "unfilter", "no filter"),
         ("h", "mode('history')", "history"),
@@ -93,7 +94,7 @@ class TopApp(ActionKeys):
         yield Detail()
         yield Input(placeholder="filter", id="filter")
         yield Static(
-            "? help   / filter   a approve   x drop   r retry   p pause   u resume   q leave", id="keys", markup=False
+            "? help   / filter   t lately   a approve   x drop   r retry   p pause   q leave", id="keys", markup=False
         )
 
     async def on_mount(self) -> None:
@@ -203,7 +204,13 @@ class TopApp(ActionKeys):
 
     def action_help(self) -> None:
         """Show all keys."""
-        self.push_screen(Help())
+        self.push_screen(Report(HELP))
+
+    async def action_lately(self) -> None:
+        """Show what was done lately, what it cost, and which plugins are slow."""
+        text = await asyncio.to_thread(lately.text, self.operator.where, self._clock())
+        if len(self.screen_stack) == 1:
+            await self.push_screen(Report(text))
 
     def action_filter(self) -> None:
         """Open the line of the filter."""

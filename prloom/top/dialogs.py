@@ -24,6 +24,7 @@ p  pause                              y  allow the call of a tool; Y: always
 u  resume                             n  deny it
 o  open its worktree in a shell       k  stop the run, pause its plan
 
+t  what was done in the last hour, what it cost, which plugins are slow
 q  leave                              ?  this help; Esc leaves it"""
 
 
@@ -79,12 +80,16 @@ class Prompt(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class Help(ModalScreen[None]):
-    """Shows all keys."""
+class Report(ModalScreen[None]):
+    """Shows a text, such as all keys."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape,q,question_mark,enter", "dismiss", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q,question_mark,enter,t", "dismiss", "Close")]
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
 
     def compose(self) -> ComposeResult:
-        """Show the keys."""
+        """Show the text."""
         with VerticalScroll(id="dialog"):
-            yield Static(HELP, markup=False)
+            yield Static(self._text, markup=False)

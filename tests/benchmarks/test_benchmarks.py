@@ -40,7 +40,7 @@ GROUPS = {
     "beside an agent": {"beside"},
     "agent runs": {"run start", "run end"},
     "working": {"working"},
-    "commands": {"help", "status 2", "status 3"},
+    "commands": {"help", "status 2", "status 3", "status 3 200"},
     "machines": {"machines"},
     "web": {"web page", "web change"},
 }

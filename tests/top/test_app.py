@@ -4,55 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import git_folder
 import pytest
-from operator_scene import EVIL, NOW, OperatorScene, every_state
+from operator_scene import EVIL, OperatorScene, every_state
 from stage import Stage, said
-from textual.pilot import Pilot
 from textual.widgets import Static
+from top_screen import app, detail, pane, screen, until
 
 from prloom.api import Author
-from prloom.cli.context import Options
 from prloom.cli.output import terminal
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.dispatcher_files import DispatcherLock
-from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-from prloom.top.actions import Operator
-from prloom.top.app import TopApp
-from prloom.top.panes import Pane
 
 SNAPSHOT = Path(__file__).parents[1] / "data" / "top" / "80x24.txt"
 SCROLLBAR = re.compile("[\u2581-\u2588]")
-
-
-def app(where: RepositoryPaths) -> TopApp:
-    return TopApp(Operator(where, Options(str(where.root))), clock=lambda: NOW)
-
-
-def screen(shown: TopApp) -> str:
-    """Return the screen as plain text."""
-    strips = shown.screen._compositor.render_strips()
-    return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
-
-
-async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
-    """Let the application go on until something is true."""
-    async with asyncio.timeout(20):
-        while not true():
-            await pilot.pause(0.01)
-
-
-def pane(shown: TopApp, name: str) -> list[str]:
-    return [str(option.prompt) for found in shown.main.query(f"#{name}").results(Pane) for option in found.options]
-
-
-def detail(shown: TopApp) -> str:
-    return str(shown.query_one("#text", Static).render())
 
 
 @pytest.fixture
