@@ -11,10 +11,13 @@ import pytest
 from busy_day import BusyDay
 from chromium import Chromium
 from selenium.webdriver.common.keys import Keys
+from stage import said
 
 from prloom.config import loading
 from prloom.engine.views import snapshot
 from prloom.model.state import DispatchState
+from prloom.storage import paths
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 from prloom.web.site import Site
 
@@ -122,6 +125,46 @@ def test_each_kind_of_action_is_done_from_its_page(day: BusyDay, browser: Chromi
         lambda: "pr-7" in browser.text and ("Stopping" in browser.text or "cannot be stopped" in browser.text)
     )
     assert browser.problems == []
+
+
+def test_replies_are_edited_sent_and_dropped_and_plans_blocked_by_clicks(day: BusyDay, browser: Chromium):
+    day.stage.configure('[outbox]\ntrusted = "draft"\n')
+    day.stage.adopt("pr-50", pr=50)
+    day.stage.append(said("q-1", pr=50), said("q-2", pr=50), plan_id="pr-50")
+    asyncio.run(day.stage.tick())
+
+    browser.open("/read")
+    browser.press("Edit…")
+    text = browser.find("details[open] textarea")
+    text.clear()
+    text.send_keys("In other words.")
+    browser.find("details[open] form button").click()
+    browser.until(lambda: "Changed: a-" in browser.text and "In other words." in browser.text)
+    browser.press("Send")
+    browser.until(lambda: "Sent: a-" in browser.text)
+    browser.find("section[aria-labelledby=drafts-title] details[id^=confirm-drop] summary").click()
+    browser.find("details[open] form button").click()
+    browser.until(lambda: "Dropped: a-" in browser.text)
+
+    browser.open("/plans/pr-50")
+    browser.press("Block…")
+    browser.find("details[open] input[name=reason]").send_keys("not now" + Keys.ENTER)
+    browser.until(lambda: "Blocked: pr-50." in browser.text)
+    assert state(day, "pr-50").block is not None
+    browser.press("Resume")
+    browser.until(lambda: "Resumed: pr-50." in browser.text)
+    assert browser.problems == []
+
+
+def test_a_call_of_a_tool_is_allowed_and_denied_by_a_click_which_says_where_no_dispatcher_answers(
+    day: BusyDay, browser: Chromium
+):
+    with SafeDir.make(day.root, *paths.LOCAL) as local, DispatcherLock(local):
+        for button in ("Allow", "Always", "Deny"):
+            browser.open("/")
+            browser.press(button)
+            browser.until(lambda: browser.find("#notice.bad").text)
+            assert "dispatcher" in browser.find("#notice.bad").text, button
 
 
 def test_an_open_page_shows_a_change_and_keeps_what_a_person_has_begun_to_write(day: BusyDay, browser: Chromium):
