@@ -67,9 +67,7 @@ class Daemon:
     @property
     def runtime_dir(self) -> str | None:
         """The folder of the daemon's socket; None before its first start."""
-        if self.socket_path is None:
-            return None
-        return os.path.dirname(self.socket_path)  # noqa: PTH120 - a text of a text
+        return self.socket_path and os.path.dirname(self.socket_path)  # noqa: PTH120 - a text of a text
 
     @property
     def answers_hooks(self) -> bool:
