@@ -136,6 +136,8 @@ def blocked_by_todo(ctx: WorkContext, step: BlockPlan) -> DecisionParts:
     """Return the block of a plan at a TODO whose box says that it is blocked."""
     assert step.todo.id is not None  # noqa: S101 - next_step looks at no other
     reason = f'the TODO "{step.todo.title}" is blocked'
+    if step.todo.reason:
+        reason = f"{reason}: {step.todo.reason}"
     return {"block": todo_block(ctx, step.todo.id, reason)}
 
 

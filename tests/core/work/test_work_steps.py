@@ -168,13 +168,14 @@ def test_a_block_holds_back_a_change_until_it_is_on_the_branch(phase: str) -> No
 
 
 def test_a_blocked_todo_blocks_those_after_it_until_it_is_opened() -> None:
-    plan = Plan(replace(FAST, state="blocked"), SMALL)
+    plan = Plan(replace(FAST, state="blocked", reason="ask me"), SMALL)
     step = plan.next()
     assert isinstance(step, BlockPlan)
     plan.commit(work_results.blocked_by_todo(plan.ctx, step))
     assert plan.next() is None
     assert plan.state.block is not None
     assert plan.state.block.way_on == "prloom todo faster open t-1"
+    assert plan.state.block.reason.endswith("is blocked: ask me")
 
     plan.todos[0] = FAST
 
