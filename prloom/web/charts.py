@@ -13,10 +13,11 @@ _HEIGHT: Final = 180
 _BASE: Final = 150
 _TOP: Final = 18
 _STEP: Final = 34
+_FEW_STEP: Final = 150
 _LONGEST_NAME: Final = 28
 _ROW: Final = 26
 _NAME_ROOM: Final = 190
-_BAR_ROOM: Final = 330
+_BAR_ROOM: Final = 280
 _WIDTH: Final = 640
 _WIDE: Final = 1120
 
@@ -44,7 +45,7 @@ def columns(title: str, given: Sequence[Bar]) -> Markup:
     if not given:
         return Markup("")
     highest = max(bar.value for bar in given) or 1.0
-    room = max(_WIDE, _STEP * len(given))
+    room = max(min(_WIDE, _FEW_STEP * (len(given) + 1)), _STEP * len(given))
     step = room / len(given)
     drawn = [_column(bar, number, step, highest) for number, bar in enumerate(given)]
     axis = Markup('<line class="axis" x1="0" y1="{y}" x2="{x}" y2="{y}"></line>').format(y=_BASE, x=round(room))
