@@ -113,6 +113,7 @@ def server(app: ASGIApp, given: Limits = PatientProtocol.limits) -> uvicorn.Serv
         ws="none",
         lifespan="off",
         log_config=None,
+        log_level="error",  # a warning for each connection too many would flood the operator's terminal
         access_log=False,
         server_header=False,
         proxy_headers=False,

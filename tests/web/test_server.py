@@ -110,6 +110,17 @@ async def ended(reader: asyncio.StreamReader) -> None:
                 pass
 
 
+async def test_connections_that_are_too_many_say_nothing_in_the_operators_terminal(
+    site: Site, caplog: pytest.LogCaptureFixture
+):
+    async with serving(site, Limits(connections=1)) as served:
+        _, first = await served.open("/live")
+        assert [await served.status("/healthz") for _ in range(5)] == [503] * 5
+        first.close()
+
+    assert [record.getMessage() for record in caplog.records] == []
+
+
 @pytest.mark.parametrize("before", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"])
 async def test_a_client_that_sends_slowly_is_given_up(site: Site, before: bytes):
     async with serving(site, Limits(request_within=0.1)) as served:
