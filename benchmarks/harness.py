@@ -6,7 +6,6 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -178,11 +177,3 @@ def document(figures: Sequence[Figure], machine: dict[str, object], sizes: Sizes
     """Return the results for programs."""
     rows = [asdict(figure) | {"holds": figure.holds} for figure in figures]
     return {"schemaVersion": 1, "machine": machine, "sizes": asdict(sizes), "figures": rows}
-
-
-@contextmanager
-def stopwatch(into: list[float]) -> Iterator[None]:
-    """Append what the block took to a list, in seconds of wall time."""
-    begun = time.perf_counter()
-    yield
-    into.append(time.perf_counter() - begun)

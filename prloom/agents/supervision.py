@@ -141,6 +141,7 @@ class Supervision:
                 for key, _ in self._selector.select(self._wait_limit(time.monotonic())):
                     self._serve(key)
                 self._check_limits(time.monotonic())
+            self._hear_signals()  # what has just ended is gone, and nobody may have been told yet how it ended
             self._drain(time.monotonic() + self._limits.grace_seconds)
             for file in (self._out, self._err):
                 wait_for_room(self._worker, file.flush)

@@ -29,9 +29,6 @@ from prloom.errors import AgentError
 Launch = Callable[..., StartedRun]
 Up = Callable[[StartedRun], Awaitable[None]]
 
-# An agent that goes on once it is told to.
-GATED = "print('up', flush=True); open({gate!r}).readline(); print('done')"
-
 
 class Gate:
     """A pipe on which an agent waits; it is held open, so that nobody ever waits for the other end."""

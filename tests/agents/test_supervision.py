@@ -23,6 +23,7 @@ from prloom.agents.run_folder import ProcessExit, RunFinished, RunInterrupted
 from prloom.agents.supervision import CappedFile
 
 Launch = Callable[..., StartedRun]
+Up = Callable[[StartedRun], Awaitable[None]]
 
 # A program that starts another one in a session of its own, orphans it, and says its id.
 ORPHAN = """
@@ -143,7 +144,7 @@ async def test_the_agent_is_in_a_session_of_its_own(launch: Launch) -> None:
 
 
 async def test_a_run_that_takes_too_long_is_ended(launch: Launch) -> None:
-    run = launch("while True: print('tick', flush=True); __import__('time').sleep(0.05)", wall_seconds=0.5)
+    run = launch(("sh", "-c", "while :; do echo tick; sleep 0.05; done"), wall_seconds=1)
 
     end = await ended(run)
 
@@ -158,10 +159,7 @@ async def test_a_run_that_says_nothing_is_ended(launch: Launch) -> None:
 
 
 async def test_a_run_that_keeps_talking_is_not_silent(launch: Launch) -> None:
-    run = launch(
-        "import time\nfor _ in range(12): print('.', flush=True); time.sleep(0.1)",
-        silence_seconds=0.9,
-    )
+    run = launch(("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo .; sleep 0.2; done"), silence_seconds=1.5)
 
     assert (await ended(run)).ended_by == "exit"
 
@@ -176,9 +174,7 @@ async def test_a_run_that_says_too_much_is_ended_and_keeps_the_beginning(launch:
 
 
 async def test_a_flood_stops_no_clock(launch: Launch) -> None:
-    run = launch(
-        "import sys\nwhile True: print('0123456789' * 1000, file=sys.stderr)", wall_seconds=0.5, stderr_bytes=10
-    )
+    run = launch(("sh", "-c", "exec yes 0123456789 >&2"), wall_seconds=1, stderr_bytes=10)
 
     end = await ended(run)
 
@@ -186,28 +182,33 @@ async def test_a_flood_stops_no_clock(launch: Launch) -> None:
     assert (run.folder / "stderr.log").read_bytes() == b"0123456789"
 
 
-async def test_a_program_that_ignores_the_request_to_end_is_killed(launch: Launch) -> None:
+async def test_a_program_that_ignores_the_request_to_end_is_killed(launch: Launch, up: Up) -> None:
     run = launch(
-        "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(600)",
-        silence_seconds=0.5,
+        "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(600)"
     )
+    await up(run)
+
+    await started_runs.stop(run)
 
     assert (await ended(run)).code == -9
 
 
-async def test_what_a_program_says_while_it_ends_is_kept(launch: Launch) -> None:
+async def test_what_a_program_says_while_it_ends_is_kept(launch: Launch, up: Up) -> None:
     run = launch(
         """
-        import signal, sys, time
-        signal.signal(signal.SIGTERM, lambda *_: (print("last words", flush=True), sys.exit(0)))
+        import os, signal, time
+        signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"last words\\n"), os._exit(0)))
+        os.write(1, b"up\\n")
         time.sleep(600)
         """,
-        silence_seconds=0.5,
+        grace_seconds=20,
     )
+    await up(run)
 
+    await started_runs.stop(run)
     end = await ended(run)
 
-    assert (end.code, end.ended_by, output(run)) == (0, "silence", "last words\n")
+    assert (end.code, end.ended_by, output(run)) == (0, "terminated", "up\nlast words\n")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere orphans do not come to the supervisor")
@@ -222,7 +223,7 @@ async def test_an_orphan_in_another_session_is_gone_when_the_run_is_over(launch:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere orphans do not come to the supervisor")
 async def test_an_orphan_is_gone_after_a_limit_as_well(launch: Launch) -> None:
-    run = launch(ORPHAN + "\ntime.sleep(600)", silence_seconds=0.5)
+    run = launch(ORPHAN + "\ntime.sleep(600)", silence_seconds=2)
 
     end = await ended(run)
 
@@ -239,8 +240,8 @@ async def test_a_background_process_that_holds_the_output_open_delays_nothing(la
     assert gone(int(output(run)))
 
 
-async def test_stopping_a_run_ends_all_of_it(launch: Launch, up: Callable[[StartedRun], Awaitable[None]]) -> None:
-    run = launch("import time; print('up', flush=True); time.sleep(600)")
+async def test_stopping_a_run_ends_all_of_it(launch: Launch, up: Up) -> None:
+    run = launch("import time; print('up', flush=True); time.sleep(600)", grace_seconds=20)
     await up(run)
 
     await started_runs.stop(run)
@@ -262,9 +263,7 @@ async def test_a_program_that_cannot_be_started_is_an_end_as_well(launch: Launch
     assert end.error.startswith(f"{broken}: No such file or directory")
 
 
-async def test_a_killed_supervisor_leaves_no_agent_behind(
-    launch: Launch, up: Callable[[StartedRun], Awaitable[None]]
-) -> None:
+async def test_a_killed_supervisor_leaves_no_agent_behind(launch: Launch, up: Up) -> None:
     run = launch(ORPHAN + "\ntime.sleep(600)")
     await up(run)
     watch = run_folder.load(run.folder, run_folder.SUPERVISOR, run_folder.ProcessWatch)

@@ -182,8 +182,8 @@ async def test_all_that_waited_for_an_agents_turn_being_gone_the_turn_is_given_b
 # ---- runs that nobody has in hand
 
 
-async def test_a_run_that_an_earlier_dispatcher_began_is_settled_by_the_next(stage: Stage):
-    stage.adopt()
+async def begin_a_run_and_end(stage: Stage) -> None:
+    """Have a dispatcher that ends while the agent is at work on an event."""
     begun = asyncio.Event()
 
     async def hang() -> None:
@@ -194,6 +194,11 @@ async def test_a_run_that_an_earlier_dispatcher_began_is_settled_by_the_next(sta
     stage.bridge.news = [said("a")]
     async with stage.running():
         await begun.wait()
+
+
+async def test_a_run_that_an_earlier_dispatcher_began_is_settled_by_the_next(stage: Stage):
+    stage.adopt()
+    await begin_a_run_and_end(stage)
     assert stage.open()["a"]["run"] == "run-1"
 
     await stage.tick()
@@ -204,16 +209,7 @@ async def test_a_run_that_an_earlier_dispatcher_began_is_settled_by_the_next(sta
 
 async def test_a_run_of_a_plan_that_could_not_be_read_at_first_is_settled_once_it_can(stage: Stage):
     local = stage.adopt()
-    begun = asyncio.Event()
-
-    async def hang() -> None:
-        begun.set()
-        await asyncio.Event().wait()
-
-    stage.triager.before = hang
-    stage.bridge.news = [said("a")]
-    async with stage.running():
-        await begun.wait()
+    await begin_a_run_and_end(stage)
     state = (local / "state.json").read_text()
     (local / "state.json").write_text("{")
     async with stage.running():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stage import ListBridge
+from forge_bridge import ForgeBridge
 
-from prloom.api import BridgeContext, Issue, Polled, PostedComment, PullRequest
+from prloom.api import BridgeContext, Polled, PostedComment, PullRequest
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import pull_request
 
 
-class DescribedBridge(ListBridge):
+class DescribedBridge(ForgeBridge):
     """A forge with one pull request, whose `body` and whose own `comment` people edit; `ticked` are reported boxes."""
 
     def __init__(self) -> None:
@@ -27,17 +27,6 @@ class DescribedBridge(ListBridge):
         polled = await super().events(ctx, state)
         return Polled(polled.events, polled.state, ticked=dict(self.ticked))
 
-    def unavailable(self) -> str | None:
-        return None
-
-    async def open_pull_request(
-        self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
-    ) -> PullRequest:
-        raise NotImplementedError
-
-    async def find_pull_request(self, ctx: BridgeContext, branch: str) -> PullRequest | None:
-        raise NotImplementedError
-
     async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
         return PullRequest(number, "A", self.body, "pr-7", "main", "open", "https://forge.example/7", "sha")
 
@@ -50,21 +39,8 @@ class DescribedBridge(ListBridge):
 
     async def mark_ready(self, ctx: BridgeContext, number: int) -> None: ...
 
-    async def open_pull_requests(self, ctx: BridgeContext) -> Sequence[PullRequest]:
-        return ()
-
-    async def read_issue(self, ctx: BridgeContext, number: int) -> Issue | None:
-        return None
-
     async def upsert_comment(
-        self,
-        ctx: BridgeContext,
-        number: int,
-        *,
-        marker: str,
-        body: str,
-        remote_id: str | None = None,
-        expected: str | None = None,
+        self, ctx: BridgeContext, number: int, *, marker: str, body: str, expected: str | None = None, **more: object
     ) -> PostedComment:
         if self.comment is None or self.comment == expected:
             self.comment, self.mark, self.written = body, marker, self.written + 1

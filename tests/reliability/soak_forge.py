@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -91,7 +90,3 @@ class SoakForge(ForgeBridge):
         if self.lossy and self._chance.random() < 0.3:
             raise ConnectionError("the connection was cut before the answer")
         return found
-
-    def done_in(self) -> Counter[str]:
-        """Return how often it was said that something was done in a commit, by commit and thread."""
-        return Counter(found[0] for post in self.posts if (found := re.search(r"Done in \w+", post)))

@@ -26,7 +26,20 @@ from weakenings import WEAKENINGS, Weakening
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "-p", "no:anyio")
+OPTIONS = (
+    "-q",
+    "-x",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:randomly",
+    "-p",
+    "no:xdist",
+    "-p",
+    "no:anyio",
+    "--assert=plain",
+)
+"""That a test fails is enough: nobody reads why."""
 FAILED = 1
 
 

@@ -422,7 +422,7 @@ WEAKENINGS = (
         "P3: where a comment may be on GitHub already, the bridge looks for its marker",
         "bridges.github.posting:Posting._earlier",
         nothing_at_all,
-        matrix=("once", "--story", "github", "--fault", "kill"),
+        matrix=("once", "--story", "github", "--fault", "kill", "--part", "5", "6"),
     ),
     Weakening(
         "P4: one event that a plugin always fails on does not switch it off for others",

@@ -458,8 +458,9 @@ async def test_where_not_all_could_be_requested_nothing_is_taken_for_deleted(
     )
 
 
-async def test_nothing_is_taken_for_deleted_where_the_pull_request_is_lost_from_sight_meanwhile(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def one_deleted_and_the_others_missing(runtime: Any, pull: Any) -> str:
+    """Delete one of three comments, have the others missing from the next list of the pull request's own, and return
+    the id of the event of the one."""
     comments = [runtime.hub.comment(pull, "ann", str(number)) for number in range(3)]
     await runtime.poll()
     runtime.hub.delete(comments[0])
@@ -467,23 +468,24 @@ async def test_nothing_is_taken_for_deleted_where_the_pull_request_is_lost_from_
     own = f"GET */issues/{pull.number}/comments"
     runtime.hub.before_next(lambda: [runtime.hub.world.comments.pop(each.id) for each in kept], on=own)
     runtime.hub.after_next(lambda: runtime.hub.world.comments.update({each.id: each for each in kept}), on=own)
+    return f"github:issuecomment-{comments[0].id}"
+
+
+async def test_nothing_is_taken_for_deleted_where_the_pull_request_is_lost_from_sight_meanwhile(runtime: Any) -> None:
+    pull = await watched(runtime)
+    deleted = await one_deleted_and_the_others_missing(runtime, pull)
+    own = f"GET */issues/{pull.number}/comments"
     runtime.hub.after_next(lambda: runtime.hub.before_next(answer(404, "Not Found"), times=4), on=own)
 
-    assert [event.supersedes for event in await found_deleted(runtime)] == [f"github:issuecomment-{comments[0].id}"]
+    assert [event.supersedes for event in await found_deleted(runtime)] == [deleted]
 
 
 async def test_a_list_that_is_behind_deletes_nothing(runtime: Any) -> None:
     """What the list of all comments told of may be missing for a moment in the pull request's own."""
     pull = await watched(runtime)
-    comments = [runtime.hub.comment(pull, "ann", str(number)) for number in range(3)]
-    await runtime.poll()
-    runtime.hub.delete(comments[0])
-    kept = runtime.hub.world.comments_of(pull)
-    own = f"GET */issues/{pull.number}/comments"
-    runtime.hub.before_next(lambda: [runtime.hub.world.comments.pop(each.id) for each in kept], on=own)
-    runtime.hub.after_next(lambda: runtime.hub.world.comments.update({each.id: each for each in kept}), on=own)
+    deleted = await one_deleted_and_the_others_missing(runtime, pull)
 
-    assert [event.supersedes for event in await found_deleted(runtime)] == [f"github:issuecomment-{comments[0].id}"]
+    assert [event.supersedes for event in await found_deleted(runtime)] == [deleted]
 
 
 async def test_what_is_forgotten_is_not_taken_for_deleted(runtime: Any) -> None:

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -479,23 +479,29 @@ async def test_a_run_whose_folder_was_removed_after_prlooms_end_is_a_failed_atte
     assert stage.bridge.said == ["On a."]
 
 
+async def begun_by_a_dispatcher_that_ended(stage: Stage, agent: str, before: Callable[[], object] = str) -> None:
+    """Have a dispatcher decide on a run of an agent, and end before the run is started."""
+
+    class Ended(AgentTriager):
+        async def triage(self, runtime: Any, step: Any) -> None:
+            before()
+            changes = tuple(Change(event_id=i, verdict="started", state="pending") for i in step.event_ids)
+            runtime.event_store.commit("triage", agent, changes=changes, run="run-x")
+            await asyncio.Event().wait()
+
+    real = stage.triager
+    stage.triager = Ended(AgentPool(root=stage.root, environ={}, parallel=1, workers=1), str)  # type: ignore[assignment]
+    async with stage.running():
+        await stage.until(lambda: any(d.get("run") == "run-x" for d in stage.decisions()))
+    stage.triager = real
+
+
 async def test_a_run_that_was_never_started_because_prloom_ended_counts_as_no_attempt(bench: Bench, stage: Stage):
     bench.plays("print(answer(*ids))")
     stage.append(said("a"))
     (stage.local() / "runs").mkdir()
 
-    class Killed(AgentTriager):
-        async def triage(self, runtime: Any, step: Any) -> None:
-            run_folder.create(stage.local() / "runs/run-x")
-            changes = tuple(Change(event_id=i, verdict="started", state="pending") for i in step.event_ids)
-            runtime.event_store.commit("triage", "command", changes=changes, run="run-x")
-            await asyncio.Event().wait()
-
-    real = stage.triager
-    stage.triager = Killed(AgentPool(root=stage.root, environ={}, parallel=1, workers=1), str)  # type: ignore[assignment]
-    async with stage.running():
-        await stage.until(lambda: any(d.get("run") == "run-x" for d in stage.decisions()))
-    stage.triager = real
+    await begun_by_a_dispatcher_that_ended(stage, "command", lambda: run_folder.create(stage.local() / "runs/run-x"))
 
     await stage.tick()
 
@@ -555,17 +561,7 @@ async def test_a_run_of_an_agent_that_this_prloom_does_not_know_is_begun_again(b
     bench.plays("print(answer(*ids))")
     stage.append(said("a"))
 
-    class Hanging(AgentTriager):
-        async def triage(self, runtime: Any, step: Any) -> None:
-            changes = tuple(Change(event_id=i, verdict="started", state="pending") for i in step.event_ids)
-            runtime.event_store.commit("triage", "an-agent-of-the-future", changes=changes, run="run-x")
-            await asyncio.Event().wait()
-
-    real = stage.triager
-    stage.triager = Hanging(AgentPool(root=stage.root, environ={}, parallel=1, workers=1), str)  # type: ignore[assignment]
-    async with stage.running():
-        await stage.until(lambda: any(d.get("run") == "run-x" for d in stage.decisions()))
-    stage.triager = real
+    await begun_by_a_dispatcher_that_ended(stage, "an-agent-of-the-future")
 
     await stage.tick()
 

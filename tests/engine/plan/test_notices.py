@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -206,9 +208,9 @@ async def test_a_comment_that_comes_and_goes_between_two_polls_is_answered_by_no
     assert stage.state()["done"] == {"superseded": 1, "handled": 1}
 
 
-async def test_an_agents_answer_to_a_comment_that_was_deleted_meanwhile_is_not_posted(stage: Stage):
-    stage.adopt()
-    stage.bridge.news = [said("a"), said("b")]
+@asynccontextmanager
+async def deleted_while_the_agent_thinks(stage: Stage, comment: str) -> AsyncIterator[asyncio.Event]:
+    """Have an agent at work, which goes on with the event, and a comment deleted meanwhile."""
     thinking, go_on = asyncio.Event(), asyncio.Event()
 
     async def think() -> None:
@@ -218,8 +220,15 @@ async def test_an_agents_answer_to_a_comment_that_was_deleted_meanwhile_is_not_p
     stage.triager.before = think
     async with stage.running():
         await asyncio.wait_for(thinking.wait(), 60)
-        stage.append(deleted("a"))
-        await until(lambda: "superseded" in stage.fate("a"))
+        stage.append(deleted(comment))
+        await until(lambda: "superseded" in stage.fate(comment))
+        yield go_on
+
+
+async def test_an_agents_answer_to_a_comment_that_was_deleted_meanwhile_is_not_posted(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a"), said("b")]
+    async with deleted_while_the_agent_thinks(stage, "a") as go_on:
         go_on.set()
         await until(lambda: stage.bridge.said == ["re b"])
 
@@ -230,17 +239,7 @@ async def test_an_agents_answer_to_a_comment_that_was_deleted_meanwhile_is_not_p
 async def test_a_run_of_nothing_but_a_deleted_comment_is_settled_all_the_same(stage: Stage):
     stage.adopt()
     stage.bridge.news = [said("a")]
-    thinking, go_on = asyncio.Event(), asyncio.Event()
-
-    async def think() -> None:
-        thinking.set()
-        await asyncio.wait_for(go_on.wait(), 60)
-
-    stage.triager.before = think
-    async with stage.running():
-        await asyncio.wait_for(thinking.wait(), 60)
-        stage.append(deleted("a"))
-        await until(lambda: "superseded" in stage.fate("a"))
+    async with deleted_while_the_agent_thinks(stage, "a") as go_on:
         stage.triager.before = None
         go_on.set()
         stage.append(said("b"))
