@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prloom.storage.paths import RepositoryPaths
+    from prloom.workspace.repository import Repository
 
 
 _SHOWN = 20
@@ -23,18 +24,22 @@ _SHOWN = 20
 @click.command("forget")
 @click.argument("plan", shell_complete=completion.plans)
 @click.option("--yes", is_flag=True, help="Give it up even if events, replies or TODOs are open in it.")
+@click.option("--worktree", is_flag=True, help="With --yes: remove also work in its worktree that is nowhere else.")
 @pass_options
-def command(given: Options, plan: str, *, yes: bool) -> None:
+def command(given: Options, plan: str, *, yes: bool, worktree: bool) -> None:
     """Stop looking after PLAN, and remove its worktree, its history and its feedback. Its branch stays.
 
-    If events, replies or TODOs are open in it, they are listed, and nothing is removed without --yes. Nothing is
-    removed either while the worktree contains work that is saved nowhere else, or while an agent works on it.
+    If events, replies or TODOs are open in it, they are listed, and nothing is removed without --yes. Work in the
+    worktree that is saved nowhere else is named, and nothing is removed without --worktree --yes. Nothing is removed
+    either while an agent works on it.
     """
     from prloom.engine.adoption import forget  # noqa: PLC0415 - `prloom forget --help` needs none
     from prloom.engine.views import plan_names  # noqa: PLC0415
     from prloom.workspace import repository  # noqa: PLC0415
 
     where = context.repository(given)
+    if worktree:
+        context.refuse_in_run("prloom forget --worktree")
     if _forget_draft(where, plan):
         return
     repo = repository.find(where.root)
@@ -49,8 +54,10 @@ def command(given: Options, plan: str, *, yes: bool) -> None:
     else:
         if not yes:
             _refuse_while_work_is_open(plan_id, forget.open_work(where, plan_id))
+        lose_work = worktree and yes
+        _name_work(repo, where, plan_id, lose_work=lose_work)
         with terminal.progress(f"removing {plan_id}"):
-            forget.forget(repo, where, plan_id)
+            forget.forget(repo, where, plan_id, lose_work=lose_work)
     click.echo(f"Plan {terminal.paint(terminal.clean(plan_id), 'name')} is given up. Its branch stays.")
 
 
@@ -67,6 +74,23 @@ def _forget_draft(where: RepositoryPaths, plan: str) -> bool:
         f"Draft {terminal.paint(terminal.clean(plan), 'name')} is given up. Its text is in {drafts.where(aside)}."
     )
     return True
+
+
+def _name_work(repo: Repository, where: RepositoryPaths, plan_id: str, *, lose_work: bool) -> None:
+    """Name the work that is nowhere else but in the plan's worktree; refuse to lose it, unless that is wanted."""
+    from prloom.workspace import worktree  # noqa: PLC0415 - likewise
+
+    path = where.worktree(plan_id)
+    what = terminal.clean("; ".join(worktree.unsaved_work(repo, path)))
+    if not what:
+        return
+    if not lose_work:
+        lose = layout.to_run("forget", plan_id, "--worktree", "--yes")
+        raise PrloomError(
+            f"{terminal.clean(str(path))} holds work that is nowhere else ({what}); push or discard it first, "
+            f"or {lose} removes it"
+        )
+    click.echo(f"Removing with the worktree what is nowhere else: {what}.", err=True)
 
 
 def _refuse_while_work_is_open(plan_id: str, found: Sequence[str]) -> None:

@@ -61,8 +61,8 @@ def note_plan(repo: Repository, path: Path, note: str) -> None:
     root.mark_as_plans(_at(repo, path), note)
 
 
-def remove(repo: Repository, path: Path, *, with_branch: bool = False) -> None:
-    """Remove the worktree at path, and its branch if asked to; refuse where work would be lost with it.
+def remove(repo: Repository, path: Path, *, with_branch: bool = False, lose_work: bool = False) -> None:
+    """Remove the worktree at path, and its branch if asked to; refuse where work would be lost, unless `lose_work`.
 
     prloom's own folder in it, and what git ignores, go with it. Raises WorkspaceError with what is there.
     """
@@ -71,7 +71,10 @@ def remove(repo: Repository, path: Path, *, with_branch: bool = False) -> None:
         branch = checkout.branch(worktree)
     else:
         branch = None
-    refuse_to_lose_work(repo, path, but=branch)
+    if lose_work:
+        _refuse_where_locked(worktree, path)
+    else:
+        refuse_to_lose_work(repo, path, but=branch)
     sha = checkout.head(worktree)
     # git's own look for changes would go into submodules, and take prloom's folder for one where it is not excluded.
     git.run(["worktree", "remove", "--force", "--", worktree.path], cwd=repo.root, limit=CHECKOUT_LIMIT)
@@ -94,14 +97,23 @@ def refuse_to_lose_work(
     Commits count as saved, too, where the commit `merged_into` has all that they change.
     """
     worktree = _at(repo, path)
-    if (reason := checkout.locked(worktree)) is not None:
-        raise WorkspaceError(
-            f"{printable(str(path))} is locked ({printable(reason) or 'no reason was given'}); unlock it first"
-        )
+    _refuse_where_locked(worktree, path)
     if found := checks.unsaved_work(worktree, repo.root, but=but, merged_into=merged_into):
         what = "; ".join(found)
         raise WorkspaceError(
             f"{printable(str(path))} holds work that is nowhere else ({what}); push or discard it first"
+        )
+
+
+def unsaved_work(repo: Repository, path: Path) -> tuple[str, ...]:
+    """Return what a worktree holds that is nowhere else, in words; raises WorkspaceError where it is none."""
+    return tuple(checks.unsaved_work(_at(repo, path), repo.root))
+
+
+def _refuse_where_locked(worktree: Checkout, path: Path) -> None:
+    if (reason := checkout.locked(worktree)) is not None:
+        raise WorkspaceError(
+            f"{printable(str(path))} is locked ({printable(reason) or 'no reason was given'}); unlock it first"
         )
 
 

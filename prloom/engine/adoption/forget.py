@@ -46,8 +46,11 @@ def forget(
     let_go: Callable[[], None] | None = None,
     but: str | None = None,
     merged_into: str | None = None,
+    lose_work: bool = False,
 ) -> None:
     """Give up a plan. Raises PrloomError, and leaves it as it was, where work would be lost or an agent is at work.
+
+    With `lose_work`, what its worktree holds is removed, also where it is nowhere else.
 
     `let_go` is the dispatcher's own way to let go of the plan, where the dispatcher gives it up. When a person gives up
     what a rule adopted, no rule adopts it again. Work that only the branch `but` leads to counts as lost, too,
@@ -56,7 +59,8 @@ def forget(
     Without its `state.json` it is no plan any more: a running dispatcher lets go of it, and only then is it removed.
     """
     path = where.worktree(plan_id)
-    worktree.refuse_to_lose_work(repo, path, but=but, merged_into=merged_into)
+    if not lose_work:
+        worktree.refuse_to_lose_work(repo, path, but=but, merged_into=merged_into)
     _refuse_while_an_agent_works(where, plan_id)
     own = SafeDir.open(path, *paths.LOCAL)
     if own is None:
@@ -71,7 +75,7 @@ def forget(
                 _have_let_go(local, plan_id, patience, pause)
             if plan is not None:
                 _end_todos(local, own, plan)
-            worktree.remove(repo, path)
+            worktree.remove(repo, path, lose_work=lose_work)
             adopted.forget(local, plan_id)
             _forget_todos(local, plan)
             if plan is not None and plan.rule is not None and plan.pr is not None and let_go is None:
