@@ -122,7 +122,7 @@ async def test_a_client_that_sends_anything_does_no_harm_and_no_call_runs_twice(
             agent.stdin.write(b"".join(count(3000 + number, f"late {number}") for number in range(200)))
             await agent.stdin.drain()
             agent.kill()
-            await agent.wait()
+            await agent.communicate()  # its end is told of once its answers are read
             assert (await call(parts, folder, "prloom_plan"))["success"]
             await until(lambda: bench.notes.types.count("TOOL_CALL_START") == bench.notes.types.count("TOOL_CALL_END"))
 
@@ -147,7 +147,7 @@ async def test_a_client_that_never_reads_holds_up_nobody(bench: ToolBench):
             await until(lambda: bench.notes.types.count("TOOL_CALL_END") > 20)
             beside = [await call(parts, folder, "prloom_plan") for _ in range(20)]
             agent.kill()
-            await agent.wait()
+            await agent.communicate()  # its end is told of once its answers are read
 
     assert all(each["success"] for each in beside)
 

@@ -216,6 +216,7 @@ def test_a_text_that_changes_while_it_is_read_is_not_approved_by_the_click_on_th
 
 def test_what_a_page_no_longer_has_takes_no_focus_from_what_is_below_it(browser: Chromium):
     browser.open("/events")
+    browser.until(lambda: browser.run("return window.prloom"))
     browser.run(
         """
         const main = document.getElementById("main");
