@@ -27,6 +27,7 @@ import idle
 import latency
 import machines
 import mcp_calls
+import screens
 import web
 import working
 from harness import TINY, Figure, Row, Sizes, document, scaled, table
@@ -45,6 +46,7 @@ ROWS: tuple[Row, ...] = (
     *exchange_postgres.ROWS,
     *machines.ROWS,
     *web.ROWS,
+    *screens.ROWS,
     *daemons.ROWS,
     *mcp_calls.ROWS,
 )

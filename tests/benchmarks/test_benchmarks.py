@@ -43,6 +43,7 @@ GROUPS = {
     "commands": {"help", "status 2", "status 3", "status 3 200"},
     "machines": {"machines"},
     "web": {"web page", "web change"},
+    "memory": {"memory web", "memory top"},
 }
 
 REAL = (
