@@ -100,18 +100,22 @@ class Reader(Struct):
             if markdown.closes(block, self.fence):
                 self.fence = ""
             return
-        self.fence, self.opened = markdown.fence(block), number
-        if self.fence:
-            return
+        begin = line.lstrip(" \t")[:1]
+        if begin in markdown.FENCE_BEGINS:  # as no heading and no item does
+            self.fence, self.opened = markdown.fence(block), number
+        elif begin == "#":
+            self._take_heading(number, line)
+        elif self.in_todo and (item := _item(number, line)):
+            self.item, self.item_indent = item, markdown.indentation(line)
+            self.items.append(item)
+
+    def _take_heading(self, number: int, line: str) -> None:
         level, text = markdown.heading(line)
         if level == 1 and not self.title:
             self.title, self.title_line = text, number
         if level in {1, LEVEL}:
             self.in_todo = level == LEVEL and text.casefold() == TODO
             self.sections.append(Section(number, level, text.casefold()))
-        elif self.in_todo and (item := _item(number, line)):
-            self.item, self.item_indent = item, markdown.indentation(line)
-            self.items.append(item)
 
     def find(self, todo_id: str) -> Item | None:
         """Return the first item with this id."""

@@ -13,7 +13,7 @@ COMMENT_END = "-->"
 
 _CODE_INDENT = 4
 _SHORTEST_FENCE = 3
-_FENCE_BEGINS = frozenset("`~<")
+FENCE_BEGINS = frozenset("`~<")
 _DEEPEST_HEADING = 6
 _LIST_BULLETS = frozenset("-*+")
 _AFTER_NUMBER = frozenset(".)")
@@ -42,7 +42,7 @@ def fence(line: str) -> str:
     A fenced block of code ends with its fence, a comment of more than one line with `-->`.
     """
     body = line.lstrip(" ")
-    if body[:1] not in _FENCE_BEGINS or len(line) - len(body) >= _CODE_INDENT:
+    if body[:1] not in FENCE_BEGINS or len(line) - len(body) >= _CODE_INDENT:
         return ""
     if body.startswith("<!--") and COMMENT_END not in body:
         return COMMENT_END
