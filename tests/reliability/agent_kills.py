@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
 
 import psutil
+from prloom.agents import run_folder
 from prloom.engine.bus import entries
 from prloom.model.event import Event, Target
 from prloom.storage.journal import Journal
@@ -218,11 +219,13 @@ def _messages(load: Load) -> Iterator[str]:
 
 
 def _activity(run: Path) -> Iterator[str]:
-    """Each start has one end, and the numbers have no gap."""
+    """Each run whose program was started has one start and one end, and the numbers have no gap."""
     events = [line["data"] for line in lines(run / "activity.jsonl")]
     kinds = Counter(each["type"] for each in events)
-    if (kinds["AGENT_START"], kinds["AGENT_END"]) != (1, 1):
-        yield f"{kinds['AGENT_START']} starts, {kinds['AGENT_END']} ends"
+    times = int((run / run_folder.SUPERVISOR).exists() or (run / run_folder.OUTPUT).exists())
+    if (kinds["AGENT_START"], kinds["AGENT_END"]) != (times, times):
+        left = sorted(each.name for each in run.iterdir())
+        yield f"{kinds['AGENT_START']} starts, {kinds['AGENT_END']} ends; in its folder are {left}"
     calls = Counter(each["data"]["toolCallId"] for each in events if each["type"] == "TOOL_CALL_START")
     ends = Counter(each["data"]["toolCallId"] for each in events if each["type"] == "TOOL_CALL_END")
     if calls != ends or set(calls.values()) > {1}:
@@ -251,7 +254,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--only", nargs="*", default=[], help="faults, each as VICTIM:STEP")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args(argv)
-    faults = [Fault(*each.split(":")) for each in given.only] or chosen(
+    faults = [Fault(*each.split(":")) for each in given.only for _ in range(given.each)] or chosen(
         given.each, given.sample, random.Random(given.seed)
     )
     with TemporaryDirectory(prefix="prloom-agent-kills-") as folder:
