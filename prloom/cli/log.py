@@ -65,9 +65,13 @@ def _default_limit(begin: datetime | None) -> int | None:
 
 
 def _show(entries: Iterable[LogEntry], *, as_json: bool) -> None:
+    """Print entries, with a mask in place of secrets."""
+    from prloom.core.text import secret_scan  # noqa: PLC0415 - `prloom log --help` needs none
+    from prloom.model import record  # noqa: PLC0415 - likewise
+
     for entry in entries:
         if as_json:
-            terminal.echo_json_line(entry)
+            terminal.echo_json_line(secret_scan.masked_document(record.to_builtins(entry)))
         else:
             click.echo(line(entry))
 

@@ -37,8 +37,6 @@ class SafeDir:
         self.path = path
         self.disk = disk
 
-    # ---- reaching it
-
     @classmethod
     def open(cls, root: str | os.PathLike[str], *parts: str, disk: Disk = REAL) -> Self | None:
         """Open a folder below a root that the operator named (itself perhaps a link); None if either is missing."""
@@ -275,15 +273,13 @@ class SafeDir:
         with os_errors.translated("flush", self):
             self.disk.fsync(self.fd)
 
-    # ---- inside
-
     def _open(self, name: str, flags: int) -> int:
         self._check(name)
         try:
             fd = os.open(name, flags | _OPEN_FILE, dir_fd=self.fd)
-        except FileNotFoundError:
-            raise
         except OSError as error:
+            if isinstance(error, FileNotFoundError):
+                raise
             raise os_errors.refused("open", self, name, error) from error
         try:
             self._require_file(fd, name)

@@ -57,19 +57,8 @@ def document(value: object, *, masked: bool = False) -> Response:
     """Return a value as JSON, in ASCII only; with a mask in place of the secrets in its texts."""
     found = record.to_builtins(value)
     if masked:
-        found = _without_secrets(found)
+        found = secret_scan.masked_document(found)
     return Response(json.dumps(found), media_type="application/json")
-
-
-def _without_secrets(value: object) -> object:
-    match value:
-        case str():
-            return secret_scan.masked(value)
-        case dict():
-            return {name: _without_secrets(each) for name, each in value.items()}
-        case list() | tuple():
-            return [_without_secrets(each) for each in value]
-    return value
 
 
 def wants_json(scope: Scope) -> bool:

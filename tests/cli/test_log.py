@@ -87,6 +87,18 @@ def test_without_anything_it_says_what_comes_next(stage: Stage, prloom: Prloom) 
     assert prloom("log").out == "Nothing has happened yet; it begins with `prloom start`.\n"
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_secret_is_masked_for_people_and_for_programs(stage: Stage, prloom: Prloom, options: list[str]) -> None:
+    stage.adopt("a", pr=1)
+    key = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
+    run_log.append(stage.root, a_run(stage, status="failed", error=f"refused {key}"), stage.clock())
+
+    shown = prloom("log", *options).out
+
+    assert "refused [secret]" in shown
+    assert key not in shown
+
+
 def test_texts_from_outside_cannot_write_to_the_terminal(stage: Stage, prloom: Prloom) -> None:
     stage.adopt("a", pr=1)
     run_log.append(stage.root, a_run(stage, error="\x1b]0;owned\x07"), stage.clock())

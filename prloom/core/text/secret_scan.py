@@ -128,6 +128,18 @@ def masked(text: str, secrets: Mapping[str, str] | None = None) -> str:
     return text
 
 
+def masked_document(value: JsonValue) -> JsonValue:
+    """Return a JSON document with a mask in place of the secrets in its texts."""
+    match value:
+        case str():
+            return masked(value)
+        case dict():
+            return {name: masked_document(each) for name, each in value.items()}
+        case list() | tuple():
+            return [masked_document(each) for each in value]
+    return value
+
+
 def key_like(text: str) -> tuple[str, ...]:
     """Return the parts of a text that have the form of a key."""
     return tuple(found for _, found in _key_like(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -15,8 +15,9 @@ from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import BridgeStatus
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
+from prloom.model.activity import ActivityEvent
 from prloom.model.record import Record
-from prloom.storage import dispatcher_files, envelope, fsck, paths
+from prloom.storage import activity_file, dispatcher_files, envelope, fsck, paths
 from prloom.storage.json_codec import Unreadable
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import TEMPORARY, SafeDir
@@ -26,6 +27,8 @@ Severity = Literal["error", "warning"]
 STUCK = timedelta(minutes=5)
 """A dispatcher that runs and has not ticked for so long is stuck."""
 _STALE = timedelta(hours=1)
+_SHAPES: Final[Mapping[str, type[Record]]] = {**entries.KINDS, activity_file.KIND: ActivityEvent}
+"""The record in a line of a file, by the kind that the line names."""
 
 
 class Finding(Record, frozen=True, kw_only=True):
@@ -158,9 +161,9 @@ def unreadable(line: bytes) -> str | None:
     found = envelope.decode(line)
     if isinstance(found, Unreadable):
         return found.reason
-    shape = entries.KINDS.get(found.kind)
+    shape = _SHAPES.get(found.kind)
     if shape is None:
-        return f"its kind is {found.kind}, not one of {', '.join(entries.KINDS)}"
+        return f"its kind is {found.kind}, not one of {', '.join(_SHAPES)}"
     try:
         record.from_wire(shape, found.data)
     except msgspec.ValidationError as error:

@@ -102,7 +102,7 @@ def _blocked(plan: PlanStatus, block: BlockStatus) -> Need:
         about = f'TODO "{block.title}": '
         reason = reason.removeprefix(f'the TODO "{block.title}" is blocked: ')
     if block.question:
-        reason, remedy = f'asks "{block.question}"', f"answer on the pull request, or `{block.way_on}`"
+        reason, remedy = f'asks "{block.question}"', f"answer {_where_to_answer(plan)}, or `{block.way_on}`"
     kind: NeedKind = "blocked"
     if block.reason.startswith(BRAKE):
         kind = "brake"
@@ -119,6 +119,12 @@ def _blocked(plan: PlanStatus, block: BlockStatus) -> Need:
         remedy=remedy,
         since=block.since,
     )
+
+
+def _where_to_answer(plan: PlanStatus) -> str:
+    if plan.pr is None:
+        return "in its review.md"
+    return "on the pull request"
 
 
 def _todos(plan: PlanStatus) -> Iterator[Need]:

@@ -13,6 +13,7 @@ from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Dashboard, Need
 from prloom.model.kinds import OPEN
 from prloom.model.state import DispatchState
+from prloom.model.work import Block, Question
 from prloom.storage import json_codec, paths
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
@@ -76,6 +77,19 @@ def test_a_question_of_a_worker_names_its_todo_and_is_answered_on_the_pull_reque
 
     assert need.text.startswith('TODO "Choose a cache": asks "Redis or memory?')
     assert need.remedy == "answer on the pull request, or `prloom todo pr-12 open t-12`"
+
+
+def test_a_question_in_a_plan_without_a_pull_request_is_answered_in_its_review_file(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    block = Block(
+        reason="it asks", since=scene.ago(hours=2), way_on="prloom todo mine open t-1", todo="t-1", cause="todo"
+    )
+    asked = {"t-1": Question(text="Redis or memory?", after=DispatchState().log)}
+    scene.plan("mine", "- [b] Choose <!-- prloom:todo t-1 -->\n", DispatchState(block=block, questions=asked))
+
+    (need,) = needs(dashboard.read(scene.where, NOW), "blocked")
+
+    assert need.remedy == "answer in its review.md, or `prloom todo mine open t-1`"
 
 
 def test_calls_and_questions_of_runs_are_decided_with_their_commands(shown: Dashboard) -> None:

@@ -12,6 +12,9 @@ from stage import Stage, said
 from prloom.engine.views import doctor
 from prloom.engine.views.doctor import Finding
 from prloom.errors import PrloomError
+from prloom.model.activity import ActivityEvent
+from prloom.storage import activity_file
+from prloom.storage.activity_file import StoredActivity
 from prloom.storage.dispatcher_files import OWNER, DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
@@ -31,6 +34,17 @@ async def test_a_sound_repository_has_no_findings(stage: Stage) -> None:
     await a_sound_stage(stage)
 
     assert found(stage) == ()
+
+
+async def test_the_activity_of_a_plan_is_known_and_a_line_that_is_none_is_named(stage: Stage) -> None:
+    local = await a_sound_stage(stage)
+    event = ActivityEvent(id="a-1", seq=1, type="TODO_UPDATE", plan_id="pr-7", timestamp=1, data={})
+    line = activity_file.encode(StoredActivity(event), "2026-11-22T10:00:00Z")
+    (local / activity_file.NAME).write_bytes(line)
+    assert found(stage) == ()
+
+    (local / activity_file.NAME).write_bytes(line.replace(b'"TODO_UPDATE"', b"7"))
+    assert [finding.what.partition(":")[0] for finding in found(stage)] == ["it is not a valid activity"]
 
 
 def test_a_repository_where_nothing_was_ever_done_has_no_findings(stage: Stage) -> None:
