@@ -80,7 +80,9 @@ class Killed:
         return folder
 
     def supervised(self) -> Mapping[str, Any]:
-        return json.loads((self.run() / "supervisor.json").read_text())
+        supervisor = self.run() / "supervisor.json"
+        wait_for(supervisor.exists)  # it is written just after the agent is started
+        return json.loads(supervisor.read_text())
 
     def review(self) -> str:
         return (self.stage.local("work") / "review.md").read_text()

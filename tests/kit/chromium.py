@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -39,6 +39,8 @@ OPTIONS = (
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
 )
+_NOT_YET = (NoSuchElementException, StaleElementReferenceException)  # the page is just being replaced
+
 PATIENCE = 20.0  # seconds that a page may take
 
 
@@ -112,7 +114,7 @@ class Chromium:
     def _pressed(self, text: str) -> bool:
         try:
             self.button(text).click()
-        except StaleElementReferenceException:
+        except _NOT_YET:
             return False
         return True
 
@@ -130,7 +132,7 @@ class Chromium:
     def _holds(self, true: Callable[[], object]) -> bool:
         try:
             return bool(true())
-        except StaleElementReferenceException:  # the page has just been replaced
+        except _NOT_YET:
             return False
 
     @property

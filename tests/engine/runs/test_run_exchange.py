@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import textwrap
+import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -97,6 +98,8 @@ def kill(pool: ForkedPool, *, workers: bool) -> None:
     below = first.children()
     first.kill()
     if workers:
+        while processes.living(first.pid):  # it may die later than they do, which would be another case
+            time.sleep(0.001)
         processes.kill(below)
 
 
