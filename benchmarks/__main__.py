@@ -27,6 +27,7 @@ import idle
 import latency
 import machines
 import mcp_calls
+import misbehaving_daemons
 import screens
 import web
 import working
@@ -48,6 +49,7 @@ ROWS: tuple[Row, ...] = (
     *web.ROWS,
     *screens.ROWS,
     *daemons.ROWS,
+    *misbehaving_daemons.ROWS,
     *mcp_calls.ROWS,
 )
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from prloom.cli import completion, context
+from prloom.cli import completion, context, event_file
 from prloom.cli.context import Options, pass_options
 from prloom.cli.output import terminal
-from prloom.errors import PrloomError
 from prloom.model.kinds import TRUST_LEVELS
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def command(
 
     now = datetime.now(UTC)
     if path is not None:
-        events = emit.parse(_content(path), "stdin" if path == STDIN else path)
+        events = emit.parse(event_file.content(path), "stdin" if path == STDIN else path)
     else:
         events = (_event(emit.plan(where, plan_id), body or "", now, about),)
     emit.append(where, plan_id, [emit.with_trust(event, trust) for event in events], now)
@@ -102,18 +101,6 @@ def _event(plan: Plan, body: str, now: datetime, about: Mapping[str, str | None]
         created_at=record.iso(now),
         pr=plan.pr,
     )
-
-
-def _content(path: str) -> bytes:
-    """Return the bytes of a file, or of stdin."""
-    try:
-        with click.open_file(path, "rb") as file:
-            content: bytes = file.read()
-    except OSError as error:
-        raise PrloomError(
-            f"{path} cannot be read: {error.strerror}; name a file that contains events as JSON"
-        ) from error
-    return content
 
 
 def _stdin() -> str:

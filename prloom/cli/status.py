@@ -58,8 +58,13 @@ def command(given: Options, plan: str | None, *, as_json: bool, whole: bool, wat
     wanted = Wanted(where, ConfigCheck(given), named, whole)
     if watch:
         from prloom.cli import watch as screens  # noqa: PLC0415 - only a watch needs it
+        from prloom.engine.views import status as views  # noqa: PLC0415
 
-        screens.watch(lambda: _read(wanted), lambda shown: _lines(wanted, shown, scrolls=True))
+        screens.watch(
+            lambda: _read(wanted),
+            lambda shown: _lines(wanted, shown, scrolls=True),
+            lambda shown: views.timeless(shown.status),
+        )
     shown = _read(wanted)
     if as_json:
         terminal.echo_json(_document(where, shown))

@@ -8,14 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn, TypeVar
 
 import click
 
 from prloom.cli.output import terminal
 
-if TYPE_CHECKING:
-    from prloom.cli.status import Shown
+T = TypeVar("T")
 
 _PAUSE = 1.0
 """Seconds between two looks."""
@@ -31,31 +30,30 @@ _PAGES = {" ": 1, "\x1b[6~": 1, "b": -1, "\x1b[5~": -1}
 _FIRST, _LAST = ("g", "\x1b[H"), ("G", "\x1b[F")
 
 
-def watch(read: Callable[[], Shown], lines: Callable[[Shown], list[str]]) -> NoReturn:
-    """Show what is read; `q` ends it on a terminal, as Ctrl-C does."""
+def watch(read: Callable[[], T], lines: Callable[[T], list[str]], essence: Callable[[T], object]) -> NoReturn:
+    """Show what is read as lines; `q` ends it on a terminal, as Ctrl-C does.
+
+    Elsewhere than on a terminal it is shown again when its `essence` has changed.
+    """
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         with _keys() as keys:
             _redraw_for_ever(read, lines, keys)
-    _print_changes(read, lines)
+    _print_changes(read, lines, essence)
 
 
-def _print_changes(read: Callable[[], Shown], lines: Callable[[Shown], list[str]]) -> NoReturn:
-    from prloom.engine.views import status as views  # noqa: PLC0415 - `prloom status --help` needs none
-
+def _print_changes(read: Callable[[], T], lines: Callable[[T], list[str]], essence: Callable[[T], object]) -> NoReturn:
     before: object = None
     while True:
         shown = read()
-        timeless = views.timeless(shown.status)
-        if timeless != before:
+        now = essence(shown)
+        if now != before:
             click.echo("\n".join([*lines(shown), ""]))
             sys.stdout.flush()
-            before = timeless
+            before = now
         time.sleep(_PAUSE)
 
 
-def _redraw_for_ever(
-    read: Callable[[], Shown], lines: Callable[[Shown], list[str]], keys: Callable[[float], str]
-) -> NoReturn:
+def _redraw_for_ever(read: Callable[[], T], lines: Callable[[T], list[str]], keys: Callable[[float], str]) -> NoReturn:
     drawn, top = 0, 0
     while True:
         content = lines(read())

@@ -21,7 +21,7 @@ from prloom.engine.repository_watch import RepositoryWatch
 from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Dashboard
 from prloom.errors import PrloomError
-from prloom.top import detail, lately, rows
+from prloom.top import detail, rows, summary
 from prloom.top.actions import Operator
 from prloom.top.detail import Mode
 from prloom.top.dialogs import HELP, Report
@@ -37,7 +37,7 @@ GATHER: Final = 0.03
 
 _KEYS: Final = frozenset(
     (
-        *("help", "lately", "filter", "unfilter", "mode", "approve", "drop", "retry", "send", "answer", "decide"),
+        *("help", "summary", "filter", "unfilter", "mode", "approve", "drop", "retry", "send", "answer", "decide"),
         *("pause", "resume", "stop", "open", "quit"),
     )
 )
@@ -67,7 +67,7 @@ class TopApp(ActionKeys):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "leave"),
         ("question_mark", "help", "help"),
-        ("t", "lately", "lately"),
+        ("t", "summary", "summary"),
         ("slash", "filter", "filter"),
         ("escape", "unfilter", "no filter"),
         ("h", "mode('history')", "history"),
@@ -94,7 +94,7 @@ class TopApp(ActionKeys):
         yield Detail()
         yield Input(placeholder="filter", id="filter")
         yield Static(
-            "? help   / filter   t lately   a approve   x drop   r retry   p pause   q leave", id="keys", markup=False
+            "? help   / filter   t summary   a approve   x drop   r retry   p pause   q leave", id="keys", markup=False
         )
 
     async def on_mount(self) -> None:
@@ -206,9 +206,9 @@ class TopApp(ActionKeys):
         """Show all keys."""
         self.push_screen(Report(HELP))
 
-    async def action_lately(self) -> None:
+    async def action_summary(self) -> None:
         """Show what was done lately, what it cost, and which plugins are slow."""
-        text = await asyncio.to_thread(lately.text, self.operator.where, self._clock())
+        text = await asyncio.to_thread(summary.text, self.operator.where, self._clock())
         if len(self.screen_stack) == 1:
             await self.push_screen(Report(text))
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tomllib
 from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import get_args
 
-import environment
+import plain_pytest
 import pytest
 
 from prloom import api
@@ -51,11 +49,7 @@ def test_the_example_is_loaded_as_its_configuration_says(repo: Path) -> None:
 
 
 def test_the_example_keeps_the_promises_of_a_bridge(repo: Path) -> None:
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_letterbox.py"]
-
-    ran = subprocess.run(
-        argv, cwd=repo, env=environment.nested(), capture_output=True, text=True, check=False, timeout=100
-    )
+    ran = plain_pytest.run(repo, "tests/test_letterbox.py")
 
     assert re.search(r"^1\d passed", ran.stdout, re.MULTILINE), ran.stdout + ran.stderr
     assert "skipped" not in ran.stdout

@@ -133,6 +133,19 @@ class Server:
                 return
 
 
+@contextmanager
+def stoppable() -> Iterator[Server]:
+    """Lend a server of the test's own, which it may stop; skip where none can be had."""
+    try:
+        made = Server(programs())
+    except NoServerError as error:
+        pytest.skip(str(error))
+    try:
+        yield made
+    finally:
+        made.remove()
+
+
 @functools.cache
 def own() -> Server:
     """Return this process's server, or skip where none can be had."""

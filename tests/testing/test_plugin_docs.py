@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import get_args
 
-import environment
 import msgspec
+import plain_pytest
 import pytest
 from stage import Stage
 from tool_bench import ToolBench, call
@@ -129,14 +127,7 @@ def test_the_tests_of_the_first_plugin_pass_with_plain_pytest(tmp_path: Path) ->
             path.write_text(text)
     (tmp_path / "prloom/plugins/manners/plugin.yaml").touch()
 
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "prloom/plugins/manners"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={**environment.nested(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        check=False,
-    )
+    ended = plain_pytest.run(tmp_path, "prloom/plugins/manners")
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
 

@@ -62,25 +62,6 @@ def answer(line):
     else:
         outcome = {"result": method(message.get("params") or {})}
     return {"id": message["id"], **outcome} if "id" in message else None
-
-
-class Connection(socketserver.StreamRequestHandler):
-    """A connection stays open: one message a line, in both directions."""
-
-    def handle(self):
-        for line in self.rfile:
-            said = answer(line)
-            if said is not None:
-                self.wfile.write(json.dumps({"jsonrpc": "2.0", **said}).encode() + b"\\n")
-
-
-class Server(socketserver.ThreadingUnixStreamServer):
-    daemon_threads = True
-
-
-if __name__ == "__main__":
-    with Server(os.environ["PRLOOM_SOCKET_PATH"], Connection) as server:
-        server.serve_forever()
 '''
 
 _NODE = """\
@@ -193,7 +174,9 @@ def answer(line):
         return None
     outcome = run(method, message.get("params") or {})
     return {"id": message["id"], **outcome} if "id" in message else None
+'''
 
+_CONNECTIONS = '''
 
 class Connection(socketserver.StreamRequestHandler):
     """A connection stays open: one message a line, in both directions."""
@@ -213,6 +196,7 @@ if __name__ == "__main__":
     with Server(os.environ["PRLOOM_SOCKET_PATH"], Connection) as server:
         server.serve_forever()
 '''
+"""How both programs in Python serve the socket: the end of each."""
 
 _TEST = '''\
 """Tests of the plugin, which need no dispatcher; run them with pytest."""
@@ -235,9 +219,9 @@ class TestPromises(BackgroundPluginContract):
 '''
 
 _PROGRAMS: Mapping[Language, tuple[str, Mapping[str, str]]] = {
-    "python": ("python3", {"daemon.py": _PYTHON}),
+    "python": ("python3", {"daemon.py": _PYTHON + _CONNECTIONS}),
     "node": ("node", {"daemon.js": _NODE}),
-    "shell": ("python3", {"serve.py": _SERVE, "plugin.sh": _SHELL}),
+    "shell": ("python3", {"serve.py": _SERVE + _CONNECTIONS, "plugin.sh": _SHELL}),
 }
 
 

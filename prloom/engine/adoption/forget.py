@@ -55,8 +55,6 @@ def forget(
     `let_go` is the dispatcher's own way to let go of the plan, where the dispatcher gives it up. When a person gives up
     what a rule adopted, no rule adopts it again. Work that only the branch `but` leads to counts as lost, too,
     unless the commit `merged_into` has all of it.
-
-    Without its `state.json` it is no plan any more: a running dispatcher lets go of it, and only then is it removed.
     """
     path = where.worktree(plan_id)
     if not lose_work:
@@ -67,8 +65,7 @@ def forget(
         raise PrloomError(f"there is no {path.joinpath(*paths.LOCAL)}; remove the worktree with `git worktree remove`")
     with own, SafeDir.make(where.root, *paths.LOCAL) as local, _alone(local, let_go) as alone:
         plan = _loaded(own)
-        own.rename(paths.PLAN_STATE, _ASIDE)
-        try:
+        with _no_plan(own):
             if let_go is not None:
                 let_go()
             elif not alone:
@@ -80,10 +77,6 @@ def forget(
             _forget_todos(local, plan)
             if plan is not None and plan.rule is not None and plan.pr is not None and let_go is None:
                 declined.add(where.root, plan.pr)
-        except BaseException:
-            with suppress(StorageError):
-                own.rename(_ASIDE, paths.PLAN_STATE)
-            raise
 
 
 def forget_lost(repo: Repository, where: RepositoryPaths, found: Adopted) -> None:
@@ -97,6 +90,21 @@ def forget_lost(repo: Repository, where: RepositoryPaths, found: Adopted) -> Non
     with SafeDir.make(where.root, *paths.LOCAL) as local:
         adopted.forget(local, found.plan.id)
         _forget_todos(local, found.plan)
+
+
+@contextmanager
+def _no_plan(own: SafeDir) -> Iterator[None]:
+    """Take away the `state.json` of a plan, and put it back if the block fails.
+
+    Without this file it is not a plan any more: a running dispatcher lets go of it, and only then is it removed.
+    """
+    own.rename(paths.PLAN_STATE, _ASIDE)
+    try:
+        yield
+    except BaseException:
+        with suppress(StorageError):
+            own.rename(_ASIDE, paths.PLAN_STATE)
+        raise
 
 
 def _loaded(own: SafeDir) -> Plan | None:

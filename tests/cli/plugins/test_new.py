@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-import environment
 import git_folder
+import plain_pytest
 import pytest
 
 from prloom.cli import main
@@ -30,14 +28,7 @@ def prloom(*args: str) -> int:
 def test_the_tests_of_a_plugin_that_was_made_pass_with_plain_pytest(repository: Path) -> None:
     prloom("new", "my-notes")
 
-    tests = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "prloom/plugins/my-notes"],
-        cwd=repository,
-        capture_output=True,
-        text=True,
-        env={**environment.nested(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        check=False,
-    )
+    tests = plain_pytest.run(repository, "prloom/plugins/my-notes")
 
     assert (tests.returncode, " passed" in tests.stdout) == (0, True), tests.stdout + tests.stderr
 
@@ -160,14 +151,7 @@ def test_the_tests_of_a_background_plugin_that_was_made_pass_with_plain_pytest(r
         pytest.skip("node is not installed")
     assert prloom("new", "call-counter", "--background", "--language", language) == 0
 
-    tests = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "prloom/plugins/call-counter"],
-        cwd=repository,
-        capture_output=True,
-        text=True,
-        env={**environment.nested(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        check=False,
-    )
+    tests = plain_pytest.run(repository, "prloom/plugins/call-counter")
 
     assert (tests.returncode, " passed" in tests.stdout) == (0, True), tests.stdout + tests.stderr
 

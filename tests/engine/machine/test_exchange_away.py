@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import postgres_server
 import pytest
-from postgres_server import NoServerError, Server
+from postgres_server import Server
 from workbench import Run
 
 if TYPE_CHECKING:
@@ -23,12 +23,8 @@ PATIENCE = 60.0
 @pytest.fixture
 def server() -> Iterator[Server]:
     """A server of the test's own, which it may stop."""
-    try:
-        made = Server(postgres_server.programs())
-    except NoServerError as error:
-        pytest.skip(str(error))
-    yield made
-    made.remove()
+    with postgres_server.stoppable() as server:
+        yield server
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import postgres_server
 import pytest
-from postgres_server import NoServerError, Server
+from postgres_server import Server
 
 from prloom.exchange import connect
 
@@ -19,12 +19,8 @@ LONG = timedelta(seconds=60)
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    try:
-        made = Server(postgres_server.programs())
-    except NoServerError as error:
-        pytest.skip(str(error))
-    yield made
-    made.remove()
+    with postgres_server.stoppable() as server:
+        yield server
 
 
 @pytest.fixture
