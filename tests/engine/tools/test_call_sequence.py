@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -167,7 +166,7 @@ def executable(bench: ToolBench, folder: Path, code: str, timeout_ms: int = 20_0
             name="run",
             kind="executable",
             plugin="ex",
-            command=Path(sys.executable).name,
+            command="python3",
             args=("tool.py",),
             timeout_ms=timeout_ms,
         ),
