@@ -15,7 +15,7 @@ from prloom.core.work import worker_identity
 from prloom.errors import AgentError
 from prloom.exchange import store_url
 from prloom.exchange.worker.command import WORKER
-from prloom.model import kinds
+from prloom.model import secret_names
 
 RUN_VARIABLE: Final = "PRLOOM_RUN"
 """Holds the run's id in every process of a run, so that what is left of it can be found when all else is lost."""
@@ -124,8 +124,8 @@ def worker(env: Mapping[str, str], remotes: Iterable[Remote], root: Path) -> dic
 
 def _forbidden(name: str, value: str) -> bool:
     """Return whether the variable could open a forge, or belongs to a worker of the exchange."""
-    of_forge = kinds.is_forge_variable(name) or kinds.is_forge_secret(name)
-    return of_forge or kinds.holds_forge_token(value) or name in OF_WORKERS
+    of_forge = secret_names.is_forge_variable(name) or secret_names.is_forge_secret(name)
+    return of_forge or secret_names.holds_forge_token(value) or name in OF_WORKERS
 
 
 def outside(env: Mapping[str, str]) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -128,6 +129,7 @@ def main() -> NoReturn:
     except KeyboardInterrupt:  # once more, while the first was being told
         code = _INTERRUPTED
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done but Python's own end, which would show a traceback
+    gc.freeze()  # and which would look for garbage in all that was imported: a tenth of the time of `prloom status`
     sys.exit(code)
 
 

@@ -101,7 +101,7 @@ PREFIX = "PRLOOM_"
 # Variables of prloom's that are no configuration.
 RESERVED = frozenset({"PRLOOM_EXCHANGE", "PRLOOM_HOME", "PRLOOM_RUN", "PRLOOM_TRACEBACK"})
 
-_PLACE = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$", re.DOTALL)
+_PLACE = r"(?s)^(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$"
 
 
 def read(repo_root: Path, environ: Mapping[str, str], overrides: Iterable[str] = ()) -> tuple[Layer, ...]:
@@ -202,7 +202,7 @@ def _as_spelled(parts: list[str], tree: object) -> tuple[str, ...]:
 
 
 def _syntax_error(file: str, message: str) -> str:
-    match = _PLACE.match(message)
+    match = re.match(_PLACE, message)
     if match is None:
         return f"{file}: {message}; fix the file"
     if match["line"]:

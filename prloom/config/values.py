@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, StrictBool, StrictInt
 
 from prloom.config import durations
 from prloom.config.problems import InvalidValue, quoted
-from prloom.model import kinds
+from prloom.model import secret_names
 from prloom.model.kinds import AgentName
 
 AGENTS: tuple[str, ...] = get_args(AgentName)
@@ -84,7 +84,7 @@ def _size(value: object) -> object:
 
 
 def _variable(value: object) -> object:
-    if isinstance(value, str) and kinds.is_forge_secret(value):
+    if isinstance(value, str) and secret_names.is_forge_secret(value):
         raise InvalidValue(f"names {value}, a forge's token, which agents must not get", "remove it")
     if isinstance(value, str) and not _VARIABLE.fullmatch(value):
         raise InvalidValue(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from prloom.core.text import bounds
 from prloom.extensions import keys
 from prloom.extensions.discovery import SOURCES, DiscoveredPlugin
-from prloom.model import kinds
+from prloom.model import secret_names
 from prloom.model.record import Json
 
 KINDS = ("standalone",)
@@ -207,7 +207,7 @@ def _missing_variables(plugin: DiscoveredPlugin, environ: Mapping[str, str]) -> 
         needs = plugin.manifest.requires_env
     else:
         needs = ()
-    secret = [name for name in needs if kinds.is_forge_secret(name)]
+    secret = [name for name in needs if secret_names.is_forge_secret(name)]
     if secret:
         return f"it asks for {', '.join(secret)}, but plugins must not get a forge's token"
     missing = [name for name in needs if not environ.get(name)]

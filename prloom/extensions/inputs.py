@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from prloom.errors import ExtensionError
 from prloom.extensions import keys
-from prloom.model import kinds
+from prloom.model import secret_names
 from prloom.model.record import Json
 
 if TYPE_CHECKING:
@@ -87,5 +87,5 @@ def environment(environ: Mapping[str, str], asked: Iterable[str]) -> dict[str, s
     return {
         name: value
         for name, value in environ.items()
-        if (name in wanted or _ALLOWED.fullmatch(name)) and not kinds.is_forge_secret(name)
+        if (name in wanted or _ALLOWED.fullmatch(name)) and not secret_names.is_forge_secret(name)
     }

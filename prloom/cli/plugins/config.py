@@ -74,14 +74,14 @@ def _parsed(schema: Mapping[str, Setting], texts: tuple[str, ...]) -> dict[str, 
 
 def _named(schema: Mapping[str, Setting], texts: tuple[str, ...]) -> dict[str, str]:
     """Return the variables of `KEY=VARIABLE` texts."""
-    from prloom.model import kinds  # noqa: PLC0415 - `prloom plugins --help` needs none
+    from prloom.model import secret_names  # noqa: PLC0415 - `prloom plugins --help` needs none
 
     named = {}
     for text in texts:
         key, _, variable = text.partition("=")
         if not _setting(schema, key).secret:
             raise PrloomError(f"{key} is not a secret; give it with --set {key}=VALUE")
-        if not variable.isidentifier() or kinds.is_forge_secret(variable):
+        if not variable.isidentifier() or secret_names.is_forge_secret(variable):
             raise PrloomError(f"{key}: give the name of an environment variable that is not a forge's token")
         named[key] = variable
     return named

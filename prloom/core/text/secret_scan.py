@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from prloom.core.text import rendered
-from prloom.model import kinds, record
+from prloom.model import record, secret_names
 from prloom.model.action import Action
 from prloom.model.record import JsonValue
 
@@ -30,8 +30,8 @@ _AWS_NAME = r"(?i:aws_?secret(?:_?access)?(?:_?key)?)[\"']?\s{0,3}[:=]\s{0,3}[\"
 _FORMS = {
     what: re.compile(pattern)  # where the pattern has a group, that part has to look like dice
     for what, pattern in {
-        "a GitHub token": kinds.GITHUB_TOKEN + r"([A-Za-z0-9_]{30,255})",
-        "a GitLab token": kinds.GITLAB_TOKEN + r"([A-Za-z0-9_-]{20,255})",
+        "a GitHub token": secret_names.GITHUB_TOKEN + r"([A-Za-z0-9_]{30,255})",
+        "a GitLab token": secret_names.GITLAB_TOKEN + r"([A-Za-z0-9_-]{20,255})",
         "an AWS access key": _ALONE + r"A(?:KIA|SIA)(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}(?![A-Z0-9])",
         "an AWS secret key": _AWS_NAME + r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
         "a Slack token": r"(?:xox[abeoprs]|xapp)-([A-Za-z0-9-]{20,255})",
@@ -68,7 +68,7 @@ def environment_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     """
     found = {}
     for name, value in environ.items():
-        named = kinds.is_secret_variable(name) and not value.startswith(("/", "~", "."))
+        named = secret_names.is_secret_variable(name) and not value.startswith(("/", "~", "."))
         if named and _is_long(value):
             found[f"the value of {name}"] = value.strip()
         for number, password in enumerate(_IN_URL.findall(value) if "@" in value else ()):

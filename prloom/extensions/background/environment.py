@@ -11,7 +11,7 @@ from pathlib import Path
 from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
 from prloom.extensions.background import declaration
-from prloom.model import kinds
+from prloom.model import secret_names
 from prloom.model.record import Json
 
 ALLOWED = ("PATH", "HOME", "LANG", "TMPDIR")
@@ -58,7 +58,7 @@ def of_daemon(
         raise ExtensionError(f"it needs {', '.join(missing)} in the environment")
     own = {name: environ[name] for name in (*ALLOWED, *manifest.requires_env) if name in environ}
     return {
-        **{name: value for name, value in own.items() if not kinds.is_forge_secret(name)},
+        **{name: value for name, value in own.items() if not secret_names.is_forge_secret(name)},
         **{declaration.variable(name): text(value) for name, value in settings.items()},
         "PRLOOM_PLUGIN": given.plugin,
         "PRLOOM_REPO_ROOT": str(given.repo_root),

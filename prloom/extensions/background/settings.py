@@ -9,7 +9,7 @@ from prloom.api.manifest import Setting
 from prloom.errors import ExtensionError
 from prloom.extensions import keys
 from prloom.extensions.background import declaration
-from prloom.model import kinds
+from prloom.model import secret_names
 from prloom.model.record import Json
 
 ENV = "env"
@@ -86,7 +86,7 @@ def _secret(name: str, value: Json, given: Given) -> tuple[str | None, str | Non
         return given.secrets.get(name), None
     if not isinstance(value, Mapping) or set(value) != {ENV} or not isinstance(value[ENV], str):
         return None, f'it is a secret; write {{{ENV} = "VARIABLE"}} here, or set it with `prloom plugins config`'
-    if kinds.is_forge_secret(value[ENV]):
+    if secret_names.is_forge_secret(value[ENV]):
         return None, f"{value[ENV]} is a forge's token, which plugins must not get"
     return given.environ.get(value[ENV]) or None, None
 
