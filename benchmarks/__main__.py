@@ -30,6 +30,7 @@ import mcp_calls
 import misbehaving_daemons
 import screens
 import web
+import web_attacks
 import working
 from harness import TINY, Figure, Row, Sizes, document, scaled, table
 
@@ -47,6 +48,7 @@ ROWS: tuple[Row, ...] = (
     *exchange_postgres.ROWS,
     *machines.ROWS,
     *web.ROWS,
+    *web_attacks.ROWS,
     *screens.ROWS,
     *daemons.ROWS,
     *misbehaving_daemons.ROWS,
