@@ -17,6 +17,8 @@ from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import HookCall, Outcome
 
+SLOW = timedelta(seconds=1)
+"""From this time on, a call is recorded even if it has decided nothing: `prloom stats` names the slow plugins."""
 _RERUNS = 3
 """How often a function is run again because another writer was faster, or because another call ended its process."""
 
@@ -50,15 +52,14 @@ async def run(
         else:
             stateful = replace(outcome, plan=None)  # the text is not that of the plan, which others may change
             if not hooks.overtaken(runtime.stores_by_scope, plugin.key, "", call, stateful):
-                _commit(runtime, plugin, call, outcome, started)
+                _commit(runtime, plugin, call, outcome, took=timedelta(seconds=time.monotonic() - started))
                 return outcome
         await asyncio.sleep(pause.total_seconds())
     raise HookFailed(f"plugin {plugin.key}: {hook} was overtaken by other changes of the plan each time")
 
 
-def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome, started: float) -> None:
-    writes = hooks.store_writes(runtime.stores_by_scope, plugin.key, outcome)
-    if not (writes or outcome.actions or outcome.wakes):
+def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome, *, took: timedelta) -> None:
+    if not is_recorded(outcome, took):
         return
     settled = hook_results.settle(
         call,
@@ -74,6 +75,12 @@ def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome
         plugin.key,
         changes=settled.changes,
         actions=settled.actions,
-        writes=writes,
-        duration_ms=round((time.monotonic() - started) * 1000),
+        writes=hooks.store_writes(runtime.stores_by_scope, plugin.key, outcome),
+        duration_ms=took // timedelta(milliseconds=1),
     )
+
+
+def is_recorded(outcome: Outcome, took: timedelta) -> bool:
+    """Whether a call is recorded as a decision: it has an effect of its own, or was slow."""
+    writes = any(write.values or write.deleted for write in outcome.writes)
+    return writes or bool(outcome.actions or outcome.wakes) or took >= SLOW
