@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import click
 from textual import work
-from textual.app import App
+from textual.app import App, SuspendNotSupported
 from textual.binding import BindingType
 
 from prloom.engine.operator import session
@@ -126,6 +126,8 @@ class ActionKeys(App[None]):
             with self.suspend():
                 click.echo("prloom does not work on the plan until you leave this shell.")
                 session.run(self.operator.where, plan, "shell", actions.shell())
+        except SuspendNotSupported:
+            self.notify(f"there is no shell in this terminal; use `prloom open {plan}`", markup=False)
         except PrloomError as error:
             self._fail(error)
         await self.read()
