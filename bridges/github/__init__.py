@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
-
-from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from prloom.api import (
     Action,
@@ -34,36 +31,18 @@ _BLOCKED = 451
 _NO_REPOSITORY = 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
 
 
-class Config(BaseModel):
-    """The table `[bridges.github]`. Without a repository, the bridge sends no requests."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    repo: str = Field(default="", pattern=r"^([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)?$")
-    api_url: str = endpoints.API
-    acknowledge: str = "eyes"
-
-    @field_validator("acknowledge")
-    @classmethod
-    def _is_a_reaction(cls, name: str) -> str:
-        if name and requests.reaction_name(name) is None:
-            raise ValueError(f'GitHub has no reaction {name!r}; it has {", ".join(requests.REACTIONS)}, or "" for none')
-        return name
-
-
 class GithubBridge:
     """One repository on GitHub; what the bridge remembers is in its cursor, and at GitHub."""
 
     name = "github"
     targets = (requests.TARGET,)
-    poll_interval = timedelta(seconds=60)
 
-    def __init__(self, config: Config) -> None:
-        self.http = endpoints.needs(config.api_url)
-        self._repo = config.repo
-        self._acknowledge = config.acknowledge
-        self._repository = endpoints.RepositoryUrls(config.repo)
-        self._graphql_url = endpoints.graphql_url(config.api_url)
+    def __init__(self, repo: str, api_url: str, acknowledge: str) -> None:
+        self.http = endpoints.needs(api_url)
+        self._repo = repo
+        self._acknowledge = acknowledge
+        self._repository = endpoints.RepositoryUrls(repo)
+        self._graphql_url = endpoints.graphql_url(api_url)
         self._account = TokenAccount()
         self._open = OpenPullRequests()
         self._missed: set[int] = set()  # a hint for the next poll; if it is lost, a later poll finds the change
@@ -192,9 +171,9 @@ class GithubBridge:
         return replace(self._configured_reader(ctx), repository=self._repository)
 
 
-def create(config: Config) -> GithubBridge:
-    """Return the bridge."""
-    return GithubBridge(config)
+def create(config: Mapping[str, str]) -> GithubBridge:
+    """Return the bridge for the table `[bridges.github]`, which prloom has checked; without a `repo` it is idle."""
+    return GithubBridge(**config)
 
 
 def _with_advice(error: HttpError, repo: str) -> HttpError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from prloom.api import (
     Action,
@@ -45,7 +45,6 @@ class LocalBridge:
 
     name = "local"
     targets = (TARGET,)
-    poll_interval = timedelta(seconds=2)
 
     def __init__(self) -> None:
         # Each plan's file stamp and cursor after the last poll: while both are the same, the file is not read.

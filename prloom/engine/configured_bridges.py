@@ -32,9 +32,9 @@ def _repository_at_origin(root: Path, api_url: str) -> str:
 
 
 def _table(section: BridgeSection) -> dict[str, object]:
-    """Return a bridge's table; a poll interval that is not configured is left out, so that the bridge's own counts."""
+    """Return a bridge's table; where a bridge of your own has no poll interval there, the one in its code counts."""
     table: dict[str, object] = {"enabled": section.enabled, **section.settings}
-    if "poll_interval" in section.model_fields_set:
+    if "poll_interval" in section.model_fields_set or not isinstance(section, CustomBridgeSection):
         table["poll_interval"] = section.poll_interval
     if isinstance(section, CustomBridgeSection):
         table["module"] = section.module

@@ -31,6 +31,7 @@ from fake_github.transport import Transport  # noqa: E402
 from run_pools import StartForked  # noqa: E402 - the kit is no package
 from stage import Stage  # noqa: E402
 
+from prloom.config.models import GithubBridgeSection  # noqa: E402
 from prloom.engine.dispatcher import Dispatcher  # noqa: E402
 from prloom.engine.plan.agent_pool import AgentPool  # noqa: E402
 from prloom.engine.plan.agents import AgentTriager  # noqa: E402
@@ -78,7 +79,8 @@ class GitHubStage(Stage):
         async def sleep(seconds: float) -> None:
             self.clock.advance(seconds=seconds)
 
-        tables = {"github": {"repo": "ada/engine", "api_url": self.hub.api_url}, "local": {"enabled": False}}
+        github = GithubBridgeSection(repo="ada/engine", api_url=self.hub.api_url)
+        tables = {"github": github.settings, "local": {"enabled": False}}
         environ = {"PATH": os.environ["PATH"], "GITHUB_TOKEN": self.hub.token("prloom")}
         general = rules(self.config)
         pool = AgentPool(root=self.root, environ=environ, parallel=1, workers=1, start_pool=StartForked(environ))

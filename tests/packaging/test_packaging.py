@@ -14,10 +14,12 @@ ROOT = Path(__file__).parents[2]
 LOOK = """
 import json
 from pathlib import Path
-from prloom.extensions import bridges, discovery
+from prloom.config.models import Config
+from prloom.engine import configured_bridges
+from prloom.extensions import discovery
 from prloom.core.prompts import prompt_text
 found = discovery.discover(discovery.PluginPaths(bundled=discovery.bundled("plugins")))
-loaded = bridges.load({}, repo_root=Path("."))
+loaded = configured_bridges.load(Path("."), Config())
 print(json.dumps({
     "plugins": sorted([p.key, p.source, p.error] for p in found),
     "bridges": sorted(b.name for b in loaded.loaded), "failed": list(loaded.failed),
