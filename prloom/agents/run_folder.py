@@ -34,6 +34,8 @@ ANSWER: Final = "answer.json"
 RESULT: Final = "result.json"
 EXIT: Final = "exit.json"
 SUPERVISOR: Final = "supervisor.json"
+ELSEWHERE: Final = "elsewhere"
+"""Names the other machine on which the program of a run was started."""
 LOCK: Final = run.LOCK
 TEMPORARY: Final = ".tmp"
 

@@ -27,6 +27,12 @@ FOLDER: Final = "folder"
 MACHINE: Final = "machine"
 """The key of the metadata that names that machine."""
 
+OFFSET: Final = "offset"
+"""The key of the metadata of a piece of output that says how many bytes of it came before."""
+
+CLAIM: Final = "claim"
+"""The key of the metadata of a piece of output that holds the id of the claim for which the program runs."""
+
 LONGEST_OUTPUT: Final = 4 * 1024 * 1024
 """Bytes of what an agent has printed that a reply has at most, before they are compressed."""
 
@@ -77,6 +83,11 @@ def topic(stage: str) -> str:
 def topic_here(stage: str) -> str:
     """Return the topic of those runs of a stage that only the dispatcher's own machine can do."""
     return f"{topic(stage)}.here"
+
+
+def output_topic(of_run: str) -> str:
+    """Return the topic of what an agent prints on another machine, by the topic of its run."""
+    return f"{of_run}.output"
 
 
 def encode(value: RunMessage | RunReply) -> str:

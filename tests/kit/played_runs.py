@@ -19,7 +19,7 @@ from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunSpec
 from prloom.engine.plan.agent_pool import AgentPool
-from prloom.engine.runs.run_exchange import RunEnd
+from prloom.engine.runs.run_end import RunEnd
 from prloom.model.kinds import CHECK
 
 MODEL = "claude-played-1"

@@ -136,7 +136,10 @@ class Soak:
         return (self.stage.local(plan) / "plan.md").read_text()
 
     async def _wind_down(self) -> None:
-        """Nothing new happens; people let go on what is stopped, and merge what is ready."""
+        """Nothing new happens; people let go on what is stopped, and merge what is ready, and then leave it alone.
+
+        What they have let go on last takes its time: a plan that goes on has not ended.
+        """
         self.forge.down = self.forge.lossy = False
         async with self._dispatcher() as work:
             for _ in range(WINDING_DOWN):
@@ -144,7 +147,10 @@ class Soak:
                 self.people.answer(self.begun)
                 if self.checks.all_ended():
                     break
-            await self._after(work, hours=WIDE)
+            for _ in range(WINDING_DOWN):
+                await self._after(work, hours=WIDE)
+                if not self.checks.unended():
+                    break
 
     def forge_state(self, plan: str) -> str:
         """Return what became of the pull request of a plan that prloom has given up."""

@@ -135,7 +135,7 @@ def _change(cwd: Path, name: str, behaviour: str, spec: RunSpec, chance: Random)
         (cwd / ".github/workflows/ci.yml").write_text("on: push\n")
     elif behaviour == "leaves a secret":
         (cwd / "work/key.txt").write_text("ghp_" + "a1B2" * 9)
-    elif behaviour in {"commits itself", "moves the branch"}:
+    elif behaviour in {"commits itself", "moves the branch"} and not git(cwd, "ls-files", "--unmerged"):
         git(cwd, "add", "--all", "work")
         git(cwd, "commit", "--quiet", "--no-verify", "-m", "by the agent")
         if behaviour == "moves the branch":

@@ -178,10 +178,13 @@ class Checks:
         """Whether every plan is merged or closed."""
         return all(end in {"merged", "closed"} for end in self.ends().values())
 
+    def unended(self) -> list[str]:
+        """Return a line on each plan that has not ended."""
+        return [f"{plan} did not end: {end}" for plan, end in self.ends().items() if end.startswith("unended")]
+
     def at_the_end(self) -> list[str]:
         """Return what is wrong in the end."""
-        found = [f"{plan} did not end: {end}" for plan, end in self.ends().items() if end.startswith("unended")]
-        return [*found, *self._costs(), *self._replies(), *self._pushes()]
+        return [*self.unended(), *self._costs(), *self._replies(), *self._pushes()]
 
     def _costs(self) -> Iterator[str]:
         """What `costs` adds up is what the agents said, run by run."""

@@ -59,7 +59,7 @@ from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.runtime import PlanFolders, rules
 from prloom.engine.plan_registry import PlanRegistry
-from prloom.engine.runs.run_exchange import RunEnd
+from prloom.engine.runs.run_end import RunEnd
 from prloom.engine.views import doctor
 from prloom.errors import AgentError, PrloomError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges

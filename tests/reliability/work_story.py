@@ -38,7 +38,7 @@ from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
-from prloom.engine.runs.run_exchange import RunEnd
+from prloom.engine.runs.run_end import RunEnd
 from prloom.engine.views import doctor
 from prloom.engine.work.todo_worker import TodoWorker
 from prloom.errors import PrloomError

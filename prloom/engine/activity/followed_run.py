@@ -61,8 +61,8 @@ class FollowedRun:
     async def end(self, result: RunResult, *, machine: str | None = None) -> None:
         """Take in what was printed until the end, and write the end down.
 
-        What the program printed on another `machine` that has done the run is here only now. A run whose program was
-        never started has no start and no end.
+        On another `machine` that has done the run, the program has been started. A run whose program was never started
+        has no start and no end.
         """
         self._over.set()
         if self._task is not None:
@@ -93,7 +93,7 @@ class FollowedRun:
 
     async def _follow_until_over(self) -> None:
         while not self._over.is_set() and not self._stream.parts.ended:
-            if self._has_supervisor():
+            if self._is_started():
                 self._start()
                 if await self._take_in():
                     continue
@@ -116,15 +116,16 @@ class FollowedRun:
     def _new_reader(self, output: RunFile) -> OutputReader:
         return OutputReader(output, self._agent, self._log.mask, self._stream.position)
 
-    def _has_supervisor(self) -> bool:
+    def _is_started(self) -> bool:
         """Whether the program has been started: that is written down before anything that it prints."""
         if self._stream.parts.start is not None:
             return True
-        return run_folder.read(self._folder, run_folder.SUPERVISOR, 0) is not None
+        marks = (run_folder.SUPERVISOR, run_folder.ELSEWHERE)
+        return any(run_folder.read(self._folder, name, 0) is not None for name in marks)
 
     def _was_started(self, result: RunResult) -> bool:
         """Whether the program of a run that is over had been started."""
-        if self._has_supervisor():
+        if self._is_started():
             return True
         return result.trouble != "start" and run_folder.read(self._folder, run_folder.OUTPUT, 0) is not None
 

@@ -31,7 +31,8 @@ from prloom.engine.plan.worker_slots import WorkerSlots
 from prloom.engine.runs import exchange_name, records
 from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
 from prloom.engine.runs.run_commits import RunCommits
-from prloom.engine.runs.run_exchange import RunEnd, RunExchange, RunExecutor
+from prloom.engine.runs.run_end import RunEnd
+from prloom.engine.runs.run_exchange import RunExchange, RunExecutor
 from prloom.errors import AgentError, StorageError
 from prloom.model.kinds import CHECK
 from prloom.model.work import TodoWork

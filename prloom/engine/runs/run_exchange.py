@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import platform
-import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
 from prloom import processes
-from prloom.agents import environment, registry, run_folder, run_message, runner
+from prloom.agents import environment, run_folder, run_message
 from prloom.agents.agent import RunResult
-from prloom.agents.run_folder import RunInProgress
-from prloom.agents.run_message import RunReply
-from prloom.core.text import naming
-from prloom.engine.runs import exchange_name
+from prloom.engine.runs import exchange_name, live_output, run_end
 from prloom.engine.runs.pool_process import Pool, StartPool
+from prloom.engine.runs.run_end import RunEnd
 from prloom.errors import AgentError
 from prloom.exchange import validation
 from prloom.exchange.aio import AsyncExchange
@@ -32,18 +30,7 @@ log = logging.getLogger(__name__)
 CHECK_INTERVAL: Final = 3.0
 """Seconds between two checks whether a run's worker, and the pool, are still there."""
 
-_PAUSE: Final = 0.02
-_LONGEST_END: Final = 60.0  # seconds that a worker may need to end a run whose message was cancelled
 _PRODUCER: Final = "prloom"
-_LONGEST_NAME: Final = 100
-
-
-@dataclass(frozen=True)
-class RunEnd:
-    """What a run came to, and the other machine that has done it, if one has."""
-
-    reply: RunReply
-    machine: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,14 +88,16 @@ class RunExchange:
         """
         unreadable = run_folder.problem(folder)
         if unreadable is not None:
-            return _end(_lost(folder, unreadable))
+            return run_end.of_result(run_end.lost(folder, unreadable))
         draft = _draft(folder, shared=exchange_name.is_shared(self._name))
         if draft is None:
-            return _end(RunResult(status="interrupted", trouble="lost", error="the run was never published"))
+            never = RunResult(status="interrupted", trouble="lost", error="the run was never published")
+            return run_end.of_result(never)
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._awaited[folder.name] = future
         try:
-            reply = await self._reply(draft, future, found=found)
+            async with self._output_followed(folder, draft):
+                reply = await self._reply(draft, future, found=found)
         except asyncio.CancelledError:
             await self.cancel(folder.name, "prloom stopped the run")
             raise
@@ -117,11 +106,11 @@ class RunExchange:
         finally:
             self._awaited.pop(folder.name, None)
         if isinstance(reply, Message):
-            return await _result(folder, draft, reply)
+            return await run_end.of_reply(folder, draft, reply)
         if reply.folder is None:
-            return _end(await asyncio.to_thread(_concluded, folder, draft, lost=reply.alone))
+            return run_end.of_result(await asyncio.to_thread(run_end.concluded, folder, draft, lost=reply.alone))
         await asyncio.to_thread(processes.clean_up, environment.RUN_VARIABLE, folder.name)
-        return _end(_lost(folder, reply.folder))
+        return run_end.of_result(run_end.lost(folder, reply.folder))
 
     async def run(self, folder: Path, *, found: bool = False) -> RunResult:
         """Have the run of a folder done, and return its result alone; see `outcome`."""
@@ -162,10 +151,9 @@ class RunExchange:
             return self._exchange
 
     async def _reply(self, draft: Draft, future: asyncio.Future[Message], *, found: bool) -> Message | RunLoss:
-        """Publish a run and return the reply, or why there will be none."""
+        """Return the reply to a run that is published, or why there will be none."""
         exchange = await self._opened()
         pool = self._pool
-        await exchange.publish_all([draft])
         self._follow(exchange)
         while True:
             with suppress(TimeoutError):
@@ -182,6 +170,22 @@ class RunExchange:
                     return RunLoss(alone=alone)
             await self._opened()
 
+    @asynccontextmanager
+    async def _output_followed(self, folder: Path, draft: Draft) -> AsyncIterator[None]:
+        """Publish a run, and keep what it prints on another machine, if one does it, until the block ends."""
+        exchange = await self._opened()
+        (run,) = await exchange.publish_all([draft])
+        if not exchange_name.is_shared(self._name):
+            yield
+            return
+        follower = asyncio.get_running_loop().create_task(live_output.follow(exchange, folder, run))
+        try:
+            yield
+        finally:
+            follower.cancel()
+            with suppress(asyncio.CancelledError):
+                await follower
+
     def _follow(self, exchange: AsyncExchange) -> None:
         """See to it that replies are waited for; by one task, however many runs there are."""
         if self._follower is None or self._follower.done():
@@ -196,10 +200,6 @@ class RunExchange:
                     future.set_result(reply)
                 if not self._awaited:
                     return
-
-
-def _lost(folder: Path, problem: str) -> RunResult:
-    return RunResult(status="failed", trouble="lost", error=f"the run's folder {folder} {problem}")
 
 
 def _connect(name: str) -> AsyncExchange:
@@ -245,50 +245,3 @@ def _worker_died(entry: MessageEntry) -> bool:
         return False
     process = validation.process_of(entry.claims[-1].worker_instance_id)
     return process is not None and not processes.living(process)
-
-
-async def _result(folder: Path, draft: Draft, reply: Message) -> RunEnd:
-    """Return what a reply says that a run came to."""
-    if reply.topic not in {f"{draft.topic}.completed", f"{draft.topic}.failed"}:
-        return _end(await asyncio.to_thread(_ended, folder, draft))
-    try:
-        read = run_message.read_reply(reply.body)
-    except AgentError as error:
-        return _end(RunResult(status="failed", trouble="lost", error=str(error)))
-    machine = reply.metadata.get(run_message.MACHINE)
-    if not isinstance(machine, str):
-        return RunEnd(read)
-    await asyncio.to_thread(_write_down, folder, read)
-    return RunEnd(read, naming.printable(machine, _LONGEST_NAME))
-
-
-def _write_down(folder: Path, reply: RunReply) -> None:
-    """Write what a run on another machine came to, and what its agent printed, into its folder here."""
-    with suppress(OSError):  # it is for people, and for the activity
-        run_folder.write_result(folder, reply.result)
-        if reply.output is not None:
-            try:
-                run_folder.replace(folder, run_folder.OUTPUT, run_message.unpacked_output(reply.output))
-            except AgentError as error:
-                log.warning("run %s: %s", folder.name, error)
-
-
-def _end(result: RunResult) -> RunEnd:
-    return RunEnd(RunReply(result=result))
-
-
-def _ended(folder: Path, draft: Draft) -> RunResult:
-    """Return what a run came to that was cancelled, when its agent has ended, too."""
-    given_up = time.monotonic() + _LONGEST_END
-    while isinstance(run_folder.inspect(folder), RunInProgress) and time.monotonic() < given_up:
-        time.sleep(_PAUSE)
-    return _concluded(folder, draft, lost=False)
-
-
-def _concluded(folder: Path, draft: Draft, *, lost: bool) -> RunResult:
-    """Return what a run came to, by its folder, after the end of all that it has left running."""
-    state = run_folder.inspect(folder)
-    if not isinstance(state, run_folder.RunFinished):
-        processes.clean_up(environment.RUN_VARIABLE, folder.name)
-    asked = run_message.read_message(draft.body)
-    return runner.conclude(folder, registry.runnable(asked.agent), state, lost=lost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench import Run
 
@@ -39,32 +39,46 @@ async def test_a_todo_is_done_on_another_machine_and_committed_here(bench: Machi
     assert other.left == []
 
 
-async def test_the_activity_of_a_run_on_another_machine_comes_with_its_reply_and_without_that_machines_secrets(
+async def test_the_activity_of_a_run_on_another_machine_comes_while_it_goes_on_and_without_that_machines_secrets(
     bench: MachineBench, machine: Make
 ):
     other = machine("other")
+    gate = other.home / "gate"
     started = {"toolCallId": "t1", "toolName": "shell", "arguments": {"command": f"use {KEY}"}}
     lines = [
         {"activity": "TOOL_CALL_START", "data": started},
         {"activity": "TOOL_CALL_END", "data": {"toolCallId": "t1", "success": True}},
     ]
-    code = f"for line in {lines!r}: print(json.dumps(line))"
-    other.script(Run(FAST.files, code=code, answer=FAST.answer))
+    first, last = (f"print(json.dumps({line!r}), flush=True)" for line in lines)
+    waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
+    other.script(Run(FAST.files, code=f"{first}\n{waits}\n{last}", answer=FAST.answer))
     other.start()
     bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    tick = asyncio.create_task(bench.tick())
+    async with asyncio.timeout(60):
+        while types(bench) != ["AGENT_START", "TOOL_CALL_START"]:  # noqa: ASYNC110 - another machine writes it
+            await asyncio.sleep(0.02)
+    gate.touch()
+    await tick
 
-    (run,) = [each.parent for each in bench.worktree.glob("prloom/.local/runs/*/activity.jsonl")]
-    events = [json.loads(line)["data"] for line in (run / "activity.jsonl").read_text().splitlines()]
-    assert [each["type"] for each in events if each["type"] != "UNKNOWN"] == [
-        "AGENT_START",
-        "TOOL_CALL_START",
-        "TOOL_CALL_END",
-        "AGENT_END",
-    ]
+    assert types(bench) == ["AGENT_START", "TOOL_CALL_START", "TOOL_CALL_END", "AGENT_END"]
+    events = activity(bench)
+    assert [each["seq"] for each in events] == list(range(1, len(events) + 1))
     assert events[1]["data"]["toolName"] == "shell"
+    (run,) = bench.worktree.glob("prloom/.local/runs/*")
     assert KEY not in (run / "activity.jsonl").read_text() + (run / "output.jsonl").read_text()
+    assert bench.commits == ["Be fast"]
+
+
+def activity(bench: MachineBench) -> list[dict[str, Any]]:
+    """Return what is known so far of what the one run does."""
+    found = list(bench.worktree.glob("prloom/.local/runs/*/activity.jsonl"))
+    return [json.loads(line)["data"] for file in found for line in file.read_text().splitlines()]
+
+
+def types(bench: MachineBench) -> list[str]:
+    return [each["type"] for each in activity(bench) if each["type"] != "UNKNOWN"]
 
 
 def test_a_reply_waits_for_the_next_dispatcher(bench: MachineBench, machine: Make):

@@ -7,7 +7,8 @@ from pathlib import Path
 from workbench import Run, Workbench
 
 from prloom.engine.plan.agent_pool import AgentPool
-from prloom.engine.runs.run_exchange import RunEnd, RunExecutor
+from prloom.engine.runs.run_end import RunEnd
+from prloom.engine.runs.run_exchange import RunExecutor
 from prloom.engine.work.todo_worker import TodoWorker
 from prloom.errors import AgentError
 

@@ -1,0 +1,87 @@
+"""What a run came to: by the reply on the exchange, or by its folder where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from prloom import processes
+from prloom.agents import environment, registry, run_folder, run_message, runner
+from prloom.agents.agent import RunResult
+from prloom.agents.run_folder import RunInProgress
+from prloom.agents.run_message import RunReply
+from prloom.core.text import naming
+from prloom.engine.runs import live_output
+from prloom.errors import AgentError
+from prloom.exchange.message import Draft, Message
+
+log = logging.getLogger(__name__)
+
+_PAUSE: Final = 0.02
+_LONGEST_END: Final = 60.0  # seconds that a worker may need to end a run whose message was cancelled
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """What a run came to, and the other machine that has done it, if one has."""
+
+    reply: RunReply
+    machine: str | None = None
+
+
+def lost(folder: Path, problem: str) -> RunResult:
+    """Return the result of a run to whose folder something has happened."""
+    return RunResult(status="failed", trouble="lost", error=f"the run's folder {folder} {problem}")
+
+
+async def of_reply(folder: Path, draft: Draft, reply: Message) -> RunEnd:
+    """Return what a reply says that a run came to."""
+    if reply.topic not in {f"{draft.topic}.completed", f"{draft.topic}.failed"}:
+        return of_result(await asyncio.to_thread(_ended, folder, draft))
+    try:
+        read = run_message.read_reply(reply.body)
+    except AgentError as error:
+        return of_result(RunResult(status="failed", trouble="lost", error=str(error)))
+    machine = reply.metadata.get(run_message.MACHINE)
+    if not isinstance(machine, str):
+        return RunEnd(read)
+    await asyncio.to_thread(_write_down, folder, read)
+    return RunEnd(read, naming.printable(machine, live_output.LONGEST_NAME))
+
+
+def _write_down(folder: Path, reply: RunReply) -> None:
+    """Write what a run on another machine came to, and what its agent printed, into its folder here."""
+    with suppress(OSError):  # it is for people, and for the activity
+        run_folder.write_result(folder, reply.result)
+        if reply.output is not None:
+            try:
+                live_output.complete(folder, run_message.unpacked_output(reply.output))
+            except AgentError as error:
+                log.warning("run %s: %s", folder.name, error)
+
+
+def of_result(result: RunResult) -> RunEnd:
+    """Return what a run on this machine came to."""
+    return RunEnd(RunReply(result=result))
+
+
+def _ended(folder: Path, draft: Draft) -> RunResult:
+    """Return what a run came to that was cancelled, when its agent has ended, too."""
+    given_up = time.monotonic() + _LONGEST_END
+    while isinstance(run_folder.inspect(folder), RunInProgress) and time.monotonic() < given_up:
+        time.sleep(_PAUSE)
+    return concluded(folder, draft, lost=False)
+
+
+def concluded(folder: Path, draft: Draft, *, lost: bool) -> RunResult:
+    """Return what a run came to, by its folder, after the end of all that it has left running."""
+    state = run_folder.inspect(folder)
+    if not isinstance(state, run_folder.RunFinished):
+        processes.clean_up(environment.RUN_VARIABLE, folder.name)
+    asked = run_message.read_message(draft.body)
+    return runner.conclude(folder, registry.runnable(asked.agent), state, lost=lost)
