@@ -4,12 +4,12 @@ import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from prloom.agents import run_folder
-from prloom.agents.agent import RunResult
+from prloom.agents.agent import RunResult, Status
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.activity.unended_runs import UnendedRuns
@@ -94,6 +94,13 @@ def test_a_tool_call_that_is_open_at_the_end_ends_with_the_run(tmp_path: Path) -
     assert (end["type"], end["data"]["error"]) == ("TOOL_CALL_END", "the run ended")
     assert over["data"]["status"] == "interrupted"
     assert over["data"]["interrupted"] is True
+
+
+@pytest.mark.parametrize("status", get_args(Status))
+def test_a_run_has_one_end_however_it_ended(tmp_path: Path, status: Status) -> None:
+    folder = a_folder(tmp_path, "")
+    asyncio.run(done(a_log(tmp_path), folder, "claude", RunResult(status=status)))
+    assert types(folder) == ["AGENT_START", "AGENT_END"]
 
 
 @pytest.mark.parametrize("trouble", ["timeout", "silence"])
