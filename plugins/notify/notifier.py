@@ -106,9 +106,12 @@ class Notifier:
 
     def _keep(self, reported: Mapping[str, Reported]) -> None:
         """Write down what was reported, whole or not at all."""
-        self.kept.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (self.kept.parent.parent, self.kept.parent):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = self.kept.with_name(f".{self.kept.name}.new")
-        new.write_text(json.dumps({"reported": {name: each.gone for name, each in reported.items()}}))
+        new.unlink(missing_ok=True)  # as an earlier version may have left it: open to others
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            json.dump({"reported": {name: each.gone for name, each in reported.items()}}, file)
         new.replace(self.kept)
 
 

@@ -35,6 +35,7 @@ _WORKTREE_FILES = ("HEAD", "commondir", "gitdir", "config.worktree", "info/spars
 _LEADING = re.compile(r"worktrees/[^/]+/(?:HEAD|commondir|gitdir)")  # without them the worktree is not found
 _CONFIGS = ("config", "config.worktree")
 _NOT_HOOKS = (".sample", ".kept-by-prloom")
+_OTHERS = 0o077  # whatever the umask, only its owner may read or change what prloom writes
 _LARGEST = 1_000_000  # bytes of a file whose content is recorded
 
 
@@ -89,11 +90,13 @@ def _all_settings(repo: Repository) -> dict[str, dict[str, tuple[str, ...]] | No
 
 def _write_identity(repo: Repository) -> None:
     file = repo.root / worker_identity.FILE
-    if checkout.read(file) == worker_identity.CONTENT.rstrip("\n"):
+    if checkout.read(file) == worker_identity.CONTENT.rstrip("\n") and not file.stat().st_mode & _OTHERS:
         return
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (file.parent.parent, file.parent):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        temporary.touch(mode=0o600)
         temporary.write_text(worker_identity.CONTENT, "utf-8")
         temporary.replace(file)
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -229,6 +230,22 @@ def test_where_the_file_of_what_was_reported_is_damaged_it_is_reported_again(
     at.check(a_need("held", "e1"))
 
     assert len(at.sent) == 2
+
+
+def test_the_file_of_what_was_reported_is_its_owners_alone_whatever_the_umask(scene: Callable[..., Scene]) -> None:
+    at = scene()
+    before = os.umask(0)
+    try:
+        at.check(a_need("held", "e1"))
+    finally:
+        os.umask(before)
+
+    kept = at.notifier.kept
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (kept, kept.parent, kept.parent.parent)] == [
+        0o600,
+        0o700,
+        0o700,
+    ]
 
 
 def test_what_was_reported_is_forgotten_long_after_it_is_over() -> None:

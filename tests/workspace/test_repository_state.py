@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -274,3 +275,22 @@ def test_a_worktree_that_was_taken_off_gits_list_is_back_on_it(
     undo.undo(repo, place, before, branch="feature", todo="t1")
 
     assert project.git("rev-parse", "HEAD", cwd=place) == before.head
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_the_file_with_the_workers_name_is_its_owners_alone_whatever_the_umask(
+    repo: Repository, place: Path, *, earlier: bool
+) -> None:
+    worktree.create(repo, place, "feature")
+    file = repo.root / worker_identity.FILE
+    before = os.umask(0)
+    try:
+        if earlier:  # as an earlier version has left it
+            repository_state.record(repo, place)
+            file.chmod(0o666)
+        repository_state.record(repo, place)
+    finally:
+        os.umask(before)
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700

@@ -26,6 +26,7 @@ from prloom.engine.machine.machine import Machine
 from prloom.engine.work import change_rules
 from prloom.errors import WorkspaceError
 from prloom.storage import paths
+from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import bundle, repository_state, run_checkout, run_refs, snapshot, undo
 from prloom.workspace.bundle import BundleError
 from prloom.workspace.repository import Repository
@@ -70,7 +71,7 @@ def prepare(
         worktree = run_checkout.create(repo, run, message.commit)
         before = repository_state.record(repo, worktree)
     folder = worktree.joinpath(*paths.LOCAL, paths.RUNS, run)
-    folder.parent.mkdir(parents=True, mode=0o700)  # the commit has nothing there: that was looked at
+    SafeDir.make(worktree, *paths.LOCAL, paths.RUNS).close()  # the commit has nothing there: that was looked at
     prompt = message.prompt
     if dispatchers_folder:
         prompt = prompt.replace(dispatchers_folder, str(folder))
