@@ -41,7 +41,6 @@ def deny(given: Options, request: str) -> None:
 def _decide(given: Options, request: str, choice: Choice, done: str) -> None:
     verb = choice.partition("_")[0]
     asked = {"request": request, "choice": choice}
-    absent = "no dispatcher is running, so no call waits; `prloom start` runs it"
-    answer = dispatcher_request.send(given, f"prloom {verb}", "answerRequest", asked, absent=absent)
+    answer = dispatcher_request.answer(given, f"prloom {verb}", asked)
     tool, plan = terminal.clean(str(answer["tool"])), terminal.clean(str(answer["plan"]))
     click.echo(f"{done}: {tool} in {plan}.")

@@ -129,8 +129,7 @@ class Operator(NamedTuple):
         return f"Answered, in {clean(str(answered['plan']))}."
 
     def _send(self, params: Json) -> Json:
-        absent = "no dispatcher is running, so no call waits; `prloom start` runs it"
-        return dispatcher_request.send(self.given, "prloom top", "answerRequest", params, absent=absent)
+        return dispatcher_request.answer(self.given, "prloom top", params)
 
     def _targets(self, subject: Subject) -> Sequence[RequestTarget]:
         ids = [*subject.events, *subject.actions]
