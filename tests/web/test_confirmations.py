@@ -1,4 +1,4 @@
-"""A call of a tool that waits at a running dispatcher is allowed or denied on the page, and by the keys of the screen."""
+"""A call of a tool that waits at a running dispatcher is allowed or denied on the page, and by the keys of `top`."""
 
 from __future__ import annotations
 
