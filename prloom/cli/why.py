@@ -170,7 +170,7 @@ def _work(happened: HistoryStep) -> str:
 
 def _verdict(happened: HistoryStep) -> str:
     if happened.attempts is None:
-        return terminal.paint(terminal.clean(happened.verdict), "strong")
+        return terminal.paint(terminal.clean(happened.verdict).replace("_", " "), "strong")
     action = happened.actions[0]
     if action.url:
         url = f" {terminal.clean(action.url)}"

@@ -28,6 +28,7 @@ WorkVerdict = Literal[
     "accepted",
     "committed",
     "pushed",
+    "not_pushed",
     "done",
     "nothing_to_do",
     "failed",

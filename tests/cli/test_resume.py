@@ -138,3 +138,21 @@ def test_what_to_do_with_changes_is_asked_for_one_plan_and_not_for_all(prloom: P
     ran = prloom("resume", "--commit")
 
     assert (ran.code, ran.err) == (2, "prloom: --commit needs the name of a plan. See `prloom resume --help`.\n")
+
+
+@pytest.mark.parametrize(("action", "state"), [("drop", "dropped"), ("done", "done")])
+async def test_a_todo_that_blocked_the_plan_and_was_ended_by_a_person_is_not_tried_again(
+    bench: Workbench, prloom: Prloom, action: str, state: str
+) -> None:
+    bench.script(Run(answer={"outcome": "blocked", "summary": "It is not clear."}))
+    await bench.tick()
+    (todo,) = bench.state.todos
+
+    prloom("todo", "work", action, todo)
+    ran = prloom("resume", "work")
+    await bench.tick()
+
+    assert ran.out == "Resumed: work.\n"
+    assert bench.commits == []
+    assert prloom("todo", "work").out.startswith(state)
+    assert bench.state.block is None

@@ -145,6 +145,8 @@ def _source(source: Source) -> str:
         words = f"last success {terminal.age(source.last_ok_age_ms)} ago"
     elif source.error is not None:
         words = "no success yet"
+    elif source.idle is not None:
+        words = "not asked"
     else:
         words = "not polled yet"
     if source.error is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from prloom.core.commands import comment_commands, permission, requests
 from prloom.core.commands.comment_commands import SlashCommand
 from prloom.core.delivery import outbox
+from prloom.core.plans import plan_file
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.text import markdown
 from prloom.core.work import work_requests
@@ -56,13 +57,13 @@ def reply(ctx: CommandContext, event: Event, command: SlashCommand) -> CommandRe
             others = replace(state, open=record.without(state.open, event.id))
             return CommandReply(comment_commands.status_text(others, ctx.todos))
         case "retry":
-            return _retry(state)
+            return _retry(state, ctx.todos)
         case "approve":
             return _approve(state, event, command)
         case "pause":
             return CommandReply("Paused. `/prloom resume` resumes work.", work=({"paused": True},))
         case "resume":
-            return _resume(state)
+            return _resume(state, ctx.todos)
         case "go":
             return _go(state, ctx.todos, command.words[1:])
         case "rebase":
@@ -77,27 +78,32 @@ def reply(ctx: CommandContext, event: Event, command: SlashCommand) -> CommandRe
             return CommandReply(f"There is no command `{_plain(word)}`.\n\n{known}")
 
 
-def _retry(state: DispatchState) -> CommandReply:
+def _retry(state: DispatchState, todos: Sequence[TodoItem]) -> CommandReply:
     """Retry what waits or failed, and what blocks the plan unless a person has blocked it."""
     changes = requests.retried(state.open.values())
     revived = tuple(outbox.revived(action) for action in state.queue.values() if action.failed)
     text = f"Retrying {_counted(changes, 'event')} and {_counted(revived, 'failed action')}."
     if state.block is None or state.block.cause == "operator":
         return CommandReply(text, changes, revived)
-    return CommandReply(f"{text} {_lifted(state)}".strip(), changes, revived, (work_requests.unblocked(state),))
+    ended = plan_file.ended(todos)
+    lifted = work_requests.unblocked(state, ended)
+    return CommandReply(f"{text} {_lifted(state, ended)}".strip(), changes, revived, (lifted,))
 
 
-def _resume(state: DispatchState) -> CommandReply:
-    resumed = work_requests.resumed(state)
-    return CommandReply(f"Resumed. {_lifted(state)}".strip(), work=(resumed,) if resumed else ())
+def _resume(state: DispatchState, todos: Sequence[TodoItem]) -> CommandReply:
+    ended = plan_file.ended(todos)
+    resumed = work_requests.resumed(state, ended)
+    return CommandReply(f"Resumed. {_lifted(state, ended)}".strip(), work=(resumed,) if resumed else ())
 
 
-def _lifted(state: DispatchState) -> str:
+def _lifted(state: DispatchState, ended: Collection[str]) -> str:
     """Return what becomes of a block that is lifted."""
     block = state.block
     if block is None:
         return ""
     if block.todo is not None:
+        if block.todo in ended:
+            return "The TODO that blocked the plan has ended."
         return "The TODO that blocked the plan is tried again."
     if block.cause == "operator":
         return "The plan is not blocked any more."

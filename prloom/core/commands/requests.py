@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, assert_never, get_args
@@ -157,17 +157,22 @@ def with_text(payload: Payload, text: str) -> Payload:
             return payload
 
 
-def work(request: OperatorRequest, plan_id: str, state: DispatchState, now: datetime) -> tuple[DecisionParts, ...]:
-    """Return what a request changes in the work on a plan, as one decision or more; none where all stays as it is."""
+def work(
+    request: OperatorRequest, plan_id: str, state: DispatchState, now: datetime, *, ended: Collection[str] = ()
+) -> tuple[DecisionParts, ...]:
+    """Return what a request changes in the work on a plan, as one decision or more; none where all stays as it is.
+
+    `ended` are the TODOs whose boxes say that they are done or dropped.
+    """
     match request.verb:
         case "pause" if plan_id in request.ids and not state.paused:
             return ({"paused": True},)
         case "resume" if plan_id in request.ids:
-            decisions = [work_requests.resumed(state)]
+            decisions = [work_requests.resumed(state, ended)]
         case "block" if plan_id in request.ids:
             decisions = [work_requests.blocked(state, plan_id, request.reason, now)]
         case "unblock" if plan_id in request.ids:
-            decisions = [work_requests.unblocked(state)]
+            decisions = [work_requests.unblocked(state, ended)]
         case "rebase" if plan_id in request.ids:
             decisions = [work_requests.rebase_requested(state, plan_id, request.id)]
         case "todo_go" if plan_id == request.plan:

@@ -54,6 +54,11 @@ class TodoItem(Struct, frozen=True):
         return self.state in {"done", "dropped"}
 
 
+def ended(todos: Iterable[TodoItem]) -> frozenset[str]:
+    """Return the ids of those TODOs of which nothing is left to do."""
+    return frozenset(todo.id for todo in todos if todo.id is not None and todo.over)
+
+
 def new_plan(title: str, body: str, branch: str, pr: int | None) -> str:
     """Return the text of a new plan. Title, body and branch may be text from outside: they cannot add items."""
     heading = markdown.heading_text(_text(title))

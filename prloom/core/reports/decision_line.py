@@ -94,9 +94,12 @@ def _of_pull_request(decision: Decision) -> Iterator[str]:
 def _work(step: WorkStep) -> str:
     if step.hook is not None:
         return f"the {one_line.of(step.hook)} hooks have run"
+    if step.verdict == "finished":
+        return "plan finished"
+    said = f"TODO {one_line.of(step.todo_id)} {step.verdict.replace('_', ' ')}"
     if step.reason:
-        return f"TODO {one_line.of(step.todo_id)} {step.verdict} ({one_line.of(step.reason)})"
-    return f"TODO {one_line.of(step.todo_id)} {step.verdict}"
+        return f"{said} ({one_line.of(step.reason)})"
+    return said
 
 
 def _changes(changes: Iterable[Change]) -> Iterator[str]:
@@ -113,7 +116,7 @@ def _changes(changes: Iterable[Change]) -> Iterator[str]:
             reason = ""
         alike.setdefault((change.verdict, until, reason), []).append(change.event_id)
     for (verdict, until, reason), ids in alike.items():
-        yield f"{one_line.of(verdict)} {_names(ids)}{until}{reason}"
+        yield f"{one_line.of(verdict).replace('_', ' ')} {_names(ids)}{until}{reason}"
 
 
 def _deliveries(deliveries: Iterable[DeliveryChange]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from prloom.core.work import automatic_todos, work_failures, work_results
@@ -11,13 +12,13 @@ from prloom.model.state import DispatchState
 from prloom.model.work import Block, WorkStep
 
 
-def resumed(state: DispatchState) -> DecisionParts:
+def resumed(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
     """Return the end of a plan's pause, of its block and of the wait of its TODO; nothing where it has none.
 
-    A TODO that blocks the plan is open again, with all its attempts. What else blocks it is looked at again: if it is
-    still there, it blocks the plan again.
+    A TODO that blocks the plan is open again, with all its attempts, unless it is one of those that a person has
+    `ended`. What else blocks it is looked at again: if it is still there, it blocks the plan again.
     """
-    parts = unblocked(state)
+    parts = unblocked(state, ended)
     waiting = state.work
     if not parts and waiting is not None and waiting.retry_at is not None:
         parts["work"] = work_failures.lifted(waiting)
@@ -34,12 +35,12 @@ def blocked(state: DispatchState, plan_id: str, reason: str | None, now: datetim
     return {"block": Block(reason=why, since=Timestamp.of(now), way_on=f"prloom unblock {plan_id}")}
 
 
-def unblocked(state: DispatchState) -> DecisionParts:
+def unblocked(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
     """Return the end of a plan's block, as `resumed` does; nothing where it has none."""
     parts: DecisionParts = {}
     if state.block is not None:
         parts["unblocked"] = True
-        if state.block.todo is not None:
+        if state.block.todo is not None and state.block.todo not in ended:
             parts["work"] = _retried(state.block.todo)
         if state.block.cause == "limit" and (again := automatic_todos.lifted(state.open)):
             parts["changes"] = again

@@ -82,9 +82,14 @@ def committed(work: TodoWork, commit: str) -> DecisionParts:
 
 
 def pushed(work: TodoWork, reason: str, *, commit: str | None = None) -> DecisionParts:
-    """Return that the branch was pushed, or need not be; `commit` is the TODO's commit where a rebase changed it."""
+    """Return that the branch was pushed; `commit` is the TODO's commit where a rebase changed it."""
     after = replace(without_wait(work), phase="pushed", commit=commit or work.commit)
     return moved(work, "pushed", after, reason)
+
+
+def not_pushed(work: TodoWork) -> DecisionParts:
+    """Return that the branch stays here, because there is no remote: the work goes on as after a push."""
+    return moved(work, "not_pushed", replace(without_wait(work), phase="pushed"), "there is no remote `origin`")
 
 
 def done(work: TodoWork, *, pause: bool) -> DecisionParts:

@@ -13,8 +13,10 @@ import msgspec
 from prloom.core.commands import requests
 from prloom.core.commands.requests import OPERATOR, OperatorRequest
 from prloom.core.events import acknowledgements
+from prloom.core.plans import plan_file
 from prloom.engine.bus import entries
 from prloom.engine.bus.event_store import ROTATE_AT, EventStore
+from prloom.engine.bus.plan_files import PlanFile
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.event import Event
@@ -71,6 +73,10 @@ class RequestedPlan(Protocol):
     @property
     def event_store(self) -> EventStore:
         """The plan's bus."""
+
+    @property
+    def text(self) -> PlanFile:
+        """The plan's text."""
 
 
 class PendingRequest(NamedTuple):
@@ -146,7 +152,8 @@ def carry_out(request: OperatorRequest, plans: Iterable[RequestedPlan]) -> None:
         if parts:
             parts["note"] = request.id
             plan.event_store.commit("operator", OPERATOR, **parts)
-        for parts in requests.work(request, plan.id, plan.event_store.state, plan.event_store.clock()):
+        state, ended = plan.event_store.state, plan_file.ended(plan.text.todos())
+        for parts in requests.work(request, plan.id, state, plan.event_store.clock(), ended=ended):
             parts["note"] = request.id
             plan.event_store.commit("operator", OPERATOR, **parts)
 

@@ -35,6 +35,7 @@ class OfflinePlan(NamedTuple):
 
     id: str
     event_store: EventStore
+    text: PlanFile
 
 
 def carry_out(repository: RepositoryPaths, clock: Clock) -> str | None:
@@ -111,10 +112,11 @@ def _opened_plans(
             stores = PluginStores(
                 local.make_sub(paths.PLUGIN_STATE), "plan", partial(plugin_stores.writes, bus, "plan")
             )
-            effects: list[Effect] = [PlanFile(local), stores, shared, _plan_state(local)]
+            text = PlanFile(local)
+            effects: list[Effect] = [text, stores, shared, _plan_state(local)]
             if plan_id != REPOSITORY:
                 effects.append(IssuedPosts(top, plans.load(local), clock))
-            opened.append(OfflinePlan(plan_id, EventStore.open(bus, clock, effects)))
+            opened.append(OfflinePlan(plan_id, EventStore.open(bus, clock, effects), text))
             opened[-1].event_store.plan_id = plan_id
         shared.settle()
         yield tuple(opened)

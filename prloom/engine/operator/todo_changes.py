@@ -51,7 +51,7 @@ def change(where: RepositoryPaths, plan: NamedPlan, action: str, todo: str | Non
         return text
 
     plan_texts.change(where, plan, edit)
-    return f"{DONE[action]}: {clean(item.title)}."
+    return f"{DONE[action]}: {clean(item.title).removesuffix('.')}."
 
 
 def find(items: Sequence[ListedTodo], plan_id: str, todo: str) -> ListedTodo:

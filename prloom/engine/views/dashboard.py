@@ -129,7 +129,9 @@ def _source(bridge: BridgeStatus, now: datetime) -> Source:
     age = None
     if bridge.last_ok_at is not None:
         age = plan_counts.age(bridge.last_ok_at, now)
-    return Source(name=bridge.name, last_ok_at=bridge.last_ok_at, last_ok_age_ms=age, error=bridge.error)
+    return Source(
+        name=bridge.name, last_ok_at=bridge.last_ok_at, last_ok_age_ms=age, error=bridge.error, idle=bridge.idle or None
+    )
 
 
 def _plans(

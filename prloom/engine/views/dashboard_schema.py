@@ -128,12 +128,13 @@ class PlanLine(Record, frozen=True, kw_only=True):
 
 
 class Source(Record, frozen=True, kw_only=True):
-    """A bridge: when it last worked, and what is wrong with it, if anything is."""
+    """A bridge: when it last worked, what is wrong with it, and, if it has nothing to ask, why (`idle`)."""
 
     name: str
     last_ok_at: Timestamp | None
     last_ok_age_ms: int | None
     error: str | None
+    idle: str | None
 
 
 class Dashboard(Record, frozen=True, kw_only=True):

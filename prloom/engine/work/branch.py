@@ -88,8 +88,10 @@ def _tip(repo: Repository, branch: str) -> str:
     return tip
 
 
-def push(repo: Repository, runtime: PlanRuntime) -> str:
+def push(repo: Repository, runtime: PlanRuntime) -> str | None:
     """Push the branch, with what others pushed meanwhile beneath it; return in a sentence what was done.
+
+    Returns None, and pushes nothing, where there is no remote.
 
     Raises as `update` does, and WorkspaceError where the remote does not take the push.
     """
@@ -98,7 +100,7 @@ def push(repo: Repository, runtime: PlanRuntime) -> str:
         update(repo, runtime)
         fetched = remote.fetch(repo, branch)
         if isinstance(fetched, NoRemote):
-            return "there is no remote"
+            return None
         if isinstance(fetched, Rejected):
             raise WorkspaceError(f"origin cannot be read: {fetched.failure.reason}")
         tip = _tip(repo, branch)

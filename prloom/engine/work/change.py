@@ -152,6 +152,8 @@ class Changes:
         # What others pushed may have made another commit of it; its trailers say which, also after a crash.
         found = commits.find(self.repo, runtime.plan.branch, todo=work.id, round_=work.round)
         backup_refs.drop(self.repo, work.id)
+        if text is None:
+            return work_results.not_pushed(work)
         return work_results.pushed(work, text, commit=found)
 
     def _keep(self, runtime: PlanRuntime, work: TodoWork) -> None:

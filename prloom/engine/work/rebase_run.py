@@ -21,7 +21,7 @@ from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 from prloom.workspace import commits, rebase, remote, repository, rewritten
 from prloom.workspace.rebase import RebaseDone, RebaseStopped
-from prloom.workspace.remote import Rejected
+from prloom.workspace.remote import NoRemote, Pushed, Rejected
 
 MOST_FAILURES = 2
 """How often a conflict may stay unresolved before the rebase is given up."""
@@ -125,7 +125,9 @@ class RebaseRuns:
             done = remote.push(repo, branch, tip, there)
             if isinstance(done, Rejected) and done.failure.cause != "lost_race":
                 raise refused(done.failure)
-            if not isinstance(done, Rejected):
+            if isinstance(done, NoRemote):
+                return work_results.not_pushed(work)
+            if isinstance(done, Pushed):
                 return work_results.pushed(work, f"the branch is at {tip[:12]}")
         self._give_up(runtime, work)
         return work_results.begun_again(work, "others pushed during the rebase")

@@ -146,6 +146,16 @@ def test_a_command_of_the_operator_names_its_request() -> None:
     assert told == "plan pr-7: operator by operator: plan paused; cli-1"
 
 
+def test_the_steps_of_the_work_are_words_and_the_end_of_a_plan_is_no_todo() -> None:
+    kept_here = WorkStep(todo_id="t-1", verdict="not_pushed", reason="there is no remote `origin`")
+    finished = WorkStep(todo_id="pr-7", verdict="finished")
+
+    assert line("work", "prloom", work=kept_here) == (
+        "plan pr-7: work by prloom: TODO t-1 not pushed (there is no remote `origin`)"
+    )
+    assert line("work", "prloom", work=finished) == "plan pr-7: work by prloom: plan finished"
+
+
 def test_the_repositorys_own_bus_is_named() -> None:
     assert line("intake", "prloom", "") == "repository: intake by prloom: nothing changed"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from operator_scene import NOW, OperatorScene, every_state
 
+from prloom.cli.output import dashboard_text
 from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Dashboard, Need
 from prloom.model.kinds import OPEN
@@ -113,6 +114,17 @@ def test_a_bridge_that_failed_once_needs_no_person(tmp_path: Path) -> None:
     shown = dashboard.read(scene.where, NOW)
 
     assert (shown.needs, shown.sources[0].error, shown.sources[0].last_ok_age_ms) == ((), "502", 120_000)
+
+
+def test_a_bridge_that_has_nothing_to_ask_is_not_said_to_be_polled_yet(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    why = "no repository on GitHub is known"
+    scene.report(paths.BRIDGES, {"bridges": [{"name": "github", "idle": why}]})
+
+    shown = dashboard.read(scene.where, NOW)
+
+    assert shown.sources[0].idle == why
+    assert "\n".join(dashboard_text.header(shown)).endswith("github: not asked")
 
 
 def test_the_oldest_need_is_the_first_and_what_has_no_age_the_last(shown: Dashboard) -> None:

@@ -154,6 +154,18 @@ async def test_nothing_to_do_is_done_without_a_commit(bench: Workbench):
     assert bench.boxes == ["- [x] Make it fast"]
 
 
+async def test_without_a_remote_the_log_says_that_the_commit_was_not_pushed_and_why(bench: Workbench):
+    bench.script(Run({"fast.py": "fast\n"}))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    steps = [step["work"] for step in bench.stage.decisions("work") if "work" in step]
+    told = {step["verdict"]: step.get("reason") for step in steps}
+    assert told["not_pushed"] == "there is no remote `origin`"
+    assert "pushed" not in told
+
+
 async def test_a_question_parks_the_todo_and_is_asked_on_the_plan(bench: Workbench):
     bench.script(Run(answer={"outcome": "blocked", "summary": "", "question": "Which cache?"}))
     bench.todo("- [ ] Choose a cache")
