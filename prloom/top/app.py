@@ -130,11 +130,17 @@ class TopApp(ActionKeys):
         except (PrloomError, OSError) as error:  # it may be gone, or be there again, at the next look
             self.notify(str(error), severity="error", markup=False)
             return
-        if not self.is_running or not self.screen_stack or not self.main.query(Pane):  # it has ended meanwhile
+        if not self._has_panes():  # it has ended meanwhile
             return
         self.shown = shown
         self._show()
         await self._show_detail()
+
+    def _has_panes(self) -> bool:
+        """Whether the panes are there: at the end they go one by one, while something may still be read."""
+        if not self.is_running or not self.screen_stack:
+            return False
+        return len(self.main.query(Pane)) == len(rows.PANES) and bool(self.main.query(Detail))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let the keys of the panes do nothing while a dialog is above them."""
@@ -167,6 +173,8 @@ class TopApp(ActionKeys):
         return self.main.query_one(f"#{self._focused}", Pane).subject
 
     async def _show_detail(self) -> None:
+        if not self._has_panes():
+            return
         subject = self.subject
         if subject is None:
             self.main.query_one(Detail).show("", "", at_end=False)
@@ -174,9 +182,7 @@ class TopApp(ActionKeys):
         mode = self._mode
         text = await asyncio.to_thread(detail.text, self.operator.where, subject, mode)
         at_end = mode == "log" or (mode == "about" and subject.run is not None)
-        if not self.screen_stack:
-            return  # the screen was left meanwhile
-        if subject == self.subject:
+        if self._has_panes() and subject == self.subject:
             self.main.query_one(Detail).show(f"{mode}: {subject.plan or 'repository'}", text, at_end=at_end)
 
     async def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:

@@ -59,6 +59,16 @@ async def test_the_screen_shows_the_dashboard_at_80_by_24_and_its_keys_move_filt
     assert not shown.is_running
 
 
+async def test_what_is_read_while_the_panes_are_taken_away_at_the_end_is_not_shown(scene: OperatorScene) -> None:
+    shown = app(scene.where)
+    async with shown.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: len(pane(shown, "plans")) == 18)
+        await shown.main.query_one("#needs").remove()
+
+        await shown.read()
+        await shown.action_mode("log")
+
+
 async def test_a_change_on_the_disk_is_on_the_screen_within_half_a_second(tmp_path: Path) -> None:
     git_folder.make(tmp_path / ".git")
     scene = OperatorScene(tmp_path)

@@ -123,9 +123,12 @@ async def _exchanged(started: Process, given: bytes, name: str) -> tuple[bytes, 
 
 async def _write(sink: asyncio.StreamWriter, given: bytes) -> None:
     with contextlib.suppress(OSError):  # a tool need not read what it is given
-        sink.write(given + b"\n")
-        await sink.drain()
-        sink.close()
+        try:
+            sink.write(given + b"\n")
+            await sink.drain()
+        finally:
+            sink.close()
+            await sink.wait_closed()  # else Python logs, some time later, that nobody has heard of the error
 
 
 async def _all(source: asyncio.StreamReader, limit: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -214,6 +215,16 @@ async def test_an_executable_that_hangs_is_ended_with_all_that_it_has_started(be
     assert (said["error_type"], said["error"]) == ("timeout_error", "run timed out after 4000 ms")
     orphan_pid = int((tmp_path / "ex/orphan").read_text())
     await until(lambda: not psutil.pid_exists(orphan_pid) or psutil.Process(orphan_pid).status() == "zombie")
+
+
+async def test_an_executable_that_does_not_read_its_call_leaves_nothing_in_the_log(
+    bench: ToolBench, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    executable(bench, tmp_path / "ex", "import os; os.close(0); print(0)")
+
+    assert (await result(bench, "run", a="x" * 1_000_000))["success"]
+    gc.collect()  # Python tells of an error that nobody has heard of when its future is collected
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 async def test_an_executable_outside_of_the_plugins_folder_is_not_started(bench: ToolBench, tmp_path: Path):
