@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from prloom import programs
 from prloom.agents import environment, parsing, registry
 from prloom.agents.agent import Agent, RunRequest
 from prloom.errors import AgentError
@@ -35,7 +36,7 @@ def build(agent: Agent, request: RunRequest, *, environ: Mapping[str, str], name
     settings = environment.read_settings_files(agent.settings_files(env))
     invocation = agent.invocation(replace(request, environ=env, settings=settings))
     env |= dict(invocation.env) | {environment.RUN_VARIABLE: request.run}
-    program = registry.locate(invocation.argv[0], env)
+    program = programs.locate(invocation.argv[0], env)
     if program is None:
         raise AgentError(_missing(agent, invocation.argv[0], request.stage))
     cwd = request.cwd

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import os
-import shutil
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Final, cast, get_args
 
+from prloom import programs
 from prloom.agents import check
 from prloom.agents.activity.adapter import Adapter, PlainAdapter
 from prloom.agents.agent import Agent
@@ -70,7 +68,7 @@ def fired_by(name: str) -> tuple[ActivityType, ...]:
 
 def first_found(environ: Mapping[str, str]) -> Agent | None:
     """Return the first agent whose program is on PATH, or None."""
-    return next((agent for agent in AGENTS.values() if agent.program and locate(agent.program, environ)), None)
+    return next((agent for agent in AGENTS.values() if agent.program and programs.locate(agent.program, environ)), None)
 
 
 def auto(environ: Mapping[str, str]) -> Agent:
@@ -83,14 +81,3 @@ def auto(environ: Mapping[str, str]) -> Agent:
             ' [agents.command] in prloom.toml and set default = "command" under [stages]'
         )
     return found
-
-
-def locate(program: str, environ: Mapping[str, str]) -> str | None:
-    """Return the absolute path of an executable on PATH, or of the path given; None when there is none.
-
-    Only absolute folders of PATH count: the others would be folders of the worktree in which the agent runs.
-    """
-    folders = [folder for folder in environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).is_absolute()]
-    if folders or "/" in program:
-        return shutil.which(program, path=os.pathsep.join(folders))
-    return None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from prloom import programs
 from prloom.agents import registry
 from prloom.api.http import UsesHttp
 from prloom.config import loading, stages
@@ -204,7 +205,7 @@ def _missing(config: Config, stage: str, root: Path, environ: Mapping[str, str])
             program = None
     if program is None:
         return 'the agent "command" has no program: set argv below [agents.command]'
-    if registry.locate(program, environ):
+    if programs.locate(program, environ):
         return None
     return f"the program {program} of the agent {name} was not found"
 

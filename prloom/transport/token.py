@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from prloom import programs
 from prloom.errors import PrloomError
 
 LIMIT = timedelta(seconds=10)
@@ -69,9 +70,12 @@ def _written(path: str, variable: str) -> str:
 
 def _printed(command: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, str]:
     """Return what the command prints, and where that is nothing, what went wrong."""
+    program = programs.locate(command[0], environ)
+    if program is None:
+        return "", "it is not installed"
     try:
         ended = subprocess.run(
-            command,
+            [program, *command[1:]],
             env=dict(environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -80,8 +84,7 @@ def _printed(command: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
-        missing = isinstance(error, FileNotFoundError)
-        return "", "it is not installed" if missing else f"it could not be run: {type(error).__name__}"
+        return "", f"it could not be run: {type(error).__name__}"
     if ended.returncode != 0:
         return "", f"it ended with exit code {ended.returncode}"
     return ended.stdout.strip(), "it prints nothing"

@@ -23,10 +23,10 @@ import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from shutil import which
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from prloom import programs
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 
@@ -219,9 +219,7 @@ def drivers_off(cwd: Path, git_dir: Path | None) -> tuple[Setting, ...]:
 def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None) -> dict[str, str]:
     """Return the environment of a git process: what it needs of the caller's, and nothing that leads it elsewhere."""
     kept = {name: value for name, value in caller.items() if name in _KEPT}
-    # A relative entry would be looked up in the worktree, where a branch may have put a program called `git`.
-    entries = kept.get("PATH", os.defpath).split(os.pathsep)
-    kept["PATH"] = os.pathsep.join(each for each in entries if each.startswith("/"))
+    kept["PATH"] = programs.absolute_path(kept)
     if git_dir is None:
         place = {}
     else:
@@ -260,7 +258,7 @@ def _start(argv: list[str], what: str, cwd: Path, env: dict[str, str]) -> Popen[
 
     if not cwd.is_dir():
         raise WorkspaceError(f"{printable(str(cwd))} is not a folder; git cannot run there")
-    program = which("git", path=env["PATH"])
+    program = programs.locate("git", env)
     if program is None:
         raise WorkspaceError("git was not found in PATH; install it from https://git-scm.com")
     try:

@@ -79,4 +79,5 @@ def _runs(where: RepositoryPaths, plan: PlanStatus, now: datetime) -> Iterator[s
     for run in reversed(found):
         when = layout.when(run.started_at, now, units=1)
         yield from layout.item(when, terminal.clean(run_line.line(run)), room=11)
-    yield layout.INDENT + f"all: {layout.to_run('runs', plan.id)}, what they took: {layout.to_run('costs', plan.id)}"
+    rest = f"all: {layout.to_run('runs', plan.id)}, what they took: {layout.to_run('costs', plan.id)}"
+    yield from layout.paragraph(rest, indent=layout.INDENT)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from prloom import flock
+from prloom import flock, programs
 from prloom.agents import registry
 from prloom.agents.run_message import RunMessage
 from prloom.agents.run_spec import RunLimits
@@ -156,4 +156,4 @@ def _is_there(name: str, config: Config, environ: Mapping[str, str]) -> bool:
     program = registry.AGENTS[name].program
     if program is None:
         return bool(config.agents.command.argv)
-    return registry.locate(program, environ) is not None
+    return programs.locate(program, environ) is not None

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prloom.agents import interactive, registry, run_spec
+from prloom import programs
+from prloom.agents import interactive, run_spec
 from prloom.agents.agent import RunRequest
 from prloom.config.models import Config
 from prloom.core.prompts import design
@@ -57,7 +58,7 @@ def talk(root: Path, config: Config, request: str, *, plan: str | None = None, e
             plan_path=path,
         )
         argv = interactive.argv(agent, model=model, prompt=prompt)
-        program = registry.locate(argv[0], environ)
+        program = programs.locate(argv[0], environ)
         if program is None:
             raise AgentError(f"{argv[0]} is not on PATH; install it, or write the plan with `prloom new`")
         session.run_in_terminal([program, *argv[1:]], root)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from prloom import programs
 from prloom.agents import interactive, registry
 from prloom.config import stages
 from prloom.config.models import Config
@@ -53,7 +54,7 @@ def agent(where: RepositoryPaths, config: Config, plan_id: str, environ: Mapping
     chosen = registry.get(name)
     resumed = last.id if last is not None and last.agent == name else None
     found = interactive.argv(chosen, session=resumed, model=choice.model)
-    program = registry.locate(found[0], environ)
+    program = programs.locate(found[0], environ)
     if program is None:
         raise AgentError(f"{found[0]} is not on PATH; install it, or use --shell")
     return [program, *found[1:]]

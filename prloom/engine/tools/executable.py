@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import secrets
-import shutil
 import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from prloom import processes
+from prloom import processes, programs
 from prloom.core.text import bounds
 from prloom.engine.tools.call_sequence import CallScene, ToolFailed
 from prloom.extensions import child, inputs
@@ -85,7 +84,7 @@ def _given(call: ToolCall) -> Json:
 
 
 async def _started(tool: ToolSpec, folder: Path, env: Mapping[str, str]) -> Process:
-    program = _program(tool, folder, env.get("PATH"))
+    program = _program(tool, folder, env)
     try:
         return await asyncio.create_subprocess_exec(
             program, *tool.args, cwd=folder, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
@@ -94,14 +93,14 @@ async def _started(tool: ToolSpec, folder: Path, env: Mapping[str, str]) -> Proc
         raise ToolFailed(f"{tool.name}: {tool.command} cannot be started: {error.strerror}", "unavailable") from error
 
 
-def _program(tool: ToolSpec, folder: Path, path: str | None) -> str:
+def _program(tool: ToolSpec, folder: Path, env: Mapping[str, str]) -> str:
     """Return the program of a tool: one on PATH, or one that lies in the plugin's folder; raises ToolFailed."""
     if "/" in tool.command:
         program = (folder / tool.command).resolve()
         if program.is_relative_to(folder.resolve()):
             return str(program)
         raise ToolFailed(f"{tool.name}: its command {tool.command!r} is not in the plugin's folder", "plugin_error")
-    found = shutil.which(tool.command, path=path)
+    found = programs.locate(tool.command, env)
     if found is None:
         raise ToolFailed(f"{tool.name}: {tool.command} is not on PATH", "unavailable")
     return found

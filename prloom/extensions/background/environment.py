@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from prloom import programs
 from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
 from prloom.extensions.background import declaration
@@ -31,10 +31,10 @@ class DaemonContext:
 def program(command: str, args: Sequence[str], folder: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the program as an absolute path, with its arguments; raises ExtensionError where there is none."""
     if "/" not in command:
-        found = shutil.which(command, path=environ.get("PATH", os.defpath))
+        found = programs.locate(command, environ)
         if found is None:
             raise ExtensionError(f"there is no program {command} on PATH; install it, or correct the manifest")
-        return (str(Path(found).absolute()), *args)
+        return (found, *args)
     problem = declaration.program_problem(command, folder)
     path = folder / command
     if problem is None and not path.is_file():

@@ -1,0 +1,49 @@
+"""Programs are found in the absolute folders of PATH, and not where prloom happens to run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from prloom import programs
+from prloom.errors import ExtensionError
+from prloom.extensions.background import environment
+from prloom.transport import token
+from prloom.transport.token import NoTokenError
+
+
+@pytest.fixture
+def worktree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Be in a worktree, to which a branch has brought a program."""
+    worktree = tmp_path / "worktree"
+    worktree.mkdir()
+    program = worktree / "gh"
+    program.write_text("#!/bin/sh\ntouch obeyed\necho ghp_of_the_branch\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(worktree)
+    return worktree
+
+
+def test_relative_entries_of_path_do_not_count(worktree: Path) -> None:
+    path = os.pathsep.join([".", "", "bin", "/nowhere"])
+
+    assert programs.absolute_path({"PATH": path}) == "/nowhere"
+    assert programs.locate("gh", {"PATH": path}) is None
+    assert programs.locate("gh", {"PATH": "."}) is None
+    assert programs.locate("gh", {"PATH": f".{os.pathsep}{worktree}"}) == str(worktree / "gh")
+    assert programs.locate(str(worktree / "gh"), {"PATH": ""}) == str(worktree / "gh")
+
+
+@pytest.mark.parametrize("path", [".", "", ":/usr/bin", ".:/usr/bin"])
+def test_the_program_that_keeps_a_token_is_not_one_of_the_branch(worktree: Path, path: str) -> None:
+    with pytest.raises(NoTokenError, match="make sure that `gh auth token` prints one"):
+        token.find((), ("gh", "auth", "token"), {"PATH": path})
+
+    assert not (worktree / "obeyed").exists()
+
+
+def test_the_program_of_a_daemon_is_not_one_of_the_branch(worktree: Path) -> None:
+    with pytest.raises(ExtensionError, match="there is no program gh on PATH"):
+        environment.program("gh", [], worktree / "plugin", {"PATH": "."})
