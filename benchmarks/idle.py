@@ -22,6 +22,7 @@ from rig import one_round
 from stage import Stage
 
 from prloom.api import BridgeContext, TrackedPlan
+from prloom.config.models import GithubBridgeSection
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.plan.agent_pool import AgentPool
@@ -174,9 +175,8 @@ async def _polled(count: int) -> tuple[int, int]:
     """Return the most requests that one idle poll made, and how many of all were charged."""
     clock = Clock()
     hub = Hub(clock, limits=STRICT)
-    loaded = bridges.load(
-        {"github": {"repo": "ada/engine", "api_url": hub.api_url}, "local": {"enabled": False}}, repo_root=_ROOT
-    )
+    github = GithubBridgeSection(repo="ada/engine", api_url=hub.api_url).settings
+    loaded = bridges.load({"github": github, "local": {"enabled": False}}, repo_root=_ROOT)
     bridge: Any = loaded.loaded[0].bridge
 
     async def sleep(seconds: float) -> None:

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import psutil
 import pytest
 import started_runs
 from started_runs import StartedRun
@@ -54,10 +53,7 @@ def output(run: StartedRun) -> str:
 
 
 def gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
+    return not processes.living(pid)
 
 
 async def test_a_run_leaves_its_prompt_its_output_and_its_end(launch: Launch) -> None:

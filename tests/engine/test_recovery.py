@@ -12,11 +12,12 @@ from typing import Any
 
 import command_server
 import environment
-import psutil
 import pytest
 from command_server import ForkedProcess
 from project import Project
 from stage import Stage, said
+
+from prloom import processes
 
 AGENT = """
 import json, os, re, sys, time
@@ -96,10 +97,6 @@ def wait_for(true: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def alive(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-
-
 @pytest.fixture
 def killed(project: Project, git_stage: Stage, tmp_path: Path) -> Iterator[Killed]:
     found = Killed(project, git_stage, tmp_path / "home")
@@ -111,9 +108,9 @@ def killed(project: Project, git_stage: Stage, tmp_path: Path) -> Iterator[Kille
 def test_the_answer_of_a_run_that_outlived_its_dispatcher_is_used_and_no_second_agent_runs(killed: Killed):
     killed.kill_while_the_agent_works()
     pid = killed.supervised()["supervisor"]["pid"]
-    assert alive(pid)
+    assert processes.living(pid)
     killed.go()
-    wait_for(lambda: not alive(pid))
+    wait_for(lambda: not processes.living(pid))
 
     killed.once()
 
@@ -140,7 +137,7 @@ def test_where_the_supervisor_was_killed_too_the_run_is_begun_again_and_counts_a
     os.kill(watched["supervisor"]["pid"], signal.SIGKILL)
     dispatcher = killed.start("--once")
     wait_for(lambda: killed.begun() == 2)
-    assert not alive(watched["agent"]["pid"])
+    assert not processes.living(watched["agent"]["pid"])
     killed.go()
 
     dispatcher.wait(60)
@@ -163,7 +160,7 @@ def test_a_dispatcher_that_is_asked_to_end_does_so_within_seconds_and_takes_its_
 
     assert time.monotonic() - began < 5
     assert code == 130, killed.said()
-    wait_for(lambda: not alive(agent))
+    wait_for(lambda: not processes.living(agent))
     assert killed.stage.open("work")["a"]["state"] == "pending"
 
 

@@ -13,10 +13,10 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import mkdtemp
 
-import psutil
 import pytest
 from stage import Stage, said
 
+from prloom import processes
 from prloom.api import Manifest
 from prloom.engine.views import status, why
 from prloom.extensions.discovery import DiscoveredPlugin
@@ -149,7 +149,7 @@ async def play(root: Path) -> Played:
             plan_id=name,
         )
     await stage.tick()
-    return Played(stage, [int(pid) for pid in pids.read_text().split() if alive(int(pid))])
+    return Played(stage, [int(pid) for pid in pids.read_text().split() if processes.living(int(pid))])
 
 
 def bad(code: str, pids: Path) -> str:
@@ -162,13 +162,6 @@ def host(root: Path, name: str, code: str) -> ProcessHost:
     file.write_text(code)
     found = DiscoveredPlugin(key=name, source="project", path=str(file), manifest=Manifest(name=name))
     return ProcessHost(found, {}, repo_root=root, environ=os.environ, memory=MEMORY)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
 
 
 @pytest.mark.parametrize("fault", FAULTS)

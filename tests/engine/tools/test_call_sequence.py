@@ -9,11 +9,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast, get_args
 
-import psutil
 import pytest
 from stage import until
 from tool_bench import ToolBench, call
 
+from prloom import processes
 from prloom.api import InterceptContext, PluginContext, ToolCall
 from prloom.engine.tools.call_sequence import CallScene, ToolFailed
 from prloom.engine.tools.executable import PluginFolder
@@ -214,7 +214,7 @@ async def test_an_executable_that_hangs_is_ended_with_all_that_it_has_started(be
 
     assert (said["error_type"], said["error"]) == ("timeout_error", "run timed out after 4000 ms")
     orphan_pid = int((tmp_path / "ex/orphan").read_text())
-    await until(lambda: not psutil.pid_exists(orphan_pid) or psutil.Process(orphan_pid).status() == "zombie")
+    await until(lambda: not processes.living(orphan_pid))
 
 
 async def test_an_executable_that_does_not_read_its_call_leaves_nothing_in_the_log(

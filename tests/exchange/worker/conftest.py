@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from prloom import processes
 from prloom.exchange.claim import MessageEntry
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.message import Message
@@ -91,7 +92,7 @@ def gone() -> Callable[[int], bool]:
         except psutil.NoSuchProcess:
             return True
         except psutil.TimeoutExpired:
-            return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+            return not processes.living(pid)
         return True
 
     return wait

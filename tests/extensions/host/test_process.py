@@ -16,6 +16,7 @@ import msgspec
 import psutil
 import pytest
 
+from prloom import processes
 from prloom.api.context import Services
 from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
@@ -92,9 +93,7 @@ async def failure(running: Awaitable[object]) -> HookFailed:
 def gone(pids: str | None) -> list[bool]:
     """Whether each of these processes has ended (it may wait for its new parent to take note)."""
     assert pids is not None
-    return [
-        not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE for pid in json.loads(pids)
-    ]
+    return [not processes.living(pid) for pid in json.loads(pids)]
 
 
 @pytest.mark.parametrize(
