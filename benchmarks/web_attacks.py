@@ -112,7 +112,7 @@ def _wait_for(url: str, log: Path) -> None:
 
 @contextmanager
 def _attacked(port: int) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen([sys.executable, "-c", ATTACKER, str(port)]) as process:
+    with subprocess.Popen(["nice", "-n", "19", sys.executable, "-c", ATTACKER, str(port)]) as process:
         try:
             yield process
         finally:
