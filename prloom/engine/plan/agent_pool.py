@@ -203,11 +203,10 @@ class AgentPool:
         except StorageError as error:  # something else is in its place: the run fails, and not the plan
             raise AgentError(f"run {run_id} could not be started: {error}") from error
         if request.rights == "work":
-            found = repository.remote_urls(self.root)
-            remotes = tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in found)
+            urls = repository.remote_urls(self.root)
+            remotes = tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in urls)
             request = msgspec.structs.replace(request, remotes=remotes)
-        access = None
-        limits = limits or self.limits(config)
+        access, limits = None, limits or self.limits(config)
         if self.tools is not None and agent.name != CHECK:
             call_limit = self.tools.call_limit(config)
             server = mcp_server.of_run((folders.runs / run_id).resolve(), self.root, call_limit)
