@@ -27,12 +27,11 @@ def lines(where: RepositoryPaths, status: StatusDocument, shown: Dashboard, now:
 
 def about(where: RepositoryPaths, status: StatusDocument, shown: Dashboard, now: datetime) -> Iterator[str]:
     """Yield the same without the lines above, which are about the repository as a whole."""
-    from msgspec.structs import replace  # noqa: PLC0415 - `prloom status --help` needs none
+    from prloom.engine.views import dashboard  # noqa: PLC0415 - `prloom status --help` needs none
 
     ids = {plan.id for plan in status.plans}
     yield from needs.lines([need for need in shown.needs if need.plan in ids])
-    shown = replace(shown, waiting=tuple(wait for wait in shown.waiting if wait.plan in ids))
-    for part in dashboard_text.parts(shown)[1:3]:
+    for part in dashboard_text.parts(dashboard.of_plans(shown, ids))[1:3]:
         if part.title:
             yield from ("", terminal.paint(part.title, "strong"), *(line for entry in part.entries for line in entry))
     for plan in status.plans:

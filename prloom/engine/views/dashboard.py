@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from prloom.engine.views import daemons, needs, plan_counts, runtime_status, snapshot, stall, waits, working
 from prloom.engine.views import status as statuses
 from prloom.engine.views.daemons import DaemonStatus
-from prloom.engine.views.dashboard_schema import Dashboard, FullStatus, Need, PlanLine, Source, Working
+from prloom.engine.views.dashboard_schema import Dashboard, FullStatus, Need, PlanLine, Source, Wait, Working
 from prloom.engine.views.snapshot import SnapshotCache
 from prloom.engine.views.stall import Movement
 from prloom.engine.views.status_schema import BridgeStatus, PlanStatus, Spent, StatusDocument
@@ -119,10 +119,24 @@ def build(status: StatusDocument, goes_on: Activity, now: datetime) -> Dashboard
         needs=found,
         working=at_work,
         waiting=waiting,
-        waiting_oldest_ms=max((each.age_ms for each in waiting if each.age_ms is not None), default=None),
-        waiting_next_ms=min((each.ends_in_ms for each in waiting if each.ends_in_ms is not None), default=None),
+        waiting_oldest_ms=_oldest(waiting),
+        waiting_next_ms=_next(waiting),
         plans=_plans(status, found, at_work, now),
     )
+
+
+def of_plans(shown: Dashboard, plans: Container[str]) -> Dashboard:
+    """Return the dashboard with those waits alone that concern these plans."""
+    waiting = tuple(wait for wait in shown.waiting if wait.plan in plans)
+    return replace(shown, waiting=waiting, waiting_oldest_ms=_oldest(waiting), waiting_next_ms=_next(waiting))
+
+
+def _oldest(waiting: Iterable[Wait]) -> int | None:
+    return max((each.age_ms for each in waiting if each.age_ms is not None), default=None)
+
+
+def _next(waiting: Iterable[Wait]) -> int | None:
+    return min((each.ends_in_ms for each in waiting if each.ends_in_ms is not None), default=None)
 
 
 def _source(bridge: BridgeStatus, now: datetime) -> Source:

@@ -42,6 +42,18 @@ def test_comments_of_one_author_are_one_entry_with_one_command_and_the_age_of_th
     assert need.age_ms == timedelta(hours=1) // timedelta(milliseconds=1)
 
 
+def test_of_one_plan_only_its_own_waits_count(shown: Dashboard) -> None:
+    of_all = shown.waiting_oldest_ms
+    for plan in {wait.plan for wait in shown.waiting if wait.plan is not None}:
+        found = dashboard.of_plans(shown, {plan})
+
+        assert {wait.plan for wait in found.waiting} == {plan}
+        ages = [wait.age_ms for wait in found.waiting if wait.age_ms is not None]
+        assert found.waiting_oldest_ms == (max(ages) if ages else None)
+    assert dashboard.of_plans(shown, ()).waiting_oldest_ms is None
+    assert of_all is not None
+
+
 def test_a_name_from_outside_is_one_quoted_word_of_a_command(shown: Dashboard) -> None:
     (need,) = [need for need in needs(shown, "held") if need.plan == "pr-8"]
 
