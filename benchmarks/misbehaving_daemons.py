@@ -103,15 +103,9 @@ def beside(sizes: Sizes, folder: Path) -> Iterator[Figure]:
         plugin(odd / "prloom/plugins" / name, code)
     enabled = ", ".join(f'"{name}"' for name in ("hook", *MISBEHAVING))
     (odd / "prloom.toml").write_text(f"[plugins]\nenabled = [{enabled}]\n{config}")
-    with rig.started(odd), rig.started(calm):
-        for root in (odd, calm):
-            latency.to_hook(root)
-        paired = alternate(
-            partial(latency.to_hook, odd), partial(latency.to_hook, calm), 2 * sizes.latency_rounds, warm=5
-        )
     work = "event → another plugin's hook while five daemons misbehave: latency (p50)"
-    figure = compared(blank("beside-daemons", work, "no daemons", 1.2), paired)
-    yield Figure(**{**latency.vars_of(figure), "value": paired.subject / paired.yardstick})
+    with rig.started(odd), rig.started(calm):
+        yield _latencies(sizes, odd, calm, blank("beside-daemons", work, "no daemons", 1.2))
 
 
 def beside_plan(sizes: Sizes, folder: Path) -> Iterator[Figure]:
@@ -130,15 +124,18 @@ def beside_plan(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     (odd / "prloom.toml").write_text(f"[plugins]\nenabled = {json.dumps(['hook', *MISBEHAVING_IN_HOOKS])}\n{config}")
     for plan in plans:
         rig.choose_preset(odd, plan, plan)
-    with rig.started(odd), rig.started(calm), _events_of_other_plans(odd, calm):
-        for root in (odd, calm):
-            latency.to_hook(root)
-        paired = alternate(
-            partial(latency.to_hook, odd), partial(latency.to_hook, calm), 2 * sizes.latency_rounds, warm=5
-        )
     work = "event → hook of one plan while five daemons misbehave for other plans: latency (p50)"
-    figure = compared(blank("plans-beside-daemons", work, "as many events, and no daemons", 1.2), paired)
-    yield Figure(**{**latency.vars_of(figure), "value": paired.subject / paired.yardstick})
+    with rig.started(odd), rig.started(calm), _events_of_other_plans(odd, calm):
+        yield _latencies(sizes, odd, calm, blank("plans-beside-daemons", work, "as many events, and no daemons", 1.2))
+
+
+def _latencies(sizes: Sizes, odd: Path, calm: Path, figure: Figure) -> Figure:
+    """Return the figure with what an event takes to the hook of both repositories, in turn."""
+    for root in (odd, calm):
+        latency.to_hook(root)
+    paired = alternate(partial(latency.to_hook, odd), partial(latency.to_hook, calm), 2 * sizes.latency_rounds, warm=5)
+    found = compared(figure, paired)
+    return Figure(**{**latency.vars_of(found), "value": paired.subject / paired.yardstick})
 
 
 @contextmanager

@@ -13,12 +13,9 @@ from prloom.agents import run_message
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.agents.supervision import Worker
-from prloom.core.text import secret_scan
-from prloom.core.text.secret_mask import SecretMask
 from prloom.core.work.run_policy import RunRefused
-from prloom.engine.machine import agent_slots, output_messages, remote_run
+from prloom.engine.machine import agent_slots, remote_run
 from prloom.engine.machine.machine import Machine
-from prloom.engine.machine.output_messages import OutputMessages
 from prloom.engine.machine.remote_run import PreparedRun
 from prloom.errors import AgentError, PrloomError
 from prloom.exchange.claim import Completed, Failed, Released, Settlement
@@ -75,10 +72,7 @@ class RemoteRuns:
     def _supervised(self, run: PreparedRun, worker: Worker) -> Settlement | JobLost:
         """Start the agent of a prepared run, watch it to its end, and return what that comes to."""
         if not worker.signals.stops and not worker.lease.lost(time.monotonic()):
-            mask = SecretMask(secret_scan.environment_secrets(self._machine.environ))
-            lease = worker.lease
-            with output_messages.published(OutputMessages(lease.store, lease.claimed, run.folder, mask)):
-                ended = remote_run.supervise(self._machine, run, worker)
+            ended = remote_run.supervise(self._machine, run, worker)
             if worker.signals.stops < _AT_ONCE and not worker.lease.lost(time.monotonic()):
                 reply = _while_renewing(worker, lambda: remote_run.conclude(self._machine, run, ended))
                 return _settlement(reply)

@@ -47,12 +47,12 @@ class OutputMessages:
         lines = printed[: printed.rfind(b"\n") + 1]
         if not lines and (self._published is not None or not self._is_started()):
             return False
-        masked = "\n".join(self._mask.masked(line) for line in lines.decode("utf-8", "replace").split("\n")).encode()
+        piece = masked(lines, self._mask)
         offset = self._published or 0
         message, claim = self._claimed.message, self._claimed.id
         self._exchange.publish(
             run_message.output_topic(message.topic),
-            run_message.packed_output(masked),
+            run_message.packed_output(piece),
             parent=message.id,
             key=f"{claim}:{self._read}:{len(lines)}",
             metadata={
@@ -62,11 +62,17 @@ class OutputMessages:
             },
         )
         self._read += len(lines)
-        self._published = offset + len(masked)
+        self._published = offset + len(piece)
         return True
 
     def _is_started(self) -> bool:
         return run_folder.read(self._folder, run_folder.SUPERVISOR, 0) is not None
+
+
+def masked(output: bytes, mask: SecretMask) -> bytes:
+    """Return output without secrets, line by line: so the whole begins with the pieces that were published before."""
+    lines = (mask.masked(line) for line in output.decode("utf-8", "replace").split("\n"))
+    return "\n".join(lines).encode("utf-8", "replace")
 
 
 @contextmanager

@@ -22,7 +22,9 @@ from prloom.agents.supervision import Supervision, Worker
 from prloom.core.text import secret_scan
 from prloom.core.text.secret_mask import SecretMask
 from prloom.core.work.repository_changes import RepositoryState
+from prloom.engine.machine import output_messages
 from prloom.engine.machine.machine import Machine
+from prloom.engine.machine.output_messages import OutputMessages
 from prloom.engine.work import change_rules
 from prloom.errors import WorkspaceError
 from prloom.storage import paths
@@ -95,11 +97,18 @@ def prepare(
 
 
 def supervise(machine: Machine, run: PreparedRun, worker: Worker) -> ProcessExit:
-    """Start the agent of a prepared run, and watch it until all of it is gone; raises AgentError."""
+    """Start the agent of a prepared run, and watch it until all of it is gone; raises AgentError.
+
+    Meanwhile, what it prints is published for the dispatcher.
+    """
     begun, agent = datetime.now(tz=UTC), registry.get(run.message.agent)
     started = launch.build(agent, run.request, environ=machine.environ, names=machine.config.agents.env)
+    lease = worker.lease
+    messages = OutputMessages(lease.store, lease.claimed, run.folder, _mask(machine))
     try:
-        return Supervision(run.folder, started, agent, run.limits, worker).run()
+        supervised = Supervision(run.folder, started, agent, run.limits, worker)
+        with output_messages.published(messages):
+            return supervised.run()
     except OSError as error:
         return supervision.not_started(f"{started.argv[0]}: {error.strerror} ({error.filename})", begun)
 
@@ -170,9 +179,11 @@ def _with_answer(message: str, answer: str | None) -> str:
 def _output(machine: Machine, folder: Path) -> str:
     """Return what the agent has printed, without this machine's secrets."""
     printed = run_folder.read_from(folder, run_folder.OUTPUT, 0, run_message.LONGEST_OUTPUT + 1)
-    mask = SecretMask(secret_scan.environment_secrets(machine.environ))
-    lines = (mask.masked(line) for line in printed.decode("utf-8", "replace").split("\n"))
-    return run_message.packed_output("\n".join(lines).encode("utf-8", "replace"))
+    return run_message.packed_output(output_messages.masked(printed, _mask(machine)))
+
+
+def _mask(machine: Machine) -> SecretMask:
+    return SecretMask(secret_scan.environment_secrets(machine.environ))
 
 
 def _with_change(machine: Machine, run: PreparedRun, reply: RunReply) -> RunReply:

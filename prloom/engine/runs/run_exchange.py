@@ -96,7 +96,9 @@ class RunExchange:
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._awaited[folder.name] = future
         try:
-            async with self._output_followed(folder, draft):
+            exchange = await self._opened()
+            (run,) = await exchange.publish_all([draft])
+            async with self._output_kept(exchange, folder, run):
                 reply = await self._reply(draft, future, found=found)
         except asyncio.CancelledError:
             await self.cancel(folder.name, "prloom stopped the run")
@@ -171,10 +173,8 @@ class RunExchange:
             await self._opened()
 
     @asynccontextmanager
-    async def _output_followed(self, folder: Path, draft: Draft) -> AsyncIterator[None]:
-        """Publish a run, and keep what it prints on another machine, if one does it, until the block ends."""
-        exchange = await self._opened()
-        (run,) = await exchange.publish_all([draft])
+    async def _output_kept(self, exchange: AsyncExchange, folder: Path, run: Message) -> AsyncIterator[None]:
+        """Keep what a run prints, if another machine does it, until the block ends."""
         if not exchange_name.is_shared(self._name):
             yield
             return
