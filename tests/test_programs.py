@@ -36,11 +36,24 @@ def test_relative_entries_of_path_do_not_count(worktree: Path) -> None:
     assert programs.locate(str(worktree / "gh"), {"PATH": ""}) == str(worktree / "gh")
 
 
-@pytest.mark.parametrize("path", [".", "", ":/usr/bin", ".:/usr/bin"])
-def test_the_program_that_keeps_a_token_is_not_one_of_the_branch(worktree: Path, path: str) -> None:
-    with pytest.raises(NoTokenError, match="make sure that `gh auth token` prints one"):
-        token.find((), ("gh", "auth", "token"), {"PATH": path})
+@pytest.mark.parametrize("path", [".", "", ":{bin}", ".:{bin}"])
+def test_the_program_that_keeps_a_token_is_not_one_of_the_branch(worktree: Path, tmp_path: Path, path: str) -> None:
+    (tmp_path / "bin").mkdir()
+    environ = {"PATH": path.format(bin=tmp_path / "bin")}
 
+    with pytest.raises(NoTokenError, match="make sure that `gh auth token` prints one"):
+        token.find((), ("gh", "auth", "token"), environ)
+
+    assert not (worktree / "obeyed").exists()
+
+
+def test_the_operators_program_is_asked_though_a_relative_entry_comes_first(worktree: Path, tmp_path: Path) -> None:
+    keeper = tmp_path / "bin/gh"
+    keeper.parent.mkdir()
+    keeper.write_text("#!/bin/sh\necho of the operator\n")
+    keeper.chmod(0o755)
+
+    assert token.find((), ("gh", "auth", "token"), {"PATH": f".:{keeper.parent}"}).text == "of the operator"
     assert not (worktree / "obeyed").exists()
 
 

@@ -266,6 +266,21 @@ async def test_a_todo_that_blocks_the_plan_is_tried_again_on_request(stage: Stag
     assert (plan.state.block, plan.todos[0].state) == (None, "open")
 
 
+@pytest.mark.parametrize("command", ["resume", "retry"])
+@pytest.mark.parametrize(("box", "state"), [("-", "dropped"), ("x", "done")])
+async def test_a_todo_that_a_person_has_ended_is_not_tried_again_when_its_block_is_lifted(
+    stage: Stage, command: str, box: str, state: str
+):
+    plan = WorkedPlan(stage, "Make it fast").park()
+    text = stage.local() / "plan.md"
+    text.write_text(text.read_text().replace("- [b]", f"- [{box}]"))
+
+    (answer,) = await told(stage, f"/prloom {command}")
+
+    assert "The TODO that blocked the plan has ended." in answer
+    assert (plan.state.block, plan.todos[0].state) == (None, state)
+
+
 async def test_a_stranger_cannot_lift_a_block(stage: Stage):
     plan = WorkedPlan(stage, "Make it fast").park()
 
