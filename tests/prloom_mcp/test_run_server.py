@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from asyncio.subprocess import Process
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +122,7 @@ async def test_a_client_that_sends_anything_does_no_harm_and_no_call_runs_twice(
             once = len(ran)
             agent.stdin.write(b"".join(count(3000 + number, f"late {number}") for number in range(200)))
             await agent.stdin.drain()
-            agent.kill()
-            await agent.communicate()  # its end is told of once its answers are read
+            await kill(agent)
             assert (await call(parts, folder, "prloom_plan"))["success"]
             await until(lambda: bench.notes.types.count("TOOL_CALL_START") == bench.notes.types.count("TOOL_CALL_END"))
 
@@ -146,10 +146,18 @@ async def test_a_client_that_never_reads_holds_up_nobody(bench: ToolBench):
                 agent.stdin.write(count(number, "x" * 5000))
             await until(lambda: bench.notes.types.count("TOOL_CALL_END") > 20)
             beside = [await call(parts, folder, "prloom_plan") for _ in range(20)]
-            agent.kill()
-            await agent.communicate()  # its end is told of once its answers are read
+            await kill(agent)
 
     assert all(each["success"] for each in beside)
+
+
+async def kill(agent: Process) -> None:
+    """Kill the server, and hear of all that comes of it: what nobody hears of is logged in whatever test runs later."""
+    agent.kill()
+    await agent.communicate()  # its end is told of once its answers are read
+    assert agent.stdin is not None
+    with suppress(ConnectionError):
+        await agent.stdin.wait_closed()
 
 
 async def begun(folder: Path, limit: int = 1 << 20) -> Process:

@@ -221,6 +221,8 @@ async def test_an_executable_that_does_not_read_its_call_leaves_nothing_in_the_l
     bench: ToolBench, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     executable(bench, tmp_path / "ex", "import os; os.close(0); print(0)")
+    gc.collect()
+    caplog.clear()  # what earlier tests have left
 
     assert (await result(bench, "run", a="x" * 1_000_000))["success"]
     gc.collect()  # Python tells of an error that nobody has heard of when its future is collected

@@ -168,6 +168,7 @@ async def test_what_an_agent_could_have_written_itself_allows_nothing(
             reply = decide(careful, parts, event)
             assert [each.id for each in parts.people.confirmations.requests] == [request]
             calling.cancel()
+            await asyncio.gather(calling, return_exceptions=True)  # its end is heard of here, and in no other test
 
     assert why in reply
 
