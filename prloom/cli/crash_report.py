@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import click
 
+import prloom
 from prloom.cli.output import terminal
 from prloom.errors import leaves
 
 VARIABLE = "PRLOOM_TRACEBACK"
+
+PACKAGE = Path(prloom.__file__).parent
 
 
 def report(error: BaseException, *, on_screen: bool) -> int:
@@ -34,11 +38,11 @@ def _origin(error: BaseException) -> str:
     import traceback  # noqa: PLC0415
 
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if f"{os.sep}prloom{os.sep}" in frame.filename] or frames
+    ours = [frame for frame in frames if frame.filename.startswith(f"{PACKAGE}{os.sep}")] or frames
     if not ours:
         return "unknown place"
-    before, prloom, below = ours[-1].filename.rpartition(f"prloom{os.sep}")
-    return f"{prloom}{below if prloom else before}:{ours[-1].lineno}"
+    file = ours[-1].filename.removeprefix(f"{PACKAGE.parent}{os.sep}")
+    return f"{file}:{ours[-1].lineno}"
 
 
 def _keep(text: str) -> str:

@@ -3,6 +3,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -277,6 +278,17 @@ def _place(kept: Path) -> str:
     ours = [line for line in kept.read_text().splitlines() if "/prloom/cli/" in line][-1]
     file, _, line = ours.partition(", line ")
     return f"prloom/cli/{file.rpartition('/')[2].rstrip(chr(34))}:{line.split(',')[0]}"
+
+
+def test_a_bug_is_placed_in_prloom_also_where_another_folder_has_its_name(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = str(folder / "prloom" / "tool.py")
+    names: dict[str, Any] = {}
+    exec(compile("def boom():\n    raise ValueError('odd')\n", other, "exec"), names)
+
+    assert main.run(click.Command("boom", callback=names["boom"]), []) == 1
+    assert "ValueError: odd (prloom/cli/main.py:" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("args", [["-v"], ["--verbose"]])
