@@ -25,7 +25,7 @@ def command(given: Options, events: tuple[str, ...], *, reason: str, plan: str |
     if not reason.strip():
         raise click.BadParameter("give a reason, in a few words", param_hint="--reason")
     where = context.repository(given)
-    wanted = selection.Selection(events, plan, yes)
+    wanted = selection.Selection(events, plan, yes, options=("--reason", reason))
     found = selection.find(where, wanted, OPEN)
     event_requests.check_drop(found)
     selection.confirm("drop", wanted, found)

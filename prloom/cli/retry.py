@@ -42,7 +42,7 @@ def command(
             return
     else:
         wanted = selection.Selection(events, plan, yes)
-        found = selection.find(where, wanted, ["deferred", "parked"])
+        found = selection.find(where, wanted, ["deferred", "parked"], actions="failed")
         event_requests.check_retry(found)
         selection.confirm("retry", wanted, found)
     submit.submit_request(where, "retry", found, done="Due now")

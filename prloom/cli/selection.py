@@ -22,19 +22,27 @@ plan_option = click.option(
     shell_complete=completion.plans,
     help="Act only on this plan; without an EVENT, on all of its events that qualify.",
 )
-yes_option = click.option("--yes", is_flag=True, help="Act on several events of an author or a plan without asking.")
+yes_option = click.option("--yes", is_flag=True, help="Act on more than one without asking.")
 
 
 class Selection(NamedTuple):
-    """What the command line selects: these names, each an id or an @AUTHOR, of all plans or of one; `yes`: unasked."""
+    """What the command line selects: these names, each an id or an @AUTHOR, of all plans or of one.
+
+    `yes` is not to ask first, and `options` are what else the command was given.
+    """
 
     names: Sequence[str]
     plan: str | None = None
     yes: bool = False
+    options: Sequence[str] = ()
 
 
-def find(where: RepositoryPaths, wanted: Selection, states: Collection[str]) -> list[RequestTarget]:
+def find(
+    where: RepositoryPaths, wanted: Selection, states: Collection[str], *, actions: str | None = None
+) -> list[RequestTarget]:
     """Return what is selected, each once. What is not named by its own id must be in one of these states.
+
+    A whole plan includes its actions in the state `actions`.
 
     Raises PrloomError for a name that means nothing, or where nothing qualifies; UsageError where nothing is selected.
     """
@@ -53,9 +61,18 @@ def find(where: RepositoryPaths, wanted: Selection, states: Collection[str]) -> 
             found += request_targets.named(where, [name], plan=plan)
     if not wanted.names:
         found += request_targets.in_state(where, states, plan=plan)
+        if actions is not None:
+            found += request_targets.actions(where, actions, plan=plan)
         if not found:
-            raise PrloomError(f"no event of plan {plan} is {_any_of(states)}")
+            raise PrloomError(_nothing(plan, states, actions))
     return list({(target.plan, target.id): target for target in found}.values())
+
+
+def _nothing(plan: str | None, states: Collection[str], actions: str | None) -> str:
+    events = f"no event of plan {plan} is {_any_of(states)}"
+    if actions is None:
+        return events
+    return f"{events}, and no action is {actions}"
 
 
 def _any_of(states: Collection[str]) -> str:
@@ -69,19 +86,34 @@ _PAST: Mapping[str, str] = {"approve": "approved", "drop": "dropped", "retry": "
 
 
 def confirm(verb: str, wanted: Selection, found: Sequence[RequestTarget]) -> None:
-    """Ask before a command acts on more than one event that was not named itself.
+    """Ask before a command acts on more than one thing; a refusal ends the command.
 
-    Raises PrloomError where nobody can be asked; a refusal ends the command.
+    Where nobody can be asked, what was named by its own id counts as confirmed. Raises PrloomError for more than one
+    thing that was not.
     """
-    unnamed = [target for target in found if target.id not in wanted.names]
-    if wanted.yes or len(unnamed) <= 1:
+    if wanted.yes or len(found) <= 1:
         return
+    unnamed = [target for target in found if target.id not in wanted.names]
     if not sys.stdin.isatty():
+        if len(unnamed) <= 1:
+            return
         words = [*wanted.names]
         if wanted.plan is not None:
             words += ["--plan", wanted.plan]
-        again = layout.to_run(verb, *words, "--yes")
+        again = layout.to_run(verb, *words, *wanted.options, "--yes")
         raise PrloomError(
-            f"{len(unnamed)} events match, and nothing was {_PAST[verb]}; to {verb} all of them, run {again}"
+            f"{_counted(unnamed)} match, and nothing was {_PAST[verb]}; to {verb} all of them, run {again}"
         )
-    click.confirm(f"{verb.capitalize()} these {len(found)} events?", abort=True)
+    click.confirm(f"{verb.capitalize()} these {_counted(found)}?", abort=True)
+
+
+def _counted(found: Sequence[RequestTarget]) -> str:
+    """Return how many events and actions these are: `2 events and 1 action`."""
+    actions = sum(target.action is not None for target in found)
+    words = []
+    for number, noun in ((len(found) - actions, "event"), (actions, "action")):
+        if number == 1:
+            words.append(f"1 {noun}")
+        elif number:
+            words.append(f"{number} {noun}s")
+    return " and ".join(words)

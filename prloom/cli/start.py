@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prloom.config.models import Config
-    from prloom.extensions.bridges import FailedBridge, LoadedBridges
+    from prloom.extensions.bridges import FailedBridge
 
 log = logging.getLogger(__name__)
 
@@ -94,10 +94,14 @@ def _outcome(worktrees: Path, root: Path) -> str:
 
 async def _run_once(root: Path, config: Config, load_again: Callable[[], Config]) -> tuple[str, ...]:
     """Do one full tick; return why bridges could not be loaded, one line for each."""
+    import asyncio  # noqa: PLC0415 - `prloom start --help` needs none
+
     from prloom.engine.assembly.dispatcher import assemble  # noqa: PLC0415 - `prloom start --help` needs none
 
     with _ended_by(signal.SIGTERM):
         dispatcher = assemble(root, config, load_again=load_again)
+        for problem in await asyncio.to_thread(_problems, root, config):
+            log.warning("%s", problem)
         await dispatcher.once()
         return tuple(_with_remedy(failed) for failed in dispatcher.bridges.failed)
 
@@ -110,14 +114,19 @@ async def _run_forever(root: Path, config: Config, load_again: Callable[[], Conf
 
     with _ended_by(signal.SIGTERM):
         dispatcher = assemble(root, config, load_again=load_again)
-        for problem in await asyncio.to_thread(_problems, root, config, dispatcher.bridges):
+        for name, error in dispatcher.bridges.failed:
+            log.warning("bridge %s is not used: %s", name, error)
+        for problem in await asyncio.to_thread(_problems, root, config):
             log.warning("%s", problem)
         begun()
         await dispatcher.run(config.dispatcher.tick_interval)
 
 
-def _problems(root: Path, config: Config, bridges: LoadedBridges) -> tuple[str, ...]:
-    """Return what keeps parts of prloom from their work; plugins that do not load are reported when they are tried."""
+def _problems(root: Path, config: Config) -> tuple[str, ...]:
+    """Return what is missing for the agents and the presets.
+
+    What keeps a plugin or a bridge from its work, such as a missing token, is reported when the first round tries it.
+    """
     from prloom.engine import environment_checks  # noqa: PLC0415 - `prloom start --help` needs none
     from prloom.engine.bus import plans  # noqa: PLC0415
     from prloom.engine.views import doctor  # noqa: PLC0415
@@ -125,11 +134,9 @@ def _problems(root: Path, config: Config, bridges: LoadedBridges) -> tuple[str, 
     where = plans.locate(root, config.worktrees_dir)
     found = (
         *doctor.guarded(lambda: environment_checks.of_agents(config, root), "the agents"),
-        *doctor.guarded(lambda: environment_checks.of_bridges(bridges.loaded, where), "the bridges"),
         *doctor.guarded(lambda: environment_checks.of_presets(config, where), "the presets"),
     )
-    unused = (f"bridge {name} is not used: {error}" for name, error in bridges.failed)
-    return (*unused, *(f"{each.where}: {each.what}; {each.fix}" for each in found))
+    return tuple(f"{each.where}: {each.what}; {each.fix}" for each in found)
 
 
 async def _dry_run(root: Path, config: Config) -> tuple[str, ...]:

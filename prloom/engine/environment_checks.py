@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from prloom.engine.bus import plans
 from prloom.engine.views import plan_names
 from prloom.engine.views.doctor import Finding, Severity
 from prloom.errors import PrloomError
-from prloom.extensions.bridges import LoadedBridge
 from prloom.model import kinds
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -135,15 +134,8 @@ def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str]
 
     Raises PrloomError where the bridges do not fit together, with which no dispatcher starts.
     """
-    yield from of_bridges(configured_bridges.load(where.root, config).loaded, where, environ)
-
-
-def of_bridges(
-    loaded: Iterable[LoadedBridge], where: RepositoryPaths, environ: Mapping[str, str] = os.environ
-) -> Iterator[Finding]:
-    """Yield those of these bridges that have no token while a plan's pull request is on their forge."""
     forges = set(_forges(where))
-    for each in loaded:
+    for each in configured_bridges.load(where.root, config).loaded:
         needs = None
         if isinstance(each.bridge, UsesHttp):
             needs = each.bridge.http

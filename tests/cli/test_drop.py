@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from stage import Stage, said
 
 from prloom.api import Author, Refused
@@ -71,10 +72,35 @@ async def test_all_open_events_of_an_author_are_dropped_after_a_yes(stage: Stage
     await stage.tick()
 
     assert prloom("drop", "@eve", "--reason", "spam").err == (
-        "prloom: 2 events match, and nothing was dropped; to drop all of them, run `prloom drop @eve --yes`\n"
+        "prloom: 2 events match, and nothing was dropped; "
+        "to drop all of them, run `prloom drop @eve --reason spam --yes`\n"
     )
     assert prloom("drop", "@eve", "--reason", "spam", "--yes").out == "Dropped: h1, h2.\n"
     assert set(stage.open()) == {"h3"}
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y", set[str]()), ("n", {"h1", "h2"})])
+async def test_more_than_one_event_is_dropped_on_a_terminal_only_after_a_yes_also_where_each_is_named(
+    stage: Stage, on_terminal: Callable[..., list[str]], answer: str, left: set[str]
+) -> None:
+    stage.adopt()
+    stage.append(said("h1", author=Author("eve", "none")), said("h2", author=Author("eve", "none")))
+    await stage.tick()
+
+    lines = on_terminal(100, "drop", "h1", "h2", "--reason", "spam", answers=answer + "\n")
+
+    assert "Drop these 2 events? [y/N]: " in "".join(lines)
+    assert set(stage.open()) == left
+
+
+async def test_what_is_named_by_its_id_is_dropped_without_a_question_where_nobody_can_be_asked(
+    stage: Stage, prloom: Prloom
+) -> None:
+    stage.adopt()
+    stage.append(said("h1", author=Author("eve", "none")), said("h2", author=Author("eve", "none")))
+    await stage.tick()
+
+    assert prloom("drop", "h1", "h2", "--reason", "spam").out == "Dropped: h1, h2.\n"
 
 
 async def test_a_plan_alone_stands_for_all_of_its_open_events(stage: Stage, prloom: Prloom) -> None:

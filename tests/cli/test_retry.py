@@ -128,6 +128,18 @@ async def test_an_authors_waiting_events_are_due_now_after_a_yes(stage: Stage, p
     )
 
 
-async def test_a_plan_alone_stands_for_its_waiting_events(waiting: Stage, prloom: Prloom) -> None:
-    assert prloom("retry", "--plan", "pr-7", "--yes").out == "Due now: d1, d2.\n"
+async def test_a_plan_alone_stands_for_its_waiting_events_and_failed_actions(waiting: Stage, prloom: Prloom) -> None:
+    (action,) = waiting.state()["queue"]
+
+    ran = prloom("retry", "--plan", "pr-7")
+
+    assert ran.err == (
+        "prloom: 2 events and 1 action match, and nothing was retried; "
+        "to retry all of them, run `prloom retry --plan pr-7 --yes`\n"
+    )
+    assert prloom("retry", "--plan", "pr-7", "--yes").out == f"Due now: d1, d2, {action}.\n"
+    assert not waiting.state()["queue"][action].get("failed")
     assert states(waiting)["d3"] == "deferred"
+    assert prloom("retry", "--plan", "pr-7").err == (
+        "prloom: no event of plan pr-7 is deferred or parked, and no action is failed\n"
+    )

@@ -10,6 +10,11 @@ from stage import Stage
 Prloom = Callable[..., Any]
 
 INLINE = "[plugins]\nisolation = 'inline'\n"
+AGENT = """[stages]
+default = "command"
+[agents.command]
+argv = ["sh"]
+"""
 
 
 def test_a_round_with_a_bridge_that_cannot_be_loaded_is_done_and_fails_with_one_line(
@@ -17,7 +22,7 @@ def test_a_round_with_a_bridge_that_cannot_be_loaded_is_done_and_fails_with_one_
 ) -> None:
     stage.adopt()
     (stage.root / "ci.py").write_text("raise OSError('no such file')")
-    (stage.root / "prloom.toml").write_text(f'{INLINE}[bridges.ci]\nmodule = "./ci.py"\n')
+    (stage.root / "prloom.toml").write_text(f'{INLINE}{AGENT}[bridges.ci]\nmodule = "./ci.py"\n')
 
     ran = prloom("start", "--once")
 
@@ -32,12 +37,24 @@ def test_a_round_with_a_bridge_that_cannot_be_loaded_is_done_and_fails_with_one_
 def test_a_bridge_that_is_missing_fails_the_round_only_if_it_is_enabled(
     stage: Stage, prloom: Prloom, table: str
 ) -> None:
-    (stage.root / "prloom.toml").write_text(f"{INLINE}[bridges.ci]\n{table}\n")
+    (stage.root / "prloom.toml").write_text(f"{INLINE}{AGENT}[bridges.ci]\n{table}\n")
 
     ran = prloom("start", "--once")
 
     assert ran.code == int("enabled" not in table)
     assert ran.err.count("\n") == ran.code
+
+
+def test_a_round_says_which_program_and_which_token_are_missing(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt(pr=7, forge="github")
+    (stage.root / "prloom.toml").write_text(
+        f'{INLINE}[stages]\ndefault = "amp"\n[bridges.github]\nrepo = "ada/engine"\n'
+    )
+
+    ran = prloom("start", "--once")
+
+    assert "the program amp of the agent amp was not found; install it, or name another agent" in ran.err
+    assert ran.err.count("prloom: bridge github: there is no token: set GITHUB_TOKEN, ") == 1
 
 
 ENDING = """

@@ -85,15 +85,15 @@ def in_state(repository: RepositoryPaths, states: Iterable[str], *, plan: str | 
     )
 
 
-def withheld(repository: RepositoryPaths, *, plan: str | None) -> tuple[RequestTarget, ...]:
-    """Return the actions that are withheld, of all plans or of one."""
-    return tuple(
+def actions(repository: RepositoryPaths, state: str, *, plan: str | None) -> tuple[RequestTarget, ...]:
+    """Return the actions in this state, `failed` or `withheld` as a rule, of all plans or of one."""
+    found = (
         RequestTarget(each.plan.id, queued.id, action=queued)
         for each in snapshot.every(repository)
         if plan in {None, each.plan.id}
         for queued in each.bus.state.queue.values()
-        if queued.withheld
     )
+    return tuple(target for target in found if target.state == state)
 
 
 def action(repository: RepositoryPaths, target: RequestTarget) -> Action:

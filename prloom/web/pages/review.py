@@ -51,7 +51,7 @@ def page(site: Site, query: Query) -> Page:
     found = request_targets.in_state(site.where, ["held"], plan=plan)
     held = tuple(_untrusted(site, each) for each in found if each.event and author in {None, each.event.author})
     drafts = tuple(each for each in outbox.drafts(site.where).drafts if plan in {None, each.plan})
-    withheld = tuple(_withheld(site, each) for each in request_targets.withheld(site.where, plan=plan))
+    withheld = tuple(_withheld(site, each) for each in request_targets.actions(site.where, "withheld", plan=plan))
     value = ReviewDocument(held=held, drafts=drafts, withheld=withheld)
     return Page("review.html", "To read", value, {"plan": plan, "author": author})
 
