@@ -78,7 +78,7 @@ class Operator(NamedTuple):
 
     def drop(self, subject: Subject, reason: str) -> str:
         """Drop the events of a row, or its drafts, for good."""
-        if subject.need is not None and subject.need.kind == "draft":
+        if _is_draft(subject):
             return self._submit("draft_drop", subject.actions, "Dropped")
         found = self._targets(subject)
         event_requests.check_drop(found)
@@ -86,9 +86,7 @@ class Operator(NamedTuple):
 
     def send(self, subject: Subject) -> str:
         """Send the drafts of a row."""
-        if subject.need is None or subject.need.kind != "draft":
-            raise PrloomError("this is no draft of a reply; choose one under what needs you")
-        return self._submit("draft_send", subject.actions, "Sent")
+        return self._submit("draft_send", draft_ids(subject), "Sent")
 
     def pause(self, subject: Subject) -> str:
         """Pause the plan of a row."""
@@ -102,18 +100,17 @@ class Operator(NamedTuple):
 
     def stop(self, subject: Subject) -> str:
         """End the run of a row, and pause its plan."""
-        if subject.run is None:
-            raise PrloomError("no agent runs here; choose a run under what goes on")
+        run = run_id(subject)
         context.refuse_in_run("prloom top")
         url = context.config(self.given).exchange.url
-        stopped = run_stop.stop(self.where, subject.run, exchange_url=url or "", by="`prloom top`")
+        stopped = run_stop.stop(self.where, run, exchange_url=url or "", by="`prloom top`")
         if stopped.pause is None:
             return f"Run {clean(stopped.run)} has ended already."
         return f"Stopping {clean(stopped.run)}. {stopped.pause.message('Paused')}"
 
     def decide(self, subject: Subject, choice: Choice) -> str:
         """Allow or deny the call of a tool that waits, or leave a question without an answer."""
-        answer = self._send({"request": _request(subject), "choice": choice})
+        answer = self._send({"request": request_id(subject), "choice": choice})
         done = "Allowed"
         if choice == "deny":
             done = "Denied"
@@ -125,17 +122,14 @@ class Operator(NamedTuple):
             context.refuse_in_run("prloom top")
             question_answer.answer(self.where, subject.plan, subject.todo, text, datetime.now(UTC))
             return f"Answered, in {clean(subject.plan)}."
-        answered = self._send({"request": _request(subject), "choice": "allow", "text": text})
+        answered = self._send({"request": request_id(subject), "choice": "allow", "text": text})
         return f"Answered, in {clean(str(answered['plan']))}."
 
     def _send(self, params: Json) -> Json:
         return dispatcher_request.answer(self.given, "prloom top", params)
 
     def _targets(self, subject: Subject) -> Sequence[RequestTarget]:
-        ids = [*subject.events, *subject.actions]
-        if not ids:
-            raise PrloomError("this is no event and no action; choose one under what needs you or what waits")
-        return request_targets.named(self.where, ids, plan=subject.plan)
+        return request_targets.named(self.where, target_ids(subject), plan=subject.plan)
 
     def _submit(self, verb: Verb, ids: Sequence[str], done: str, **about: object) -> str:
         context.refuse_in_run("prloom top")
@@ -149,13 +143,43 @@ def shell() -> list[str]:
     return session.shell(os.environ)
 
 
-def _plan(subject: Subject) -> str:
-    if subject.plan is None:
-        raise PrloomError("this is about no plan; choose one")
-    return subject.plan
+# ---- what the row that an action is about has to have
 
 
-def _request(subject: Subject) -> str:
+def run_id(subject: Subject) -> str:
+    """Return the run of a row; raises PrloomError where no agent works."""
+    if subject.run is None:
+        raise PrloomError("no agent works here; choose a run under Working")
+    return subject.run
+
+
+def request_id(subject: Subject) -> str:
+    """Return the call or question of a row; raises PrloomError where none waits."""
     if subject.request is None:
         raise PrloomError("no call of a tool and no question waits here; choose one under what needs you")
     return subject.request
+
+
+def draft_ids(subject: Subject) -> Sequence[str]:
+    """Return the drafts of replies of a row; raises PrloomError where it is about something else."""
+    if not _is_draft(subject):
+        raise PrloomError("this is not a draft of a reply; choose one under what needs you")
+    return subject.actions
+
+
+def target_ids(subject: Subject) -> Sequence[str]:
+    """Return the events and actions of a row; raises PrloomError where it has none."""
+    ids = [*subject.events, *subject.actions]
+    if not ids:
+        raise PrloomError("this is neither an event nor an action; choose one under what needs you or what waits")
+    return ids
+
+
+def _is_draft(subject: Subject) -> bool:
+    return subject.need is not None and subject.need.kind == "draft"
+
+
+def _plan(subject: Subject) -> str:
+    if subject.plan is None:
+        raise PrloomError("this is not about a plan; choose one")
+    return subject.plan

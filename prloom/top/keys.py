@@ -80,18 +80,20 @@ class ActionKeys(App[None]):
 
     def action_send(self) -> None:
         """Send the drafts, after a question."""
-        self._confirm("Send the draft? What is sent cannot be taken back.", "send")
+        self._confirm("Send the draft? What is sent cannot be taken back.", "send", actions.draft_ids)
 
     def action_stop(self) -> None:
         """Stop the run, after a question."""
-        self._confirm("Stop the run, and pause its plan?", "stop")
+        self._confirm("Stop the run, and pause its plan?", "stop", actions.run_id)
 
     @work
     async def action_drop(self) -> None:
         """Drop for good, with a reason."""
         subject = self.subject
+        if subject is None or not self._has(subject, actions.target_ids):
+            return
         reason = await self.push_screen_wait(Prompt("Drop it for good: why? (Esc: do not)"))
-        if subject is not None and reason is not None:
+        if reason is not None:
             await self._report(lambda: self.operator.drop(subject, reason))
 
     @work
@@ -109,7 +111,7 @@ class ActionKeys(App[None]):
     async def action_decide(self, choice: Choice) -> None:
         """Allow or deny the call of a tool."""
         subject = self.subject
-        if subject is None:
+        if subject is None or not self._has(subject, actions.request_id):
             return
         if choice == "allow_always" and not await self.push_screen_wait(Confirm("Allow all later calls of this tool?")):
             return
@@ -119,7 +121,7 @@ class ActionKeys(App[None]):
         """Open the plan's worktree in a shell, and come back to the screen after it."""
         subject = self.subject
         if subject is None or subject.plan is None:
-            self.notify("this is about no plan; choose one", markup=False)
+            self.notify("this is not about a plan; choose one", markup=False)
             return
         plan = subject.plan
         try:
@@ -133,9 +135,12 @@ class ActionKeys(App[None]):
         await self.read()
 
     @work
-    async def _confirm(self, question: str, name: str) -> None:
+    async def _confirm(self, question: str, name: str, part: Callable[[Subject], object]) -> None:
+        """Do something with a row, after a question, if it has the part that this is about."""
         subject = self.subject
-        if subject is not None and await self.push_screen_wait(Confirm(question)):
+        if subject is None or not self._has(subject, part):
+            return
+        if await self.push_screen_wait(Confirm(question)):
             await self._report(lambda: getattr(self.operator, name)(subject))
 
     @work
@@ -143,6 +148,15 @@ class ActionKeys(App[None]):
         subject = self.subject
         if subject is not None:
             await self._report(lambda: getattr(self.operator, name)(subject))
+
+    def _has(self, subject: Subject, part: Callable[[Subject], object]) -> bool:
+        """Whether a row has what an action is about; say what to choose where it has not."""
+        try:
+            part(subject)
+        except PrloomError as error:
+            self._fail(error)
+            return False
+        return True
 
     async def _report(self, act: Callable[[], str]) -> None:
         """Do something in a thread, and say what came of it."""

@@ -114,7 +114,8 @@ class Pages:
     async def log_in(self, request: Request) -> Response:
         """Exchange the link's token, or the password, for the cookie of a session."""
         if request.method == "POST":
-            session = self.sessions.log_in(form.read(await request.body()).one("password"))
+            password = form.read(await request.body()).one("password")
+            session = self.sessions.log_in(password, gate.peer(request.scope))
         elif request.method == "HEAD":  # a program that checks links, which must not use this one up
             return Response()
         else:

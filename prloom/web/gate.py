@@ -89,7 +89,9 @@ class Gate:
     def _of_metrics(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Response | Receive:
         """Have the figures be asked for with the password, where there is one: they name plugins and bridges."""
         given = headers.get("authorization")
-        if self.sessions.password is None or (given is not None and self.sessions.fits(_basic_password(given))):
+        if self.sessions.password is None:
+            return receive
+        if given is not None and self.sessions.fits(_basic_password(given), peer(scope)):
             return receive
         answer = render.refusal(scope, 401, "give the password, with any user name")
         answer.headers["www-authenticate"] = 'Basic realm="prloom"'
@@ -99,6 +101,14 @@ class Gate:
 def cookie_name(port: int) -> str:
     """Return the name of the cookie: a browser gives cookies to all ports of a host."""
     return f"prloom_{port}"
+
+
+def peer(scope: Scope) -> str:
+    """Return the address that a request came from."""
+    client: tuple[str, int] | None = scope.get("client")
+    if client is None:
+        return ""
+    return client[0]
 
 
 class _TooMuchError(Exception):

@@ -16,7 +16,7 @@ MOST: Final = 50
 """Sessions at a time; one more ends the one that was not used for the longest time."""
 
 PAUSE: Final = timedelta(seconds=2)
-"""After a wrong password, in which the next one is not looked at."""
+"""After a wrong password, in which the next one from the same address is not compared."""
 
 SHORTEST_PASSWORD: Final = 12
 _BYTES: Final = 32
@@ -55,7 +55,7 @@ class Sessions:
     on_used: Callable[[str], None] | None = None
     link_token: str = field(default_factory=lambda: secrets.token_urlsafe(_BYTES))
     _sessions: dict[str, Session] = field(default_factory=dict)
-    _wrong_at: datetime | None = None
+    _wrong_at: dict[str, datetime] = field(default_factory=dict)
 
     def redeem(self, token: str) -> Session | None:
         """Return a new session for the token of the link, which is used up then; None for any other token."""
@@ -66,19 +66,20 @@ class Sessions:
             self.on_used(self.link_token)
         return self._begin()
 
-    def log_in(self, password: str) -> Session | None:
-        """Return a new session for the password; None for a wrong one, and for any in the moments after a wrong one."""
-        if not self.fits(password):
+    def log_in(self, password: str, address: str) -> Session | None:
+        """Return a new session for the password; None where it does not fit."""
+        if not self.fits(password, address):
             return None
         return self._begin()
 
-    def fits(self, password: str) -> bool:
-        """Whether this is the password; in the moments after a wrong one, wherever it was given, nothing is."""
+    def fits(self, password: str, address: str) -> bool:
+        """Whether this is the password; in the moments after a wrong one from an address, nothing from there is."""
         now = self.clock()
-        if self.password is None or (self._wrong_at is not None and now - self._wrong_at < PAUSE):
+        self._wrong_at = {each: at for each, at in self._wrong_at.items() if now - at < PAUSE}
+        if self.password is None or address in self._wrong_at:
             return False
         if not same(self.password, password):
-            self._wrong_at = now
+            self._wrong_at[address] = now
             return False
         return True
 

@@ -16,6 +16,8 @@ from top_screen import app, detail, pane, screen, until
 from prloom.model import record
 from prloom.model.decision import Decision
 from prloom.storage import envelope
+from prloom.storage.dispatcher_files import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 from prloom.top.app import TopApp
 from prloom.top.dialogs import HELP
 from prloom.top.keys import ActionKeys
@@ -45,18 +47,54 @@ async def test_what_is_shown_of_a_row_follows_the_key(tmp_path: Path) -> None:
         await pilot.press("l")
         await until(pilot, lambda: "20260101T115600000Z-worker-00000001" in detail(shown))
 
-        for key, told in (
-            ("s", "Send the draft?"),
-            ("k", "Stop the run, and pause its plan?"),
-            ("Y", "Allow all later calls of this tool?"),
-        ):
-            await pilot.press(key)
-            await until(pilot, lambda told=told: told in screen(shown))
-            await pilot.press("n")
-        await pilot.press("y")
-        await until(pilot, lambda: "no call of a tool and no question waits here" in screen(shown))
         await pilot.press("w")
         await until(pilot, lambda: "no question waits here; choose one under" in screen(shown))
+
+
+@pytest.mark.parametrize(
+    ("key", "pane_name", "row", "question"),
+    [
+        ("s", "needs", "draft", "Send the draft?"),
+        ("k", "working", "pr-1", "Stop the run, and pause its plan?"),
+        ("x", "needs", "held", "Drop it for good: why?"),
+    ],
+)
+async def test_what_cannot_be_undone_is_asked_first(
+    tmp_path: Path, key: str, pane_name: str, row: str, question: str
+) -> None:
+    git_folder.make(tmp_path / ".git")
+    shown = app(every_state(OperatorScene(tmp_path)).where)
+    with SafeDir.make(tmp_path, "prloom", ".local") as local, DispatcherLock(local):  # or nothing is being worked on
+        await _press(shown, key, pane_name, row, question)
+
+
+async def _press(shown: TopApp, key: str, pane_name: str, row: str, question: str) -> None:
+    async with shown.run_test(size=(120, 60), notifications=True) as pilot:
+        await until(pilot, lambda: any(row in each for each in pane(shown, pane_name)))
+        await choose(pilot, shown, pane_name, row)
+        await pilot.press(key)
+        await until(pilot, lambda: question in screen(shown))
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("s", "this is not a draft of a reply"),
+        ("k", "no agent works here; choose a run"),
+        ("y", "no call of a tool and no question waits here"),
+        ("Y", "no call of a tool and no question waits here"),
+        ("x", "this is neither an event nor an action"),
+    ],
+)
+async def test_a_key_that_does_not_fit_the_row_says_so_and_asks_nothing(tmp_path: Path, key: str, told: str) -> None:
+    git_folder.make(tmp_path / ".git")
+    shown = app(every_state(OperatorScene(tmp_path)).where)
+    async with shown.run_test(size=(120, 60), notifications=True) as pilot:
+        await until(pilot, lambda: len(pane(shown, "plans")) == 18)
+        await choose(pilot, shown, "plans", "pr-10")
+        await pilot.press(key)
+        await until(pilot, lambda: told in screen(shown))
+        assert len(shown.screen_stack) == 1
 
 
 async def test_a_key_tells_what_was_done_lately_what_it_cost_and_which_plugin_is_slow(stage: Stage) -> None:

@@ -197,6 +197,14 @@ def test_a_password_lets_in_and_a_wrong_one_has_to_wait(stranger: Callable[..., 
     assert browser.get("/").status_code == 200
 
 
+def test_a_wrong_password_keeps_nobody_out_who_comes_from_another_address(time: Time):
+    sessions = Sessions(time, password="correct horse battery")
+
+    assert sessions.log_in("wrong", "192.0.2.1") is None
+    assert sessions.log_in("correct horse battery", "192.0.2.1") is None
+    assert sessions.log_in("correct horse battery", "192.0.2.2") is not None
+
+
 def test_with_a_password_the_figures_need_it_too(stranger: Callable[..., Browser], time: Time):
     browser = stranger(password="correct horse battery")
 
