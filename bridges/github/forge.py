@@ -164,7 +164,9 @@ def advised(error: HttpError, what: str) -> HttpError:
         case "forbidden":
             text = f"GitHub does not let the token {what}: {answers.message(error)}; {_RIGHTS}"
         case "gone":
-            text = f"GitHub did not {what}: it is gone, or the token may not ({answers.describe(error)}); {_RIGHTS}"
+            text = (
+                f"GitHub did not {what}: it is not there, or the token may not ({answers.describe(error)}); {_RIGHTS}"
+            )
         case "limited":
             text = f"GitHub did not {what} yet, because of its limit: {error}"
         case "refused":

@@ -106,7 +106,7 @@ def targets(urls: str) -> Sequence[Send]:
     for number, url in enumerate(urls.split(), start=1):
         place = apprise.Apprise()
         if not place.add(url):
-            raise ValueError(f"urls: number {number} is no URL that Apprise knows; see its list of services")
+            raise ValueError(f"urls: number {number} is not a URL that Apprise supports; see its list of services")
         found.append(place)
     if not found:
         raise ValueError("urls: there is none; write Apprise URLs, such as ntfy://my-topic")

@@ -79,7 +79,7 @@ def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
     run = records.build(folder, plan_id, datetime.now(UTC))
     taken = terminal.duration(timedelta(seconds=run.seconds))
     if run.status == "running":
-        click.echo(f"It goes on, after {taken}; --follow shows the rest.")
+        click.echo(f"It is still running, after {taken}; --follow shows the rest.")
         return
     error = f": {terminal.clean(run.error)}" if run.error else ""
     click.echo(terminal.paint(f"It ended after {taken}: {run.status}{error}", "strong"))

@@ -35,7 +35,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "events": Lazy("prloom.cli.events", "List events and their states."),
     "why": Lazy("prloom.cli.why", "Show the complete history of an event."),
     "diff": Lazy("prloom.cli.diff", "Show what was changed for a plan or a TODO."),
-    "runs": Lazy("prloom.cli.runs", "List the runs of agents, and what they came to."),
+    "runs": Lazy("prloom.cli.runs", "List the runs of agents and their results."),
     "log": Lazy("prloom.cli.log", "Show what happens in all plans, as it happens."),
     "logs": Lazy("prloom.cli.logs", "Show what an agent says and does."),
     "stop": Lazy("prloom.cli.stop", "End a run of an agent, and pause its plan."),

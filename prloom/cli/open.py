@@ -16,7 +16,7 @@ from prloom.errors import PrloomError
 @click.command("open")
 @click.argument("plan", metavar="PLAN", shell_complete=completion.plans)
 @click.option("--shell", "wanted", flag_value="shell", default="shell", help="Open your shell there; the default.")
-@click.option("--agent", "wanted", flag_value="agent", help="Open the worker's agent, which goes on with its session.")
+@click.option("--agent", "wanted", flag_value="agent", help="Open the worker's agent, which continues its session.")
 @pass_options
 def command(given: Options, plan: str, wanted: str) -> None:
     """Open a shell, or the agent, in the worktree of PLAN; prloom does not work on the plan until you leave it.

@@ -39,8 +39,8 @@ def pause(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
 def resume(given: Options, plans: tuple[str, ...], *, all_plans: bool, how: How | None) -> None:
     """Resume the work on plans that were paused or blocked.
 
-    A TODO that blocks a plan is tried again. Whatever else blocks a plan is looked at again, and blocks it again if it
-    is still there. `prloom status` shows why a plan is blocked.
+    A TODO that blocks a plan is tried again. Any other reason for a block is checked again, and blocks the plan again
+    if it still applies. `prloom status` shows why a plan is blocked.
     """
     if how is not None and not plans:
         raise click.UsageError(f"--{how} needs the name of a plan", click.get_current_context())

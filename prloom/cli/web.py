@@ -94,7 +94,7 @@ def _announce(base: str, known: Sessions) -> None:
     if known.password is not None:
         click.echo(f"prloom web: {base} (with the password)")
     click.echo(f"Open {_link(base, known.link_token)}")
-    click.echo("The link works once. Ctrl-C ends the server; the dispatcher goes on without it.")
+    click.echo("The link works once. Ctrl-C ends the server; the dispatcher continues to run.")
 
 
 def _link(base: str, token: str) -> str:

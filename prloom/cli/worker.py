@@ -49,7 +49,7 @@ def _names(_ctx: click.Context, _param: click.Parameter, given: str | None) -> t
     type=duration,
     default="60s",
     show_default=True,
-    help="After how long a machine that is gone loses its run to another one.",
+    help="How long a machine may be silent before another one takes over its run.",
 )
 @pass_options
 def command(

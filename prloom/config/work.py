@@ -18,7 +18,9 @@ class WorkSection(Section):
         description='"auto" works on each TODO; "ask" waits for `prloom todo PLAN go ID` before each; "off" only '
         "collects them.",
     )
-    skip_blocked: Flag = Field(default=False, description="Whether prloom goes on with the TODOs after a blocked one.")
+    skip_blocked: Flag = Field(
+        default=False, description="Whether prloom continues with the TODOs after a blocked one."
+    )
     checks: tuple[Text, ...] = Field(
         default=(),
         description="Commands that must succeed before a change is committed; they run in the plan's worktree.",

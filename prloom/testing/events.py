@@ -197,10 +197,10 @@ def _comments() -> Iterable[tuple[str, Event]]:
 def _reviews() -> Iterable[tuple[str, Event]]:
     """Yield reviews in every state, and comments on lines."""
     yield "review that approves", a_review("Looks good.", "approved")
-    yield "review that approves without a word", a_review("", "approved")
+    yield "review that approves without a text", a_review("", "approved")
     yield "review that requests changes", a_review("Tests are missing.", "changes_requested", severity="warning")
     yield "review that comments", a_review("Some thoughts inline.", "commented")
-    yield "review that comments without a word", a_review("", "commented")
+    yield "review that comments without a text", a_review("", "commented")
     yield "review that was dismissed", a_review("No longer so.", "dismissed")
     yield "review without a state", a_review("hm", context={})
     yield "comment on a line", a_review_comment("This leaks.")

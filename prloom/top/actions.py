@@ -156,14 +156,14 @@ def run_id(subject: Subject) -> str:
 def request_id(subject: Subject) -> str:
     """Return the call or question of a row; raises PrloomError where none waits."""
     if subject.request is None:
-        raise PrloomError("no call of a tool and no question waits here; choose one under what needs you")
+        raise PrloomError("no call of a tool and no question waits here; choose one under Needs you")
     return subject.request
 
 
 def draft_ids(subject: Subject) -> Sequence[str]:
     """Return the drafts of replies of a row; raises PrloomError where it is about something else."""
     if not _is_draft(subject):
-        raise PrloomError("this is not a draft of a reply; choose one under what needs you")
+        raise PrloomError("this is not a draft of a reply; choose one under Needs you")
     return subject.actions
 
 
@@ -171,7 +171,7 @@ def target_ids(subject: Subject) -> Sequence[str]:
     """Return the events and actions of a row; raises PrloomError where it has none."""
     ids = [*subject.events, *subject.actions]
     if not ids:
-        raise PrloomError("this is neither an event nor an action; choose one under what needs you or what waits")
+        raise PrloomError("this is neither an event nor an action; choose one under Needs you or Waiting")
     return ids
 
 
@@ -181,5 +181,5 @@ def _is_draft(subject: Subject) -> bool:
 
 def _plan(subject: Subject) -> str:
     if subject.plan is None:
-        raise PrloomError("this is not about a plan; choose one")
+        raise PrloomError("this row does not belong to a plan; choose another row")
     return subject.plan

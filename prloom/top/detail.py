@@ -66,7 +66,7 @@ def _history(where: RepositoryPaths, subject: Subject) -> list[str]:
 
 def _diff(where: RepositoryPaths, subject: Subject) -> list[str]:
     if subject.plan is None:
-        raise PrloomError("this is about no plan, so there is no difference to show")
+        raise PrloomError("this row does not belong to a plan, so there is no diff to show")
     if subject.todo is not None:
         found = plan_diff.of_todo(where, subject.plan, subject.todo)
     else:

@@ -92,7 +92,7 @@ class ActionKeys(App[None]):
         subject = self.subject
         if subject is None or not self._has(subject, actions.target_ids):
             return
-        reason = await self.push_screen_wait(Prompt("Drop it for good: why? (Esc: do not)"))
+        reason = await self.push_screen_wait(Prompt("Why drop it? (Esc cancels)"))
         if reason is not None:
             await self._report(lambda: self.operator.drop(subject, reason))
 
@@ -101,7 +101,7 @@ class ActionKeys(App[None]):
         """Answer the question of an agent."""
         subject = self.subject
         if subject is None or (subject.request is None and subject.todo is None):
-            self.notify("no question waits here; choose one under what needs you", markup=False)
+            self.notify("no question waits here; choose one under Needs you", markup=False)
             return
         text = await self.push_screen_wait(Prompt("Answer:"))
         if text is not None:
@@ -121,7 +121,7 @@ class ActionKeys(App[None]):
         """Open the plan's worktree in a shell, and come back to the screen after it."""
         subject = self.subject
         if subject is None or subject.plan is None:
-            self.notify("this is not about a plan; choose one", markup=False)
+            self.notify("this row does not belong to a plan; choose another row", markup=False)
             return
         plan = subject.plan
         try:

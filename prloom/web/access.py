@@ -71,7 +71,7 @@ def problem(method: str, headers: Mapping[str, str], of: Names) -> str | None:
     """
     host = headers.get("host", "")
     if not of.has(host):
-        return "this name is none of this server's; open the address that `prloom web` has printed"
+        return "this server does not answer to that host name; open the address that `prloom web` has printed"
     origin = headers.get("origin")
     if origin is not None and origin.lower() not in {f"http://{host.lower()}", f"https://{host.lower()}"}:
         return "another site's page has sent this request"

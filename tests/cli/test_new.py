@@ -176,7 +176,7 @@ def test_drafts_are_queued_and_plans_are_not(stage: Stage, prloom: Prloom) -> No
 
     assert draft(stage, "one").startswith("---\nstatus: queued\n---\n")
     assert draft(stage, "two").startswith("---\nstatus: queued\n---\n")
-    assert "plan pr-7 is no draft: it has a branch already" in prloom("queue", "pr-7").err
+    assert "plan pr-7 is not a draft: it already has a branch" in prloom("queue", "pr-7").err
     assert "the drafts are one, two" in prloom("queue", "three").err
 
 

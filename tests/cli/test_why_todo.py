@@ -70,6 +70,6 @@ async def test_a_todo_that_waits_for_a_free_worker_names_the_setting(stage: Stag
 
         await stage.until(
             lambda: prloom("why", "t-1").out.endswith(
-                "Now open; it waits: as many runs go on as agents.claude.max_parallel allows.\n"
+                "Now open; it waits: as many runs are active as agents.claude.max_parallel allows.\n"
             )
         )

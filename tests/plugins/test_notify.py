@@ -264,7 +264,7 @@ def test_a_need_without_ids_is_reported_by_its_key() -> None:
 def test_a_wrong_setting_is_named_and_no_url_is_shown() -> None:
     with pytest.raises(ValueError, match="timezone: there is no 'Mars'"):
         daemon.rules({"PLUGIN_CONFIG_TIMEZONE": "Mars"})
-    with pytest.raises(ValueError, match="urls: number 2 is no URL that Apprise knows") as caught:
+    with pytest.raises(ValueError, match="urls: number 2 is not a URL that Apprise supports") as caught:
         daemon.targets("json://localhost nothing://secret-token")
     assert "secret-token" not in str(caught.value)
 

@@ -123,7 +123,7 @@ async def test_a_key_that_fits_nothing_here_says_so_and_changes_nothing(stage: S
         await pilot.press("n")
         await until(pilot, lambda: "no call of a tool" in screen(shown))
         await pilot.press("x")
-        await until(pilot, lambda: "Drop it for good" in screen(shown))
+        await until(pilot, lambda: "Why drop it?" in screen(shown))
         await pilot.press(*"spam", "enter")
         await until(pilot, lambda: pane(shown, "needs") == [])
 

@@ -56,7 +56,7 @@ async def test_what_is_shown_of_a_row_follows_the_key(tmp_path: Path) -> None:
     [
         ("s", "needs", "draft", "Send the draft?"),
         ("k", "working", "pr-1", "Stop the run, and pause its plan?"),
-        ("x", "needs", "held", "Drop it for good: why?"),
+        ("x", "needs", "held", "Why drop it?"),
     ],
 )
 async def test_what_cannot_be_undone_is_asked_first(

@@ -86,7 +86,7 @@ def test_a_name_that_was_rebound_to_this_machine_shows_nothing(browser: Browser,
     answer = browser.get("/", headers={"host": host})
 
     assert answer.status_code == 403
-    assert "this name is none of this server" in answer.text
+    assert "this server does not answer to that host name" in answer.text
 
 
 OTHER_PAGES = [

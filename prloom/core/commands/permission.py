@@ -17,7 +17,7 @@ from prloom.model.state import OpenEvent
 ALWAYS = "--always"
 """The word by which a request is allowed together with all later calls of the tool for the plan."""
 
-BY_HAND = "This has to be said in a comment by a trusted person, or with `prloom allow` on the operator's machine."
+BY_HAND = "A trusted person must write this in a comment, or run `prloom allow` on the operator's machine."
 
 LONGEST_ANSWER = 8000
 """Characters of an answer that the agent is shown."""

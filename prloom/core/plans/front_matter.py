@@ -190,7 +190,7 @@ def _pairs(block: str) -> list[tuple[Node, Node]]:
         return []
     simple = isinstance(node, yaml.MappingNode) and not node.flow_style
     if not simple or not all(isinstance(key.value, str) for key, _value in node.value):
-        raise _wrong(node, "is no list of keys and values", "write `key: value` lines")
+        raise _wrong(node, "is not a list of keys and values", "write `key: value` lines")
     return list(node.value)
 
 
@@ -227,7 +227,7 @@ def _names(node: Node) -> tuple[str, ...]:
         return (_text(node),)
     items = node.value
     if len(items) > _MOST_NAMES or any(isinstance(item, tuple) for item in items):
-        raise _wrong(node, "has a value that is no list of names", "write a list such as [ann, bob]")
+        raise _wrong(node, "has a value that is not a list of names", "write a list such as [ann, bob]")
     return tuple(_text(item) for item in items)
 
 
@@ -239,7 +239,7 @@ def _source(node: Node) -> Source:
     names = structs.fields(Source)
     keys = [field.name for field in names]
     if isinstance(node.value, str) or any(not isinstance(item, tuple) for item in node.value):
-        raise _wrong(node, "has a source that is no mapping", f"give it the keys {', '.join(keys)}")
+        raise _wrong(node, "has a source that is not a mapping", f"give it the keys {', '.join(keys)}")
     found: dict[str, str] = {}
     for key, value in node.value:
         if not isinstance(key.value, str) or key.value not in keys or key.value in found:

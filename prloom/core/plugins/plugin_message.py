@@ -31,7 +31,7 @@ def problem(message_id: str, role: str, content: str) -> str | None:
     if role == "system":
         return 'role: "system" is refused: no plugin writes instructions; use "user" or "assistant"'
     if role not in {"user", "assistant"}:
-        return f'role: {role[:50]!r} is no role of a message; use "user" or "assistant"'
+        return f'role: {role[:50]!r} is not a role of a message; use "user" or "assistant"'
     size = len(content.encode("utf-8", "surrogatepass"))
     if size > LIMIT:
         return f"content: it has {size} bytes of UTF-8; at most {LIMIT} are accepted"

@@ -100,7 +100,7 @@ def _todo_list(view: CockpitView) -> str:
         lines += [f"*{hidden} more that are done or dropped are not shown.*", ""]
     lines += [_todo_line(todo, view.host) for todo in shown]
     if not view.todos:
-        lines.append("Nothing is to be done.")
+        lines.append("There is nothing to do.")
     return "\n".join(lines)
 
 

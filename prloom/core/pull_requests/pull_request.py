@@ -173,7 +173,7 @@ def shown(state: DispatchState, cockpit: str, now: datetime, *, comment_id: str 
 def unheard(state: DispatchState, boxes: Collection[str], now: datetime) -> DecisionParts:
     """Return the wait for the next poll: a box was ticked of which no event has come yet, so it must not be cleared."""
     after = replace(_well(state), retry_at=Timestamp.of(now + UNHEARD))
-    return {"pull_request": after, "note": f"ticked, and not heard of yet: {', '.join(sorted(boxes))}"}
+    return {"pull_request": after, "note": f"ticked, but not yet reported by the forge: {', '.join(sorted(boxes))}"}
 
 
 def ready(state: DispatchState) -> DecisionParts:

@@ -144,7 +144,7 @@ def _of_path(changed: InspectedPath, rules: InspectionRules) -> Iterator[Violati
 
 _PROBLEMS = {
     "unreadable": "cannot be read, so that it cannot be inspected",
-    "special": "is no file, folder or symbolic link, and git cannot keep it",
+    "special": "is not a file, a folder or a symbolic link, so git cannot store it",
     "refused": "has a name that git does not allow",
 }
 

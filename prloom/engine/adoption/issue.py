@@ -66,7 +66,7 @@ async def _require_trust(access: ConnectedForge, issue: Issue, policy: Policy) -
     author = issue.author
     if author is None:
         raise PrloomError(
-            f"the account that wrote issue #{issue.number} is gone; write the plan with `prloom new TITLE`"
+            f"the account that wrote issue #{issue.number} no longer exists; write the plan with `prloom new TITLE`"
         )
     if trust.named(author, policy.users):
         return

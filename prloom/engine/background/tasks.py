@@ -27,4 +27,4 @@ async def cancelled(*tasks: asyncio.Task[Any]) -> None:
         task.cancel()
     for result in await asyncio.gather(*tasks, return_exceptions=True):
         if isinstance(result, Exception):
-            log.error("a bug in prloom; a daemon goes on without a part of it", exc_info=result)
+            log.error("a bug in prloom; a daemon continues without a part of it", exc_info=result)

@@ -56,7 +56,7 @@ def queue(where: RepositoryPaths, config: Config, plan_id: str) -> None:
     """Hand a draft to the dispatcher; raises PrloomError where it could not become a plan."""
     named = plan_texts.find(where, plan_id)
     if not named.is_draft:
-        raise PrloomError(f"plan {named.id} is no draft: it has a branch already; see `prloom status {named.id}`")
+        raise PrloomError(f"plan {named.id} is not a draft: it already has a branch; see `prloom status {named.id}`")
     problem = check(where, config, named.id)
     if problem is not None:
         raise PrloomError(problem)

@@ -123,7 +123,7 @@ class PluginSession:
 
     async def _answered(self, method: str, params: Json) -> Json:
         if method == server.HELLO:
-            raise RpcError("this connection has said hello already", jsonrpc.INVALID_REQUEST)
+            raise RpcError("hello was already sent on this connection", jsonrpc.INVALID_REQUEST)
         try:
             return await self._requests.answer(self._grant, method, params)
         except PrloomError as error:

@@ -61,5 +61,5 @@ class PluginEvents:
             raise request_errors.invalid(EMIT_EVENT, "run_id: give the plan_id of the run too")
         if not self._goes_on(plan_id, run_id):
             raise request_errors.invalid(
-                EMIT_EVENT, f"run_id: no run {run_id[:100]!r} of plan {plan_id} goes on; leave it out"
+                EMIT_EVENT, f"run_id: no run {run_id[:100]!r} of plan {plan_id} is running; leave it out"
             )

@@ -148,7 +148,7 @@ class RunExchange:
                 self._exchange = await asyncio.to_thread(_connect, self._name)
             if pool and (self._pool is None or not self._pool.alive()):
                 if self._pool is not None:
-                    log.warning("the processes that run agents are gone; prloom starts new ones")
+                    log.warning("the processes that run agents have ended; prloom starts new ones")
                 self._pool = await asyncio.to_thread(self._start_pool, self._name, self._workers)
             return self._exchange
 

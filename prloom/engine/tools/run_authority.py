@@ -38,7 +38,7 @@ class RunAuthority:
             return None
         session = self.sessions.running(run_id)
         if session is None:
-            raise RpcError(f"run {run_id[:100]} is over, or is no run of this dispatcher", server.DENIED)
+            raise RpcError(f"run {run_id[:100]} has ended, or is not a run of this dispatcher", server.DENIED)
         if not session.has_token(token):
             raise RpcError(f"the token is not that of run {run_id}", server.DENIED)
         if not await asyncio.to_thread(self.belongs or is_of_run, session, peer):

@@ -102,7 +102,7 @@ class RunClient:
 
     def _refuse_if_over(self) -> None:
         if self._session.over:
-            raise RpcError(f"run {self._session.run_id} is over", server.DENIED)
+            raise RpcError(f"run {self._session.run_id} has ended", server.DENIED)
 
     def _scene_of_run(self) -> CallScene:
         self._refuse_if_over()
@@ -116,7 +116,9 @@ class RunClient:
         except msgspec.ValidationError as error:
             raise RpcError(f"{CALL_TOOL}: {error}", jsonrpc.INVALID_PARAMS) from error
         if asked.key in self._calls:
-            raise RpcError(f"a call {asked.key[:50]!r} goes on already; give each its own key", jsonrpc.INVALID_PARAMS)
+            raise RpcError(
+                f"a call {asked.key[:50]!r} is already in progress; give each call its own key", jsonrpc.INVALID_PARAMS
+            )
         call = ToolCall(
             id=f"c-{secrets.token_hex(8)}",
             name=asked.name,
@@ -134,7 +136,7 @@ class RunClient:
             task.cancel()
             if not self._session.over:
                 raise
-            raise RpcError(f"run {self._session.run_id} is over", server.DENIED) from None
+            raise RpcError(f"run {self._session.run_id} has ended", server.DENIED) from None
         finally:
             self._calls.pop(asked.key, None)
             self._session.calls.discard(task)

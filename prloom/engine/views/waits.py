@@ -67,7 +67,7 @@ def _of_plan(plan: PlanStatus) -> Iterator[Wait]:
             until=action.until,
         )
     if session:
-        reason = f"{session.kind} by process {session.pid}; prloom goes on when it is left"
+        reason = f"{session.kind} by process {session.pid}; prloom continues when that process has ended"
         text = "a person works in the worktree"
         yield Wait(kind="session", plan=plan.id, id="session", text=text, reason=reason, since=session.since)
 
@@ -90,7 +90,7 @@ def _queued(plan: PlanStatus, limit: str | None) -> Wait:
     setting = limit or "dispatcher.max_parallel_plans"
     text = "events wait for an agent"
     return Wait(
-        kind="agent", plan=plan.id or None, id="agent", text=text, reason=f"as many runs go on as {setting} allows"
+        kind="agent", plan=plan.id or None, id="agent", text=text, reason=f"as many runs are active as {setting} allows"
     )
 
 

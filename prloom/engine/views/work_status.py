@@ -87,7 +87,7 @@ def current(state: DispatchState, limit: str | None = None, now: datetime | None
     if work.retry_at is not None and work.waits_for is not None:
         wait = WorkWait(reason=work.waits_for, since=work.waits_since, until=work.retry_at)
     elif limit is not None:
-        wait = WorkWait(reason=f"as many runs go on as {limit} allows", since=None, until=None)
+        wait = WorkWait(reason=f"as many runs are active as {limit} allows", since=None, until=None)
     return CurrentTodo(
         id=work.id,
         title=work.title,

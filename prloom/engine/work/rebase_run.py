@@ -145,5 +145,5 @@ def _conflict(stop: RebaseStopped, base: str) -> str:
     return (
         f"The rebase onto {printable(base)} has stopped because commit {stop.commit[:12]} conflicts in these files:\n"
         f"{names}\n\nResolve the conflicts in the files, and remove their marks. "
-        "Do not run `git rebase`: prloom goes on with it."
+        "Do not run `git rebase`: prloom continues it."
     )

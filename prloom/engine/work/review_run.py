@@ -94,7 +94,7 @@ def _judged(runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str |
     if result.status == "limited":
         until = result.retry_at or now + usage_limit.UNKNOWN
         return work_failures.limited(context(runtime), work, result.error or "the usage limit is reached", until)
-    raise AgentError(f"the review came to nothing: {result.error or 'its answer cannot be used'}")
+    raise AgentError(f"the review failed: {result.error or 'its answer cannot be used'}")
 
 
 def _decided(runtime: PlanRuntime, work: TodoWork, review: ReviewAnswer) -> DecisionParts:

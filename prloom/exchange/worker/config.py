@@ -57,7 +57,7 @@ def checked(config: WorkerConfig) -> WorkerConfig:
             validation.checked_topic(topic)
     if config.success_topic in config.topics or config.failure_topic in config.topics:
         raise ExchangeError(
-            "a worker that publishes its replies on a topic of its own would work on them for ever; name other topics"
+            "a worker that publishes its replies on a topic of its own would work on them endlessly; name other topics"
         )
     validation.checked_lease(config.lease)
     validation.checked_name("group", config.group)

@@ -168,7 +168,7 @@ def _check_setting(setting: Setting, where: str) -> None:
     if setting.type == "choice" and not setting.choices:
         raise ExtensionError(f"{where}: choices is missing; list the values of the choice")
     if setting.secret and setting.default is not None:
-        raise ExtensionError(f"{where}: a secret has no default, because a manifest is no place for one; remove it")
+        raise ExtensionError(f"{where}: a secret cannot have a default, because manifests are not secret; remove it")
     if setting.default is not None and (problem := value_problem(setting, setting.default)) is not None:
         raise ExtensionError(f"{where}: default: {problem}")
 

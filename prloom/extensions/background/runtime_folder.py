@@ -63,7 +63,7 @@ def clear_socket(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise ExtensionError(f"{path} is in the place of its socket and is none; move it away")
+        raise ExtensionError(f"{path} is where its socket belongs, but is not a socket; move it away")
     path.unlink(missing_ok=True)
 
 

@@ -15,5 +15,5 @@ def since(text: str | None, now: datetime) -> datetime | None:
     if text is None:
         return None
     if text not in SPANS:
-        raise PrloomError(f"since={text} is no span of this page; use one of {', '.join(SPANS)}")
+        raise PrloomError(f"since={text} is not a period of this page; use one of {', '.join(SPANS)}")
     return now - SPANS[text]

@@ -22,7 +22,7 @@ Run = Callable[..., Any]
         (("jobs", "--once", "--concurrency", "2", "--", "cat"), 2, "--once handles one message"),
         (("jobs", "--timeout", "0s", "--", "cat"), 2, "it is not longer than zero"),
         (("jobs", "--success-topic", "a b", "--", "cat"), 1, "'a b' is not a valid topic"),
-        (("jobs", "--failure-topic", "jobs", "--", "cat"), 1, "would work on them for ever; name other topics"),
+        (("jobs", "--failure-topic", "jobs", "--", "cat"), 1, "would work on them endlessly; name other topics"),
     ],
 )
 def test_what_makes_no_sense_is_told_before_anything_is_claimed(

@@ -23,7 +23,7 @@ def a_message(content: str = "hello", depth: int = 1) -> Event:
         ("", "user", "x", "message_id: it has 0 characters; use 1 to 256"),
         ("m" * 257, "user", "x", "message_id: it has 257 characters; use 1 to 256"),
         ("m", "system", "x", 'role: "system" is refused: no plugin writes instructions; use "user" or "assistant"'),
-        ("m", "tool", "x", 'role: \'tool\' is no role of a message; use "user" or "assistant"'),
+        ("m", "tool", "x", 'role: \'tool\' is not a role of a message; use "user" or "assistant"'),
         ("m", "user", " \n", "content: it is empty"),
         ("m", "user", "é" * 8192 + "x", "content: it has 16385 bytes of UTF-8; at most 16384 are accepted"),
         ("m", "assistant", "é" * 8192, None),

@@ -90,7 +90,7 @@ def test_a_block_and_a_pause_are_told_with_the_way_on() -> None:
 
 
 def test_a_plan_without_todos_says_so() -> None:
-    assert "Nothing is to be done." in lines()
+    assert "There is nothing to do." in lines()
 
 
 def test_replies_that_wait_are_listed_with_their_command() -> None:

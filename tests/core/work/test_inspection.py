@@ -115,7 +115,7 @@ def test_what_could_not_be_read_is_not_committed_unread():
         APath("a", problem="unreadable"), APath("b", problem="special"), APath("c/.GIT", problem="refused")
     ) == [
         "a cannot be read, so that it cannot be inspected",
-        "b is no file, folder or symbolic link, and git cannot keep it",
+        "b is not a file, a folder or a symbolic link, so git cannot store it",
         "c/.GIT has a name that git does not allow",
     ]
 

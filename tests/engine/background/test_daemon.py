@@ -186,7 +186,7 @@ async def test_an_ordinary_file_in_the_socket_s_place_is_never_deleted(scene: Op
     async with scene() as at:
         await at.until("error")
 
-        assert "is in the place of its socket and is none; move it away" in str(at.daemon.life.reason)
+        assert "is where its socket belongs, but is not a socket; move it away" in str(at.daemon.life.reason)
         assert (await failure(at, "echo")).kind == "not_started"
     assert path.read_text() == "mine"
 

@@ -104,7 +104,7 @@ async def test_an_event_is_emitted_under_the_plugins_own_name(bench: RequestBenc
         ({"type": "a.b"}, "type: 'a.b' cannot be used; use a-z, 0-9 and '_'"),
         ({"type": "a" * 65}, "type: "),
         ({"type": "x", "run_id": "run-1"}, "run_id: give the plan_id of the run too"),
-        ({**PLAN, "type": "x", "run_id": "../../x"}, "run_id: no run '../../x' of plan pr-7 goes on; leave it out"),
+        ({**PLAN, "type": "x", "run_id": "../../x"}, "run_id: no run '../../x' of plan pr-7 is running; leave it out"),
         ({"type": "x", "data": []}, "data: expected `object`, got `array`"),
     ],
 )

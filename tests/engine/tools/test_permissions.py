@@ -101,7 +101,7 @@ async def test_a_call_whose_run_ends_is_denied_and_no_request_is_left(careful: T
         async with careful.running(parts, folder):
             calling = asyncio.create_task(call(parts, folder, "deploy"))
             await waiting(parts)
-        with pytest.raises(Exception, match="run run-1 is over"):
+        with pytest.raises(Exception, match="run run-1 has ended"):
             await calling
 
         assert parts.people.confirmations.requests == ()
@@ -145,8 +145,8 @@ async def test_a_trusted_persons_comment_allows_a_call(careful: ToolBench):
 @pytest.mark.parametrize(
     ("author", "emitted_by_hand", "why"),
     [
-        (None, False, "This has to be said in a comment by a trusted person"),
-        (Author("ann", "write"), True, "This has to be said in a comment by a trusted person"),
+        (None, False, "A trusted person must write this in a comment"),
+        (Author("ann", "write"), True, "A trusted person must write this in a comment"),
         (Author("ci", "write", bot=True), False, "A bot cannot allow or deny this."),
     ],
 )
@@ -291,7 +291,7 @@ async def killed_while_asking(bench: ToolBench) -> AsyncIterator[ToolParts]:
             calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
             await waiting(parts)
             left = kept.read_bytes()
-        with pytest.raises(RpcError, match="is over"):
+        with pytest.raises(RpcError, match="has ended"):
             await calling
     kept.write_bytes(left)
     with (bench.stage.local() / "runs/run-1" / run_folder.LOCK).open("w") as lock:
@@ -382,7 +382,7 @@ async def test_a_token_is_of_one_run_and_is_over_with_it(bench: ToolBench):
             await refused(parts, {"run": "run-2", "token": token(first)}, "the token is not that of run run-2")
             await refused(parts, {"token": token(first)}, "the token is not valid, or none was given")
             await refused(parts, {"operator": "yes", "token": token(first)}, "the token is not valid")
-        await refused(parts, {"run": "run-1", "token": token(first)}, "run run-1 is over")
+        await refused(parts, {"run": "run-1", "token": token(first)}, "run run-1 has ended")
 
 
 async def test_a_stolen_token_is_of_no_use_to_a_process_of_another_run(bench: ToolBench):
@@ -433,7 +433,7 @@ async def test_two_calls_at_once_cannot_have_one_name(careful: ToolBench):
             asked = {"key": "k", "name": "deploy", "arguments": {}}
             calling = asyncio.create_task(run.answer("callTool", asked))
             await waiting(parts)
-            with pytest.raises(RpcError, match="a call 'k' goes on already"):
+            with pytest.raises(RpcError, match="a call 'k' is already in progress"):
                 await asyncio.wait_for(run.answer("callTool", asked), 5)
             run.hear("cancelCall", {"key": "k"})
             with pytest.raises(asyncio.CancelledError):
@@ -463,7 +463,7 @@ async def test_the_server_of_a_run_that_is_over_refuses_each_call(bench: ToolBen
             result = await agent.call_tool("prloom_plan", {})
 
     assert result.is_error
-    assert result.content[0].text == "run run-1 is over, or is no run of this dispatcher"
+    assert result.content[0].text == "run run-1 has ended, or is not a run of this dispatcher"
 
 
 def token(folder: Path) -> str:

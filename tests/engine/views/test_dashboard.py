@@ -170,7 +170,7 @@ def test_what_waits_has_a_reason_and_an_end_and_what_ends_first_is_the_first(sho
         ("deferred", "pr-5", "people are still talking", 40_000),
         ("action", "pr-11", "the server answered 502", 120_000),
         ("todo", "pr-4", "the usage limit is reached", 3_600_000),
-        ("agent", "pr-9", "as many runs go on as dispatcher.max_parallel_plans allows", None),
+        ("agent", "pr-9", "as many runs are active as dispatcher.max_parallel_plans allows", None),
     ]
     assert (shown.waiting_oldest_ms, shown.waiting_next_ms) == (10_800_000, 5_000)
 

@@ -81,7 +81,10 @@ def test_tools_and_the_socket_s_path_are_read(tmp_path: Path):
         ({"background": {"command": "x"}, "tools": [RPC, RPC]}, "tools: get-stats is declared twice; rename one"),
         ({"config_schema": {"a": {"type": "choice"}}}, "a: choices is missing; list the values of the choice"),
         ({"config_schema": {"a": {"type": "integer", "default": "1"}}}, "a: default: expected a whole number"),
-        ({"config_schema": {"a": {"type": "string", "secret": True, "default": "x"}}}, "a secret has no default"),
+        (
+            {"config_schema": {"a": {"type": "string", "secret": True, "default": "x"}}},
+            "a secret cannot have a default",
+        ),
         ({"config_schema": {"a-b": {"type": "string"}, "a_b": {"type": "string"}}}, "would have the same variable"),
     ],
 )

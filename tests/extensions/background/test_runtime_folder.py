@@ -48,7 +48,7 @@ def test_a_socket_that_was_left_is_removed_and_anything_else_is_not(tmp_path: Pa
     link.symlink_to(left)
 
     for path in (file, link):
-        with pytest.raises(ExtensionError, match="is in the place of its socket and is none; move it away"):
+        with pytest.raises(ExtensionError, match="is where its socket belongs, but is not a socket; move it away"):
             runtime_folder.clear_socket(path)
     runtime_folder.clear_socket(left)
 
