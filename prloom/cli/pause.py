@@ -25,7 +25,7 @@ def pause(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
     """Stop the work on plans until `prloom resume`.
 
     New feedback is still taken in and waits, and commands such as `/prloom status` still work. A run of an agent that
-    has begun goes on, and replies that are queued are still sent.
+    has begun continues, and replies that are queued are still sent.
     """
     _switch(given, "pause", plans, all_plans=all_plans, done="Paused")
 

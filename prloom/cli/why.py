@@ -212,9 +212,9 @@ def _happening(now: Progress, plan: str) -> str:
     since = f" since {layout.clock(now.since)}" if now.since else ""
     match now.kind:
         case "agent":
-            return f"the agent {by} is working on it{since} (run {run})"
+            return f"the agent {by} has been working on it{since} (run {run})"
         case "hook":
-            return f"the {terminal.clean(now.hook or '')} hook of the plugin {by} is running on it{since}"
+            return f"the {terminal.clean(now.hook or '')} hook of the plugin {by} has been running{since}"
         case "agent_busy":
             return f"the agent {by} is working on other events of the plan (run {run}); this one is in the next run"
         case "agent_queue":

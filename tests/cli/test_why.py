@@ -173,7 +173,7 @@ async def test_while_an_agent_works_on_it_the_run_is_named_and_nobody_is_told_to
         await stage.until(lambda: stage.fate("f") == ["pending"])
 
         assert now(prloom) == (
-            "Now pending; the agent scripted is working on it since 2026-01-01 12:00:00 (run run-1)."
+            "Now pending; the agent scripted has been working on it since 2026-01-01 12:00:00 (run run-1)."
         )
         assert prloom("why", "f").out.splitlines()[-1] == (
             "Now pending; the agent scripted is working on other events of the plan (run run-1); "
@@ -197,7 +197,7 @@ async def test_while_a_hook_runs_on_it_the_plugin_is_named(stage: Stage, prloom:
     stage.plugin("quiet", deferring(once=True)).meets = wait
     stage.append(said("e"))
     async with stage.running():
-        hook = "Now pending; the beforeTriage hook of the plugin quiet is running on it since 2026-01-01 12:00:00."
+        hook = "Now pending; the beforeTriage hook of the plugin quiet has been running since 2026-01-01 12:00:00."
         await stage.until(lambda: stage.fate("e") == ["pending"])
         await stage.until(lambda: now(prloom) == hook)
         go_on.set()

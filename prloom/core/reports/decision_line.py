@@ -39,9 +39,9 @@ def _parts(decision: Decision) -> Iterator[str]:
     if decision.run is not None:
         yield f"run {one_line.of(decision.run)}"
     if decision.suspect_from is not None:
-        yield "what is appended while an agent runs is held"
+        yield "prloom holds events that are appended while an agent runs"
     if decision.suspect_to is not None:
-        yield "what is appended from now on is not held any more"
+        yield "prloom no longer holds appended events"
     if decision.duration_ms is not None:
         yield f"{decision.duration_ms} ms"
     if decision.note is not None:
