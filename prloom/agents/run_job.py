@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom import flock
-from prloom.agents import launch, mcp_server, registry, run_folder, run_message, runner, supervision
+from prloom.agents import mcp_server, registry, run_folder, run_message, runner, supervision
 from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
 from prloom.agents.run_folder import ProcessExit, RunFinished, RunInProgress, RunInterrupted, RunStatus
 from prloom.agents.run_message import RunMessage, RunReply
@@ -80,7 +80,9 @@ class LocalRuns:
         begun, program = datetime.now(tz=UTC), agent.name
         try:
             spec = self._spec(folder)
-            prepared = launch.build(agent, self._request(folder, asked, spec), environ=self._environ, names=spec.names)
+            prepared = runner.build_launch(
+                agent, self._request(folder, asked, spec), environ=self._environ, names=spec.names
+            )
             program = prepared.argv[0]
             ended = Supervision(folder, prepared, agent, spec.limits, worker).run()
         except OSError as error:

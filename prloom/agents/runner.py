@@ -1,4 +1,4 @@
-"""Prepare agent runs, and say what they came to: the folder of a run, from its making to its result.
+"""Prepare agent runs, build what starts their programs, and say what they came to: from a folder to a result.
 
 Workers of the exchange do the runs (`run_job`), which go on without the dispatcher: it may be killed at any moment.
 """
@@ -8,14 +8,24 @@ from __future__ import annotations
 import logging
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from prloom.agents import launch, mcp_server, run_folder, run_message, run_spec, session_usage
+from prloom import programs
+from prloom.agents import (
+    environment,
+    mcp_server,
+    parsing,
+    registry,
+    run_folder,
+    run_message,
+    run_spec,
+    session_usage,
+)
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult
-from prloom.agents.launch import Launch
 from prloom.agents.mcp_server import Access
 from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLost, RunStatus
 from prloom.agents.run_message import RunMessage
@@ -26,6 +36,15 @@ log = logging.getLogger(__name__)
 
 _STDERR_END: Final = 4096
 _OUTPUT_MOST: Final = 1 << 28
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start the program of a run; the environment may hold keys, so it never reaches the disk."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
 
 
 def prepare(
@@ -49,7 +68,7 @@ def prepare(
     """
     # Programs know a folder by its real path, and trust or distrust it by that.
     request = msgspec.structs.replace(request, cwd=request.cwd.resolve(), root=request.root.resolve(), run=folder.name)
-    started = launch.build(agent, request, environ=environ, names=names)
+    started = build_launch(agent, request, environ=environ, names=names)
     message = _message(agent, request, limits, repository=repository, commit=commit)
     spec = _spec(agent, request, started, limits=limits, names=names)
     run_folder.create(folder)
@@ -65,6 +84,37 @@ def prepare(
             f"run {folder.name} could not be started in {folder}: {error.strerror}; check the disk and the permissions"
         ) from error
     return folder
+
+
+def build_launch(agent: Agent, request: RunRequest, *, environ: Mapping[str, str], names: Sequence[str] = ()) -> Launch:
+    """Return how to start an agent for a request; raises AgentError where that is not possible.
+
+    `environ` is the operator's whole environment; the agent gets the allowed part of it, with what has these names.
+    """
+    if request.session is not None and not parsing.is_session_id(request.session):
+        raise AgentError(f"{request.session!r} cannot be the id of a session; start a new one")
+    env = environment.allowed(environ, (*registry.variables(agent), *names), never=registry.session_variables())
+    if request.rights == "work":
+        env = environment.worker(env, request.remotes, request.root)
+    settings = environment.read_settings_files(agent.settings_files(env))
+    invocation = agent.invocation(msgspec.structs.replace(request, environ=env, settings=settings))
+    env |= dict(invocation.env) | {environment.RUN_VARIABLE: request.run}
+    program = programs.locate(invocation.argv[0], env)
+    if program is None:
+        raise AgentError(_missing(agent, invocation.argv[0], request.stage))
+    cwd = request.cwd
+    if invocation.outside:
+        cwd = environment.outside(env)
+    return Launch(argv=(program, *invocation.argv[1:]), cwd=cwd, env=env)
+
+
+def _missing(agent: Agent, program: str, stage: str) -> str:
+    if agent.program is None:
+        return f"the command {program!r} of [agents.command] is not an executable program; correct argv in prloom.toml"
+    return (
+        f"{program} is not on PATH, but stage {stage} uses the agent {agent.name};"
+        " install it, or choose another agent under [stages] in prloom.toml"
+    )
 
 
 def _message(

@@ -18,10 +18,10 @@ from typing import IO, Final
 from prloom import children, processes
 from prloom.agents import run_folder
 from prloom.agents.agent import Agent, EndedBy
-from prloom.agents.launch import Launch
 from prloom.agents.limits import LimitDetector
 from prloom.agents.run_folder import ProcessExit, ProcessWatch
 from prloom.agents.run_spec import RunLimits
+from prloom.agents.runner import Launch
 from prloom.exchange.worker.command import WORKER
 from prloom.exchange.worker.job import WorkerIdentity
 from prloom.exchange.worker.lease import Lease

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from prloom.agents import launch, registry, run_folder, run_message, runner, supervision
+from prloom.agents import registry, run_folder, run_message, runner, supervision
 from prloom.agents.agent import Remote, RunRequest, RunResult
 from prloom.agents.run_folder import ProcessExit, RunFinished
 from prloom.agents.run_message import RunMessage, RunReply
@@ -102,7 +102,7 @@ def supervise(machine: Machine, run: PreparedRun, worker: Worker) -> ProcessExit
     Meanwhile, what it prints is published for the dispatcher.
     """
     begun, agent = datetime.now(tz=UTC), registry.get(run.message.agent)
-    started = launch.build(agent, run.request, environ=machine.environ, names=machine.config.agents.env)
+    started = runner.build_launch(agent, run.request, environ=machine.environ, names=machine.config.agents.env)
     lease = worker.lease
     messages = OutputMessages(lease.store, lease.claimed, run.folder, _mask(machine))
     try:

@@ -25,10 +25,10 @@ from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.in_flight import InFlight
-from prloom.engine.plan.run_tools import NoTools, RunEnding, RunTools
+from prloom.engine.plan.run_tools import RunEnding, RunTools
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.plan.worker_slots import WorkerSlots
-from prloom.engine.runs import exchange_name, records
+from prloom.engine.runs import records, run_exchange
 from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
 from prloom.engine.runs.run_commits import RunCommits
 from prloom.engine.runs.run_end import RunEnd
@@ -76,8 +76,8 @@ class AgentPool:
         self._local = local
         self.tools: RunTools | None = None
         self.activity = activity or ActivityLog(RepositoryPaths(root, root), partial(datetime.now, UTC), environ)
-        name = exchange_name.of(root, exchange)
-        self.commits = RunCommits(root, shared=exchange_name.is_shared(name))
+        name = run_exchange.address(root, exchange)
+        self.commits = RunCommits(root, shared=run_exchange.is_shared(name))
         # As many workers as there may be runs at once, so that none waits for those of another kind.
         self.runs: RunExecutor = RunExchange(name, parallel + workers, start_pool or self._start_pool)
 
@@ -176,11 +176,10 @@ class AgentPool:
 
     def limits(self, config: Config) -> RunLimits:
         """Return what an agent's run may use."""
-        agents = config.agents
         return RunLimits(
-            wall_seconds=agents.timeout.total_seconds(),
-            silence_seconds=agents.silence.total_seconds(),
-            output_bytes=agents.max_output,
+            wall_seconds=config.agents.timeout.total_seconds(),
+            silence_seconds=config.agents.silence.total_seconds(),
+            output_bytes=config.agents.max_output,
         )
 
     def prepare(
@@ -263,7 +262,8 @@ class AgentPool:
             followed.begin()
             async with self._session(folder, agent, plan_id, found=found) as session:
                 end = await self.runs.outcome(folder, found=found)
-                session.ended(end.reply.result)
+                if session is not None:
+                    session.ended(end.reply.result)
             await followed.end(end.reply.result, machine=end.machine)
         finally:
             followed.break_off()
@@ -271,9 +271,9 @@ class AgentPool:
 
     def _session(
         self, folder: Path, agent: Agent, plan_id: str, *, found: bool
-    ) -> AbstractAsyncContextManager[RunEnding]:
+    ) -> AbstractAsyncContextManager[RunEnding | None]:
         if self.tools is None:
-            return nullcontext(NoTools())
+            return nullcontext()
         return self.tools.session(folder, agent.name, plan_id, found=found)
 
     async def cancel(self, run_id: str) -> bool:

@@ -30,10 +30,3 @@ class RunEnding(Protocol):
 
     def ended(self, result: RunResult) -> None:
         """Note the result of the run."""
-
-
-class NoTools:
-    """Takes the result of a run that has no tools."""
-
-    def ended(self, result: RunResult) -> None:
-        """Do nothing with it."""

@@ -53,6 +53,8 @@ class RunCommits:
 
     async def of_other(self, plan: str, run: str, worktree: Path, *, tree: str | None = None) -> str | None:
         """Return the commit that the run of another stage looks at; None where only this machine can do the run."""
+        if not self.shared:
+            return None
         try:
             return await asyncio.to_thread(self._of_worktree, run_refs.ref(plan, run), worktree, tree)
         except WorkspaceError as error:
@@ -64,20 +66,22 @@ class RunCommits:
 
         Of a run that was `found`, it is not known whether the remote keeps anything. What fails is logged.
         """
-        if found and self.shared:
+        if not self.shared:
+            return
+        if found:
             self._published.add(run_refs.ref(plan))
         await self._forget(plan, run, run_refs.ref(plan))
 
     async def forget_other(self, plan: str, run: str) -> None:
         """Have the remote forget the commit of another stage's run that is over; what fails is logged."""
-        await self._forget(plan, run, run_refs.ref(plan, run))
+        if self.shared:
+            await self._forget(plan, run, run_refs.ref(plan, run))
 
     async def _forget(self, plan: str, run: str, ref: str) -> None:
-        if self.shared:
-            try:
-                await asyncio.to_thread(self._forget_now, run, ref)
-            except WorkspaceError as error:
-                log.warning("plan %s: what the remote keeps for run %s cannot be removed: %s", plan, run, error)
+        try:
+            await asyncio.to_thread(self._forget_now, run, ref)
+        except WorkspaceError as error:
+            log.warning("plan %s: what the remote keeps for run %s cannot be removed: %s", plan, run, error)
 
     def _begin(self, ref: str, base: str, tree: str | None) -> str | None:
         if not self.shared or not remote.has(self._repo):
@@ -89,7 +93,7 @@ class RunCommits:
 
     def _of_worktree(self, ref: str, worktree: Path, tree: str | None) -> str | None:
         found = checkout.at(worktree.resolve())
-        if not self.shared or found is None:
+        if found is None:
             return None
         return self._begin(ref, checkout.head(found), tree)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import platform
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -14,7 +15,7 @@ from typing import Final, Protocol
 from prloom import processes
 from prloom.agents import environment, run_folder, run_message
 from prloom.agents.agent import RunResult
-from prloom.engine.runs import exchange_name, live_output, run_end
+from prloom.engine.runs import live_output, run_end
 from prloom.engine.runs.pool_process import Pool, StartPool
 from prloom.engine.runs.run_end import RunEnd
 from prloom.errors import AgentError
@@ -24,6 +25,7 @@ from prloom.exchange.claim import MessageEntry
 from prloom.exchange.errors import ExchangeError
 from prloom.exchange.message import Draft, Message, Metadata
 from prloom.model.kinds import CHECK
+from prloom.storage import paths
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +41,16 @@ class RunLoss:
 
     folder: str | None = None
     alone: bool = False
+
+
+def address(root: Path, url: str) -> str:
+    """Return the address that is configured (`[exchange] url`), or else the path of the repository's own exchange."""
+    return url or os.fspath(root.joinpath(*paths.LOCAL, paths.EXCHANGE).absolute())
+
+
+def is_shared(name: str) -> bool:
+    """Whether workers on other machines can reach the exchange of this name."""
+    return "://" in name
 
 
 class RunExecutor(Protocol):
@@ -89,7 +101,7 @@ class RunExchange:
         unreadable = run_folder.problem(folder)
         if unreadable is not None:
             return run_end.of_result(run_end.lost(folder, unreadable))
-        draft = _draft(folder, shared=exchange_name.is_shared(self._name))
+        draft = _draft(folder, shared=is_shared(self._name))
         if draft is None:
             never = RunResult(status="interrupted", trouble="lost", error="the run was never published")
             return run_end.of_result(never)
@@ -175,7 +187,7 @@ class RunExchange:
     @asynccontextmanager
     async def _output_kept(self, exchange: AsyncExchange, folder: Path, run: Message) -> AsyncIterator[None]:
         """Keep what a run prints, if another machine does it, until the block ends."""
-        if not exchange_name.is_shared(self._name):
+        if not is_shared(self._name):
             yield
             return
         follower = asyncio.get_running_loop().create_task(live_output.follow(exchange, folder, run))
