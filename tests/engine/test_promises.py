@@ -18,7 +18,6 @@ from stage_parts import by, deferring
 
 from prloom.api import PluginContext, Refused, TriageContext, marker
 from prloom.engine.dispatcher import Dispatcher
-from prloom.errors import AlreadyRunningError
 
 
 def counting(ctx: PluginContext) -> None:
@@ -570,18 +569,6 @@ async def test_p8_a_worktrees_own_configuration_and_plugins_are_not_read(stage: 
     await stage.tick()
 
     assert stage.open()["a"]["state"] == "held"
-
-
-# ---- P9
-
-
-async def test_p9_a_second_dispatcher_says_who_has_the_repository(stage: Stage):
-    stage.adopt()
-    first = stage.dispatcher()
-
-    with pytest.raises(AlreadyRunningError, match=str(os.getpid())):
-        stage.dispatcher()
-    first.board.close()
 
 
 # ---- P10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,11 @@ class Run:
     code_of_exit: int = 0
 
 
+def write_script(home: Path, stage: str, runs: Iterable[Run]) -> None:
+    """Write what the program there does in the runs of a stage."""
+    (home / f"{stage}.json").write_text(json.dumps([asdict(run) for run in runs]))
+
+
 class Workbench:
     """A plan for the branch `work` of a project, whose TODOs a scripted worker does."""
 
@@ -77,11 +82,7 @@ class Workbench:
 
     def script(self, *runs: Run, stage: str = "worker") -> None:
         """Say what the runs do, one after the other; the last one is repeated."""
-        told = [
-            {"files": dict(run.files), "code": run.code, "answer": run.answer, "code_of_exit": run.code_of_exit}
-            for run in runs
-        ]
-        (self.home / f"{stage}.json").write_text(json.dumps(told))
+        write_script(self.home, stage, runs)
 
     def todo(self, *lines: str) -> None:
         """Add lines to the plan, as a person does."""

@@ -26,9 +26,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
 
 from prloom.engine.bus import entries
-from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import doctor
-from prloom.model import record
 from prloom.model.event import Event, Target
 from prloom.storage.safe_dir import SafeDir
 from prloom.storage.journal import Journal
@@ -36,6 +34,7 @@ from prloom.storage.paths import RepositoryPaths
 from forge import ANSWER, Forge
 from command_server import ForkedProcess
 from real_command import Repository
+from story import rebuilt
 
 LONGEST = 0.12
 """Seconds, at most, between the dispatcher's first sign of life and the kill, in most rounds."""
@@ -211,7 +210,7 @@ def wrong(load: Load) -> Iterator[str]:
     yield from (f"GitHub: {line}" for line in load.forge.wrong())
     yield from _left_behind(load)
     for local in load.locals:
-        yield from _rebuilt(local)
+        yield from rebuilt(local, state_of(local))
 
 
 def _names(local: Path) -> Iterator[tuple[str, str]]:
@@ -248,16 +247,6 @@ def _left_behind(load: Load) -> Iterator[str]:
             path = str(Path(folder, name))
             if (name.endswith(".tmp") or ".torn-" in name or ".corrupt-" in name) and path not in named:
                 yield f"left behind, and doctor does not say so: {path}"
-
-
-def _rebuilt(local: Path) -> Iterator[str]:
-    state = state_of(local)
-    (local / "bus/state/dispatcher.json").unlink()
-    with SafeDir.make(local) as folder:
-        wire = record.to_wire(EventStore.open(folder.make_sub("bus"), lambda: datetime.now(UTC)).state)
-    state.pop("$check", None)
-    if json.loads(json.dumps(wire)) != state:
-        yield f"rebuilt: {wire} is not {state}"
 
 
 def main(argv: Sequence[str]) -> int:

@@ -6,9 +6,6 @@ The work itself is that of `work_story`.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import logging
 import os
 import pickle
 from collections.abc import Iterator, Mapping
@@ -22,7 +19,7 @@ import calls
 import work_story
 from calls import Call
 from forge_bridge import ForgeBridge
-from story import START, InTurn, Story, clear
+from story import START, Story, clear, play
 from work_story import ShellPool
 
 from prloom.api import Action, Author, BridgeContext, Delivered, Event, Polled, PullRequest, Refused, Target
@@ -34,7 +31,6 @@ from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.work.todo_worker import TodoWorker
-from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model.action import AddLabels, Comment, RequestReviewers, ResolveThread
 from prloom.workspace import repository
@@ -135,16 +131,7 @@ def _prepare() -> Path:
 
 
 def _tell(base: Path, telling: int) -> None:
-    for hours in range(ROUNDS):
-        now = START + timedelta(days=1 + telling, hours=hours)
-        try:
-            with contextlib.closing(asyncio.new_event_loop()) as loop:
-                loop.set_default_executor(InTurn())
-                loop.run_until_complete(_tick(base, now))
-        except PrloomError as error:
-            logging.getLogger(__name__).info("told: %s", error)
-        if _quiet(base):
-            return
+    play(ROUNDS, START + timedelta(days=1 + telling), lambda now: _tick(base, now), lambda: _quiet(base))
 
 
 async def _tick(base: Path, now: datetime) -> None:

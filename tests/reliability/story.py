@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -286,16 +286,19 @@ def _prepare() -> Path:
 
 
 def _tell(root: Path, telling: int) -> None:
-    for hours in range(ROUNDS):
-        now = START + timedelta(days=telling, hours=hours)
+    play(ROUNDS, START + timedelta(days=telling), lambda now: _round(root, now), lambda: _quiet(root))
+
+
+def play(rounds: int, begin: datetime, one: Callable[[datetime], Coroutine[Any, Any, None]], quiet: Callable[[], bool]):
+    """Play a round an hour until all is quiet; a person starts again what has refused to start."""
+    for hours in range(rounds):
         try:
-            _ask(root, now)
             with contextlib.closing(asyncio.new_event_loop()) as loop:
                 loop.set_default_executor(InTurn())
-                loop.run_until_complete(_round(root, now))
+                loop.run_until_complete(one(begin + timedelta(hours=hours)))
         except PrloomError as error:
             logging.getLogger(__name__).info("told: %s", error)
-        if _quiet(root):
+        if quiet():
             return
 
 
@@ -309,6 +312,7 @@ def _ask(root: Path, now: datetime) -> None:
 
 
 async def _round(root: Path, now: datetime) -> None:
+    _ask(root, now)
     general = rules(CONFIG)
     where = RepositoryPaths(root, root / "prloom/.local/worktrees")
     board = PlanRegistry(where, general, lambda: now, rotate_at=ROTATE_AT)
@@ -350,7 +354,7 @@ def _wrong(root: Path) -> list[str]:
         found.append("state.json: the plan is not merged")
     if _text(local / "plan.md").count("TODO rename it") != 1:
         found.append("plan.md: not exactly one TODO")
-    return [*found, *_left_behind(root), *_rebuilt(local, state)]
+    return [*found, *_left_behind(root), *rebuilt(local, state)]
 
 
 def _events(local: Path, state: Mapping[str, Any]) -> Iterator[str]:
@@ -418,7 +422,7 @@ def _left_behind(root: Path) -> Iterator[str]:
     yield from (f"doctor: {f.what} ({f.where})" for f in findings if f.severity == "error")
 
 
-def _rebuilt(local: Path, state: Mapping[str, Any]) -> Iterator[str]:
+def rebuilt(local: Path, state: Mapping[str, Any]) -> Iterator[str]:
     """The projection is what the log alone says; where the outbox ends, which the log does not say, aside."""
     (local / "bus/state/dispatcher.json").unlink(missing_ok=True)
     with SafeDir.make(local) as folder:

@@ -7,10 +7,8 @@ programs of their own, and outlive the dispatcher that is killed.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import fcntl
 import json
-import logging
 import os
 import subprocess
 from collections import Counter
@@ -22,7 +20,7 @@ from typing import Any
 
 import calls
 from calls import Call
-from story import START, InTurn, Story, clear, json_of
+from story import START, Story, clear, json_of, play, rebuilt
 
 from prloom.agents import registry, run_folder, run_message, runner
 from prloom.agents.run_folder import ProcessExit
@@ -31,7 +29,6 @@ from prloom.config import loading
 from prloom.core.work import commit_message
 from prloom.engine import configured_bridges
 from prloom.engine.adoption import adopt
-from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
@@ -41,10 +38,7 @@ from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.runs.run_end import RunEnd
 from prloom.engine.views import doctor
 from prloom.engine.work.todo_worker import TodoWorker
-from prloom.errors import PrloomError
-from prloom.model import record
 from prloom.storage.paths import RepositoryPaths
-from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import repository
 
 AGENT = "agent"
@@ -282,16 +276,7 @@ def _tell(base: Path, telling: int) -> None:
     WatchedPopen.person = Person(base)
     real, subprocess.Popen = subprocess.Popen, WatchedPopen  # type: ignore[misc]
     try:
-        for hours in range(ROUNDS):
-            now = START + timedelta(days=1 + telling, hours=hours)
-            try:
-                with contextlib.closing(asyncio.new_event_loop()) as loop:
-                    loop.set_default_executor(InTurn())
-                    loop.run_until_complete(_tick(base, now))
-            except PrloomError as error:
-                logging.getLogger(__name__).info("told: %s", error)
-            if _quiet(base):
-                return
+        play(ROUNDS, START + timedelta(days=1 + telling), lambda now: _tick(base, now), lambda: _quiet(base))
     finally:
         subprocess.Popen = real  # type: ignore[misc]
 
@@ -336,7 +321,7 @@ def _wrong(base: Path) -> list[str]:
         *_pushes(base),
         *_told(base, state),
         *_left_behind(base),
-        *_rebuilt(base, state),
+        *rebuilt(worktree(base) / "prloom/.local", state),
     ]
 
 
@@ -410,16 +395,6 @@ def _left_behind(base: Path) -> Iterator[str]:
         yield f"changes are kept that are committed: {kept}"
     findings = doctor.findings(paths(base), datetime.now(UTC) + timedelta(hours=2))
     yield from (f"doctor: {each.what} ({each.where})" for each in findings if each.severity == "error")
-
-
-def _rebuilt(base: Path, state: Mapping[str, Any]) -> Iterator[str]:
-    local = worktree(base) / "prloom/.local"
-    (local / "bus/state/dispatcher.json").unlink(missing_ok=True)
-    with SafeDir.make(local) as folder:
-        wire = record.to_wire(EventStore.open(folder.make_sub("bus"), lambda: START).state)
-    before = {key: value for key, value in state.items() if key != "$check"}
-    if json.loads(json.dumps(wire)) != before:
-        yield f"rebuilt: {wire} is not {before}"
 
 
 WORK = Story(_prepare, _tell, _wrong, clear)

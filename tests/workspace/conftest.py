@@ -86,3 +86,12 @@ def repo(project: Project) -> Repository:
 def place(project: Project) -> Path:
     """Where the worktree of a plan goes."""
     return project.root / "prloom" / ".local" / "worktrees" / "plan"
+
+
+@pytest.fixture
+def hub(project: Project, tmp_path: Path) -> Project:
+    """The bare repository that is the project's remote."""
+    project.git("clone", "--quiet", "--bare", str(project.root), str(tmp_path / "hub.git"))
+    project.git("remote", "add", "origin", str(tmp_path / "hub.git"))
+    project.git("fetch", "--quiet", "origin")
+    return Project(tmp_path / "hub.git")

@@ -20,15 +20,6 @@ RUN = "20261121T201532299Z-worker-1a2b3c4d"
 
 
 @pytest.fixture
-def hub(project: Project, tmp_path: Path) -> Project:
-    """The bare repository that is the project's remote."""
-    project.git("clone", "--quiet", "--bare", str(project.root), str(tmp_path / "hub.git"))
-    project.git("remote", "add", "origin", str(tmp_path / "hub.git"))
-    project.git("fetch", "--quiet", "origin")
-    return type(project)(tmp_path / "hub.git")
-
-
-@pytest.fixture
 def base(hub: Project, repo: Repository, place: Path) -> str:
     """The commit of the plan's worktree, which the remote has."""
     assert hub.sha("feature")

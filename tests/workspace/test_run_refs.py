@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from prloom.workspace.repository import Repository
 
 
-@pytest.fixture
-def hub(project: Project, tmp_path: Path) -> Project:
-    """The bare repository that is the project's remote."""
-    project.git("clone", "--quiet", "--bare", str(project.root), str(tmp_path / "hub.git"))
-    project.git("remote", "add", "origin", str(tmp_path / "hub.git"))
-    project.git("fetch", "--quiet", "origin")
-    return type(project)(tmp_path / "hub.git")
-
-
 def test_a_pushed_commit_is_known_to_be_at_the_remote(project: Project, hub: Project, repo: Repository) -> None:
     pushed, unpushed = project.sha("feature"), project.commit({"a": "1\n"})
 

@@ -6,20 +6,13 @@ import json
 import os
 import shutil
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-import pytest
 from stage import Stage, said
 
 from prloom.engine.bus import adopted
 from prloom.engine.views import doctor, status
 from prloom.model.plan import Counts
 from prloom.storage.safe_dir import SafeDir
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
 
 
 def remembered(stage: Stage, plan_id: str = "pr-7") -> Counts | None:

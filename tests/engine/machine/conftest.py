@@ -18,7 +18,7 @@ import postgres_server
 import pytest
 from project import Project
 from run_pools import ForkedPool
-from workbench import PROGRAM, Run, Workbench
+from workbench import PROGRAM, Run, Workbench, write_script
 
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.runs import pool
@@ -106,11 +106,7 @@ class OtherMachine:
 
     def script(self, *runs: Run, stage: str = "worker") -> None:
         """Say what the runs on this machine do."""
-        told = [
-            {"files": dict(run.files), "code": run.code, "answer": run.answer, "code_of_exit": run.code_of_exit}
-            for run in runs
-        ]
-        (self.home / f"{stage}.json").write_text(json.dumps(told))
+        write_script(self.home, stage, runs)
 
     def command(self, *options: str) -> list[str]:
         return [sys.executable, "-m", "prloom", "-C", str(self.root), "worker", "--agents", "command", *options]
