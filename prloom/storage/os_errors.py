@@ -22,6 +22,7 @@ _WHAT_NOW = {
     errno.EROFS: "make the file system writable",
     errno.EMFILE: "raise the limit of open files (`ulimit -n`)",
     errno.ENFILE: "raise the system's limit of open files",
+    errno.ENOMEM: "close other programs, or give prloom more memory",
     errno.EIO: "check the disk (`dmesg`), then start prloom again",
     errno.ENOENT: "it was removed while prloom ran; start prloom again",
     errno.ENAMETOOLONG: "choose a shorter name",

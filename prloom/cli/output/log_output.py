@@ -1,11 +1,13 @@
 """Send the log to stderr, with nothing in it that a terminal would obey; stdout stays free for the answer."""
 
 import logging
+from contextlib import suppress
 from typing import Literal
 
 import click
 
 from prloom.cli.output import terminal
+from prloom.errors import describe
 
 _NAME = "prloom-stderr"
 _OURS = ("prloom", "prloom_plugins")
@@ -39,8 +41,9 @@ class _Stderr(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             click.echo(self.format(record), err=True)
-        except Exception:  # noqa: BLE001 - a log that cannot be written must not end the work that it tells about
-            self.handleError(record)
+        except Exception as error:  # noqa: BLE001 - a log that cannot be written must not end the work that it tells about
+            with suppress(Exception):
+                click.echo(f"prloom: a log line of {record.name} could not be written: {describe(error)}", err=True)
 
 
 def to_stderr(level: Literal["DEBUG", "INFO", "WARNING"], *, as_json: bool = False) -> None:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from prloom import errors
 from prloom.core.events import dispatch
 from prloom.core.events.dispatch import Subscribers
 from prloom.core.events.hook_results import OnError
@@ -74,7 +75,10 @@ class RunningPlugin:
 
     def without_name(self, error: Exception) -> str:
         """Return what an error says of this plugin, without the plugin's name at the beginning."""
-        return str(error).removeprefix(f"plugin {self.key}").removeprefix(":").strip()
+        text = str(error)
+        if isinstance(error, ExceptionGroup | MemoryError):
+            text = errors.describe(error)
+        return text.removeprefix(f"plugin {self.key}").removeprefix(":").strip()
 
     def failed(self, reason: str, now: datetime, event: str) -> None:
         """Count a failure on an event; many in a row switch the plugin off for a while."""

@@ -64,3 +64,24 @@ def test_a_log_for_a_journal_is_one_json_object_on_each_line_with_no_secret_and_
     assert said["message"].startswith("tick \x1b[31m\nforged ")
     assert "x7Kq2LmN9pRs" not in line
     assert "\x1b" not in line
+
+
+def test_a_line_that_cannot_be_written_leaves_one_line_and_no_traceback() -> None:
+    program = """
+import logging
+from prloom.cli.output import log_output
+
+class TooLarge:
+    def __str__(self):
+        raise MemoryError
+
+log_output.to_stderr("WARNING")
+logging.getLogger("prloom.engine").warning("%s", TooLarge())
+"""
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stderr == (
+        "prloom: a log line of prloom.engine could not be written: "
+        "there is not enough memory; close other programs, or give prloom more memory\n"
+    )

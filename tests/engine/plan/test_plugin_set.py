@@ -45,6 +45,18 @@ class Unloadable(FunctionHost):
         raise OSError("and does not go either")
 
 
+class OutOfMemory(FunctionHost):
+    async def start(self) -> Any:
+        raise ExceptionGroup("unhandled errors in a TaskGroup", [MemoryError()])
+
+
+async def test_a_plugin_for_which_there_is_no_memory_says_so():
+    plugin_set = await started(RunningPlugin("large", "test", OutOfMemory("large", hooking()), "defer"))
+
+    (told,) = plugin_set.report()
+    assert told["error"] == "there is not enough memory; close other programs, or give prloom more memory"
+
+
 async def test_plugins_take_part_in_their_order_by_what_they_registered():
     plugin_set = await started(
         plugin("b", hooking("beforeTriage", "onEvent")),
