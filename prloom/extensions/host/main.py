@@ -47,6 +47,8 @@ class PluginProcess:
 
     def _load(self, asked: interface.Initialize) -> interface.Registered:
         logging.basicConfig(handlers=[_Forward(asked.found.key, self._peer)], level=asked.log_level, force=True)
+        # What asyncio says of each loop is not the plugin's.
+        logging.getLogger("asyncio").setLevel(max(asked.log_level, logging.INFO))
         _limit_memory(asked.memory)
         loaded = loading.load(asked.found, asked.settings)
         if loaded.registrations is None:

@@ -232,6 +232,24 @@ def test_a_variable_that_it_needs_and_does_not_get_is_said(
     assert "warning  it needs NOTED_TOKEN in the environment; without, prloom does not run it" in out
 
 
+def test_what_asyncio_says_of_its_loop_is_not_shown_as_what_the_plugin_logged(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(
+        repository,
+        """
+        def register(ctx):
+            @ctx.hook("beforeTriage")
+            async def look(plan, triage):
+                triage.log.debug("looking")
+        """,
+    )
+    code, out, err = tried(capsys, "noted", "--say", "hello")
+    assert (code, err) == (0, "")
+    assert "debug: looking" in out
+    assert "selector" not in out
+
+
 def test_what_it_prints_and_logs_is_shown(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(
         repository,
