@@ -99,6 +99,7 @@ class OperatorScene:
         with SafeDir.make(self.where.worktree(plan_id), *paths.LOCAL, paths.RUNS, run_id) as folder:
             spec = {"stage": run_id.split("-")[1], "agent": "claude", "startedAt": str(self.ago(minutes=4)), **about}
             folder.replace("invocation.json", json.dumps(spec).encode())
+            folder.replace(activity_file.NAME, b"")  # the start of the program is in it
             for number in range(calls):
                 data = {"toolCallId": str(number), "toolName": "Bash", "arguments": {"command": f"make {EVIL}"}}
                 event = ActivityEvent(

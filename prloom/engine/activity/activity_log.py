@@ -95,8 +95,8 @@ class ActivityLog:
         self._runs[place.run_id] = _OpenRun(stream, lock)
         return stream
 
-    def note_started(self, run_id: str, plan_id: str | None) -> None:
-        """Note that a run's start is about to be written, so that its end will be, whatever becomes of prloom."""
+    def note_begun(self, run_id: str, plan_id: str | None) -> None:
+        """Note that a run begins, so that its start and its end will be written, whatever becomes of prloom."""
         self._started.add(run_id, plan_id)
 
     def close_run(self, run_id: str) -> None:
@@ -107,7 +107,7 @@ class ActivityLog:
             found.lock.release()
 
     def unended(self) -> dict[str, str | None]:
-        """Return the runs whose start was noted, and not their end, each with its plan."""
+        """Return the runs that were noted and whose end is not written, each with its plan."""
         return self._started.all()
 
     def follows(self, plan_id: str, run_id: str) -> bool:

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 PAUSE: Final = 0.2
 """Seconds between two looks at an output of which there was no more."""
 
+_BROKEN_OFF: Final = RunResult(status="interrupted")
 _LONGEST_PROMPT: Final = 1 << 20
 _BELOW_ROOT: Final = len((*paths.LOCAL, paths.RUNS, "<run>"))
 
@@ -55,7 +56,12 @@ class FollowedRun:
         return cls(log, folder, agent, await log.open_run(place))
 
     def begin(self) -> None:
-        """Follow the run in a task of its own, until its end is given."""
+        """Follow the run in a task of its own, until its end is given.
+
+        Call it before the program is started: it may be before anybody sees that it was, that prloom is killed.
+        """
+        if not self._stream.parts.ended:
+            self._log.note_begun(self._folder.name, self._stream.place.plan_id)
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
     async def end(self, result: RunResult, *, machine: str | None = None) -> None:
@@ -81,7 +87,9 @@ class FollowedRun:
     def break_off(self) -> None:
         """Write down that prloom has ended the run; what it prints from now on is not taken in."""
         self._over.set()
-        self._close(RunEnding(status="interrupted"))
+        if self._was_started(_BROKEN_OFF):
+            self._start()
+        self._close(_ending(_BROKEN_OFF))
 
     # ---- inside
 
@@ -132,7 +140,6 @@ class FollowedRun:
     def _start(self) -> None:
         if self._stream.parts.start is not None:
             return
-        self._log.note_started(self._folder.name, self._stream.place.plan_id)
         prompt = (run_folder.read(self._folder, run_folder.PROMPT, _LONGEST_PROMPT) or b"").decode("utf-8", "replace")
         stage, model = self._stream.place.stage or "", _spec(self._folder).model
         self._stream.add(activity_ends.started(self._folder.name, stage, self._agent, model, prompt))

@@ -1,4 +1,4 @@
-"""Note which runs have a start in their activity and no end yet, for the dispatcher that comes after this one."""
+"""Note which runs began and have no end in their activity yet, for the dispatcher that comes after this one."""
 
 from __future__ import annotations
 

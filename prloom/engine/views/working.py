@@ -132,8 +132,17 @@ def runs(where: RepositoryPaths, local: SafeDir, *, is_watched: bool) -> Iterato
         if opened is None:
             continue
         with opened:
-            if is_watched or _is_locked(opened):
+            if _goes_on(opened, is_watched=is_watched):
                 yield _started(opened, name, plan)
+
+
+def _goes_on(folder: SafeDir, *, is_watched: bool) -> bool:
+    """Return whether the program of a noted run was started, and is there as far as anybody knows."""
+    from prloom.storage import activity_file  # noqa: PLC0415 - a repository in which no agent runs needs none
+
+    if is_watched:
+        return folder.stat(activity_file.NAME) is not None
+    return _is_locked(folder)
 
 
 def _started(folder: SafeDir, name: str, plan: str) -> StartedRun:

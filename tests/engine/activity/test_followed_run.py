@@ -229,3 +229,50 @@ def test_calls_and_requests_that_the_end_of_a_run_has_ended_are_not_ended_again_
     _, _, _, response, end, over = events(folder)
     assert [each["type"] for each in (response, end, over)] == ["PERMISSION_RESPONSE", "TOOL_CALL_END", "AGENT_END"]
     assert (response["data"]["choice"], end["data"]["error"]) == ("deny", "the run ended")
+
+
+def test_a_run_that_is_broken_off_before_anybody_saw_its_program_start_has_its_start_and_its_end(
+    tmp_path: Path,
+) -> None:
+    folder = a_folder(tmp_path, "")
+
+    async def broken_off() -> None:
+        run = await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")
+        run.begin()
+        run.break_off()
+
+    asyncio.run(broken_off())
+    assert types(folder) == ["AGENT_START", "AGENT_END"]
+    assert events(folder)[-1]["data"]["status"] == "interrupted"
+
+
+def test_a_run_that_is_broken_off_before_its_program_was_started_has_neither_start_nor_end(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, None)
+
+    async def broken_off() -> None:
+        run = await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")
+        run.begin()
+        run.break_off()
+
+    asyncio.run(broken_off())
+    assert not (folder / "activity.jsonl").exists()
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_a_run_of_a_dispatcher_killed_before_it_saw_the_program_start_has_a_start_if_it_has_an_end(
+    tmp_path: Path, *, started: bool
+) -> None:
+    folder = a_folder(tmp_path, None)
+
+    async def killed() -> None:
+        (await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")).begin()
+
+    asyncio.run(killed())
+    if started:
+        a_folder(tmp_path, "")
+    log = a_log(tmp_path)
+    assert asyncio.run(UnendedRuns(log).end_those_over()) == ()
+    assert (folder / "activity.jsonl").exists() == started
+    if started:
+        assert types(folder) == ["AGENT_START", "AGENT_END"]
+    assert log.unended() == {}

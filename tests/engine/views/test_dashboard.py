@@ -191,6 +191,16 @@ def test_plans_in_which_something_goes_on_come_first_and_those_that_ended_last(s
     assert (held.held, held.needs, held.todos, held.age_ms) == (3, 1, 1, 3_600_000)
 
 
+def test_a_run_whose_program_was_not_started_yet_is_not_shown_as_going_on(tmp_path: Path) -> None:
+    scene, run = OperatorScene(tmp_path), "20260101T120000000Z-triage-00000001"
+    scene.plan("mine", "- [ ] Work <!-- prloom:todo t-1 -->\n", DispatchState())
+    scene.run("mine", run, calls=0)
+    with SafeDir.make(scene.where.worktree("mine"), *paths.LOCAL, paths.RUNS, run) as folder:
+        folder.remove("activity.jsonl")
+    with SafeDir.make(scene.root, *paths.LOCAL) as local, DispatcherLock(local):
+        assert dashboard.read(scene.where, NOW).working == ()
+
+
 def test_without_a_dispatcher_no_step_no_hook_and_no_run_that_ended_is_shown(tmp_path: Path) -> None:
     scene = every_state(OperatorScene(tmp_path))
 
