@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from prloom.workspace.repository import Repository
 
+BY_WHOM = "during the run, by the worker or by somebody else"
+
 
 @pytest.fixture
 def before(repo: Repository, place: Path) -> RepositoryState:
@@ -81,7 +83,7 @@ def test_every_ref_that_moved_is_named(
         (f"branch new was created at {main[:10]}", True),
         (f"refs/notes/x was created at {main[:10]}", True),
         (f"tag v1 was created at {main[:10]}", True),
-        (f"files in the checkout {project.root} were changed: src/app.py", True),
+        (f"files in the checkout {project.root} were changed {BY_WHOM}: src/app.py", True),
     ]
 
 
@@ -137,7 +139,7 @@ def test_the_operators_checkout_is_watched_also_where_it_was_changed_before(
 
     assert texts(repo, place, before) == [
         f"the checkout {project.root} was switched to {project.sha('main')}",
-        f"files in the checkout {project.root} were changed: README.md, new\\n",
+        f"files in the checkout {project.root} were changed {BY_WHOM}: README.md, new\\n",
     ]
 
 
@@ -149,7 +151,9 @@ def test_another_worktree_of_a_person_is_watched(
     before = repository_state.record(repo, place)
     (tmp_path / "mine" / "README.md").write_text("x\n")
 
-    assert texts(repo, place, before) == [f"files in the checkout {tmp_path / 'mine'} were changed: README.md"]
+    assert texts(repo, place, before) == [
+        f"files in the checkout {tmp_path / 'mine'} were changed {BY_WHOM}: README.md"
+    ]
 
 
 def test_what_a_worker_committed_is_kept_and_its_branch_goes_back(

@@ -15,6 +15,7 @@ _BRANCHES, _TAGS, _REMOTES = "refs/heads/", "refs/tags/", "refs/remotes/"
 _HARMLESS_SECTIONS = ("branch.",)  # which branch follows which: git writes it whenever somebody makes a branch
 _SHORT = 10
 _NAMED = 5
+_BY_WHOM = "during the run, by the worker or by somebody else"
 
 
 class FileState(Record, frozen=True):
@@ -168,7 +169,8 @@ def _of_checkouts(before: RepositoryState, after: RepositoryState) -> Iterator[D
             yield Difference("checkout", path, old.head, new.head, f"{where} was switched to {to}")
         names = sorted(each for each in {*old.changed, *new.changed} if old.changed.get(each) != new.changed.get(each))
         if names:
-            yield Difference("checkout", path, None, None, f"files in {where} were changed: {_some(names)}")
+            text = f"files in {where} were changed {_BY_WHOM}: {_some(names)}"
+            yield Difference("checkout", path, None, None, text)
 
 
 def _what(old: object, new: object) -> str:

@@ -102,7 +102,8 @@ def _violation(report: WorkerReport) -> AttemptFailed:
     return AttemptFailed(
         kind="violation",
         reason="; ".join(report.violations),
-        feedback=f"Your change was refused because it breaks these rules:\n{said}\nUndo that part, and keep the rest.",
+        feedback=f"Your change was refused because it breaks these rules:\n{said}\nUndo what you did of that, and keep "
+        "the rest. Leave alone what somebody else changed.",
     )
 
 

@@ -307,6 +307,7 @@ def test_a_violation_is_reported_to_the_worker_once_and_then_parks() -> None:
     plan = Plan(FAST).run(report)
     assert plan.work.feedback is not None
     assert "x is protected" in plan.work.feedback
+    assert "Leave alone what somebody else changed" in plan.work.feedback
 
     plan.run(replace_report(report, tree="another"))
 

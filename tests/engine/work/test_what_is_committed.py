@@ -60,7 +60,7 @@ WRONG = {
     "os.system('git init -q inner')": "inner was added, and is a submodule or another repository",
     "os.system('git tag v1')": "tag v1 was created at",
     "os.system('git config core.sshCommand evil')": "git's setting core.sshcommand was added",
-    "Path('{root}/README.md').write_text('x')": "were changed: README.md",
+    "Path('{root}/README.md').write_text('x')": "by the worker or by somebody else: README.md",
 }
 
 
