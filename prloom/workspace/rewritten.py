@@ -38,8 +38,8 @@ def read(repo: Repository, branch: str) -> Rewrite | None:
 
 def forget(repo: Repository, branch: str) -> None:
     """Forget a rewrite, since the remote has it now, or it was given up."""
-    for prefix in (_NEW, _OLD):
-        git.run(["update-ref", "-d", f"{prefix}{branch}"], cwd=repo.root)
+    deleted = f"delete {_NEW}{branch}\ndelete {_OLD}{branch}\n"
+    git.run(["update-ref", "--stdin"], cwd=repo.root, stdin=deleted.encode())
 
 
 def _sha(repo: Repository, ref: str) -> str | None:
