@@ -26,7 +26,8 @@ class RunUsage(Record, frozen=True, kw_only=True):
 class RunRecord(Record, frozen=True, kw_only=True):
     """One run. `plugin` is the one that asked for it, if one did.
 
-    `usage` and `cost_usd` are None where the program did not measure them.
+    `retry_at` is when the usage limit that a `limited` run has met is reset, where the program says so. `usage` and
+    `cost_usd` are None where the program did not measure them.
     """
 
     id: str
@@ -45,3 +46,4 @@ class RunRecord(Record, frozen=True, kw_only=True):
     error: str | None = None
     machine: str | None = None
     plugin: str | None = None
+    retry_at: Timestamp | None = None

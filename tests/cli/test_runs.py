@@ -102,7 +102,7 @@ async def test_runs_shows_what_runs_were_for_and_what_they_came_to(
 
     (shown,) = json.loads(prloom("runs", "--json").out)["runs"]
 
-    times = {name: shown.pop(name) for name in ("startedAt", "endedAt", "seconds", "machine")}
+    times = {name: shown.pop(name) for name in ("startedAt", "endedAt", "seconds", "machine", "retryAt")}
     assert shown == {
         "id": run.id,
         "plan": "pr-7",
@@ -119,6 +119,7 @@ async def test_runs_shows_what_runs_were_for_and_what_they_came_to(
     }
     assert times["startedAt"] <= times["endedAt"]
     assert times["seconds"] >= 0
+    assert times["retryAt"] is None
     head, line = prloom("runs").out.splitlines()
     assert head.split()[:6] == ["RUN", "PLAN", "STAGE", "TODO", "AGENT", "STATUS"]
     assert line.split()[:6] == [run.id, "pr-7", "worker", "t-1", "command", "ok"]

@@ -11,6 +11,7 @@ from prloom.core.waits import deferral
 from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.kinds import Verdict
+from prloom.model.run import RunRecord
 from prloom.model.state import OpenEvent
 
 UNKNOWN = timedelta(hours=1)
@@ -37,6 +38,26 @@ def met(reason: str, resets_at: datetime | None, now: datetime) -> UsageLimit:
     if resets_at is None:
         return UsageLimit(reason, now + UNKNOWN, known=False, since=now)
     return UsageLimit(reason, max(resets_at, now), known=True, since=now)
+
+
+def of_latest(runs: Iterable[RunRecord]) -> dict[str, UsageLimit]:
+    """Return the limits that programs have met by these ended runs, by program; a run that went well lifts one."""
+    limits: dict[str, UsageLimit] = {}
+    for run in sorted(runs, key=_ended_at):
+        if run.status == "limited":
+            limits[run.agent] = met(reason_of(run.agent, run.error, run.id), run.retry_at, _ended_at(run))
+        elif run.status == "ok":
+            limits.pop(run.agent, None)
+    return limits
+
+
+def reason_of(agent: str, error: str | None, run_id: str) -> str:
+    """Return why a program is not run: what the run said that has met its limit."""
+    return f"{agent}: {error} (run {run_id})"
+
+
+def _ended_at(run: RunRecord) -> datetime:
+    return run.ended_at or run.started_at
 
 
 def applies(limit: UsageLimit, events: Iterable[OpenEvent], now: datetime) -> bool:

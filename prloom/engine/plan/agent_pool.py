@@ -25,6 +25,7 @@ from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.in_flight import InFlight
+from prloom.engine.plan.program_limits import ProgramLimits
 from prloom.engine.plan.run_tools import RunEnding, RunTools
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.plan.worker_slots import WorkerSlots
@@ -46,12 +47,10 @@ log = logging.getLogger(__name__)
 class AgentPool:
     """Has agents run: at most `parallel` for triage and hooks and `workers` for TODOs, through the exchange.
 
-    A usage limit is one of the program's, not of the plan whose run has met it: all runs of the program wait for it.
-    These limits are in memory only; after a restart, the next run of a program finds out again. The operator's daily
-    limits count the runs that are in the log, and those that go on. `exchange` is the address of the exchange, by
-    default the repository's own; where it is not `local`, other machines do all that they can do. `start_pool` starts
-    the workers of this machine. `tools` are those of the runs, where a dispatcher runs that answers their calls. What
-    the runs do is written to `activity`.
+    The operator's daily limits count the runs that are in the log, and those that go on. `exchange` is the address of
+    the exchange, by default the repository's own; where it is not `local`, other machines do all that they can do.
+    `start_pool` starts the workers of this machine. `tools` are those of the runs, where a dispatcher runs that
+    answers their calls. What the runs do is written to `activity`.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class AgentPool:
         self.environ = environ
         self.slots = asyncio.Semaphore(parallel)
         self.workers = WorkerSlots(workers)
-        self._limits: dict[str, UsageLimit] = {}
+        self.program_limits = ProgramLimits(root)
         self._running: dict[str, str] = {}
         self._rooms: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._local = local
@@ -98,8 +97,8 @@ class AgentPool:
 
     def limit(self, agent: Agent, config: Config, plan_id: str, now: datetime) -> UsageLimit | None:
         """Return the usage limit that the latest run of a program has met, or the operator's daily limit, if any."""
-        met = self._limits.get(agent.name)
-        if met is not None and usage_limit.applies(met, (), now):
+        met = self.program_limits.of(agent.name, now)
+        if met is not None:
             return met
         limits = config.limits
         daily = DailyLimits(
@@ -250,7 +249,7 @@ class AgentPool:
         if result.error or result.trouble:
             why = f" ({result.error or result.trouble})"
         log.info("plan %s: run %s of %s has ended: %s%s", plan_id, folder.name, agent.name, result.status, why)
-        self._note_limit(agent, folder.name, result, now())
+        self.program_limits.note(agent.name, folder.name, result, now())
         return end.reply
 
     async def _followed(self, folder: Path, agent: Agent, plan_id: str, *, found: bool) -> RunEnd:
@@ -283,14 +282,6 @@ class AgentPool:
     async def close(self) -> None:
         """Have the workers end."""
         await self.runs.close()
-
-    def _note_limit(self, agent: Agent, run_id: str, result: RunResult, now: datetime) -> None:
-        """Note the usage limit that a run has met; a run that went well shows that there is none any more."""
-        if result.status == "limited":
-            reason = f"{agent.name}: {result.error} (run {run_id})"
-            self._limits[agent.name] = usage_limit.met(reason, result.retry_at, now)
-        elif result.status == "ok":
-            self._limits.pop(agent.name, None)
 
     def repository_context(self, name: str) -> str | None:
         """Return the operator's own words for agents, from the checkout in which prloom was started."""

@@ -79,7 +79,14 @@ def _record(folder: Path, plan_id: str, result: RunResult | None, now: datetime)
         error=_error(result),
         machine=spec.machine,
         plugin=spec.plugin,
+        retry_at=_retry_at(result),
     )
+
+
+def _retry_at(result: RunResult | None) -> Timestamp | None:
+    if result is None or result.retry_at is None:
+        return None
+    return Timestamp.of(result.retry_at)
 
 
 def _usage(result: RunResult | None) -> RunUsage | None:

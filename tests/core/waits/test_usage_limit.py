@@ -10,6 +10,7 @@ from prloom.core.waits import usage_limit
 from prloom.core.waits.usage_limit import UsageLimit
 from prloom.model.decision import Deferral
 from prloom.model.record import Timestamp
+from prloom.model.run import RunRecord, RunState
 from prloom.model.state import OpenEvent
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -92,3 +93,41 @@ def test_a_limit_that_was_met_by_a_clock_that_was_ahead_does_not_hold_once_the_c
 
     assert usage_limit.applies(limit, (), NOW + 399 * DAY)
     assert not usage_limit.applies(limit, (), NOW)
+
+
+def ended(agent: str, status: RunState, minutes: int, retry_at: datetime | None = None) -> RunRecord:
+    at = Timestamp.of(NOW + timedelta(minutes=minutes))
+    until = None
+    if retry_at is not None:
+        until = Timestamp.of(retry_at)
+    return RunRecord(
+        id=f"run-{minutes}",
+        plan="pr-7",
+        stage="triage",
+        agent=agent,
+        status=status,
+        started_at=at,
+        ended_at=at,
+        seconds=0,
+        error="the limit is reached",
+        retry_at=until,
+    )
+
+
+def test_the_latest_runs_of_each_program_tell_which_limits_it_has_met():
+    reset = NOW + timedelta(hours=3)
+    runs = (
+        ended("gemini", "ok", 9),
+        ended("codex", "limited", 8),
+        ended("claude", "failed", 7),
+        ended("claude", "limited", 6, reset),
+        ended("gemini", "limited", 5, reset),
+    )
+
+    limits = usage_limit.of_latest(runs)
+
+    assert {name: (limit.until, limit.known) for name, limit in limits.items()} == {
+        "claude": (reset, True),
+        "codex": (NOW + timedelta(minutes=8) + usage_limit.UNKNOWN, False),
+    }
+    assert limits["claude"].reason == "claude: the limit is reached (run run-6)"

@@ -335,6 +335,21 @@ async def test_all_runs_of_a_program_wait_for_its_usage_limit(bench: Bench, stag
     assert "usage limit reached; try again in 3 hours (run " in other["reason"]
 
 
+async def test_a_usage_limit_holds_the_programs_runs_after_a_restart_too(bench: Bench, stage: Stage):
+    program = 'sys.exit("usage limit reached; try again in 3 hours")'
+    bench.plays(program)
+    stage.append(said("a"))
+    await stage.tick()
+    due = waits(bench)["a"]["deferredUntil"]
+
+    bench.plays(program)  # by a pool of agents that knows nothing yet
+    stage.append(said("b"))
+    await stage.tick()
+
+    assert bench.asked == [["a"]]
+    assert waits(bench)["b"]["deferredUntil"] == due
+
+
 async def test_a_usage_limit_without_an_end_is_a_wait_of_its_own_that_keeps_the_batch_together(
     bench: Bench, stage: Stage
 ):
