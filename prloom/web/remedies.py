@@ -62,8 +62,8 @@ def _of_command(need: Need, about: Fields) -> Iterator[Button | Link]:
     words = split(need.commands[0]) if need.commands else []
     plan = (("plan", need.plan or ""),)
     match words[1:]:
-        case ["todo", _, change, todo]:
-            chosen = (*plan, ("todo", todo))
+        case ["todo", _, change, _]:
+            chosen = (*plan, *(("todo", each) for each in need.ids))
             if 'asks "' in need.text:
                 yield Button("answer", "Answer", chosen, asks="text")
             label = "Allow"

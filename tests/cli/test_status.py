@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
@@ -229,7 +230,7 @@ async def test_nothing_from_outside_reaches_the_terminal_as_it_is(stage: Stage, 
     assert not set(text) & {"\x1b", "\x07", "\u202e"}
     assert "[/red][bold]" in text
     assert [line for line in text.splitlines() if line.lower().startswith("dispatcher")] == [text.splitlines()[0]]
-    assert "'h\\x1b]0;owned\\x07\\x1b[2J\\u202e[/red][bold] Dispatcher running'`" in text
+    assert r"$'h\x1b]0;owned\x07\x1b[2J\xe2\x80\xae[/red][bold]\x0aDispatcher running'`" in text
 
 
 async def test_an_id_in_a_command_to_copy_is_one_word(stage: Stage, prloom: Prloom) -> None:
@@ -344,40 +345,57 @@ async def test_a_plan_that_cannot_be_worked_on_needs_the_operator(stage: Stage, 
     assert lines[4].startswith("    pr-7  blocked  ")
 
 
+def test_the_command_of_an_entry_whose_id_has_control_characters_does_what_it_says_when_it_is_pasted(
+    stage: Stage, prloom: Prloom
+) -> None:
+    stage.adopt()
+    stage.append(said("it's \x1b[2Jodd\u202e\n", author=Author("eve", "none")))
+    asyncio.run(stage.tick())
+    (shown,) = re.findall(r"`prloom (approve .*)`", prloom("status").out)
+
+    words = subprocess.run(["bash", "-c", f"printf '%s\\0' {shown}"], capture_output=True, check=True).stdout
+    ran = prloom(*words.decode().split("\0")[:-1])
+
+    assert ran.code == 0
+    assert [event["state"] for event in stage.open().values()] == ["pending"]
+
+
 # The configuration.
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[trust", "Configuration error: prloom.toml, at its end: "),
-        ("base_brunch = 'main'\n", "Configuration error: prloom.toml: "),
-        ("[trust]\nminimum = 'some'\n", "Configuration error: prloom.toml: trust.minimum is "),
-        ("worktrees_dir = 7\n", "Configuration error: prloom.toml: worktrees_dir is 7"),
+        ("[trust", "prloom.toml, at its end: "),
+        ("base_brunch = 'main'\n", "prloom.toml: "),
+        ("[trust]\nminimum = 'some'\n", "prloom.toml: trust.minimum is "),
+        ("worktrees_dir = 7\n", "prloom.toml: worktrees_dir is 7"),
     ],
 )
-def test_a_configuration_that_is_wrong_is_shown_in_one_line_with_its_remedy_and_hides_no_plan(
+def test_a_configuration_that_is_wrong_is_told_once_with_its_remedy_and_hides_no_plan(
     stage: Stage, prloom: Prloom, text: str, told: str
 ) -> None:
     stage.adopt()
     (stage.root / "prloom.toml").write_text(text)
 
-    ran = prloom("status", "--all")
-
-    assert (ran.code, ran.err) == (0, "")
-    lines = ran.out.splitlines()
-    assert lines[1].startswith(told)
-    assert "; " in lines[1]
-    assert "pr-7  #7  review" in lines
     document = json.loads(prloom("status", "--json").out)
-    assert lines[1].endswith(document["configError"])
+    error = document["configError"]
+    assert error.startswith(told)
     assert [plan["id"] for plan in document["plans"]] == ["pr-7"]
+    for option in ((), ("--all",)):
+        ran = prloom("status", *option)
+        assert (ran.code, ran.err) == (0, "")
+        words = " ".join(ran.out.split())
+        assert re.search(rf"Needs you \(1\) .*config configuration error: {re.escape(error)} `prloom doctor`", words)
+        assert words.lower().count("configuration error") == 1
+        assert "pr-7 #7 review" in words
+    assert f"Configuration error: {error}" in prloom("status", "pr-7").out.splitlines()
 
 
 def test_of_several_mistakes_in_the_configuration_the_first_is_shown(stage: Stage, prloom: Prloom) -> None:
     (stage.root / "prloom.toml").write_text("tick = 1\ntack = 2\ntock = 3\n")
 
-    assert prloom("status", "--all").out.splitlines()[1].endswith(" (2 more; `prloom doctor` lists them)")
+    assert re.search(r"configuration error: .* \(2 more\)\s+`prloom doctor`", prloom("status", "--all").out)
 
 
 @pytest.mark.parametrize("command", ["events", "why e"])

@@ -22,6 +22,7 @@ _ROLES: dict[str, Role] = {"done": "good", "blocked": "bad", "dropped": "dim", "
 def lines(where: RepositoryPaths, status: StatusDocument, shown: Dashboard, now: datetime) -> Iterator[str]:
     """Yield everything about the plans of a status that is of one plan."""
     yield from status_text.above(status, shown)
+    yield from status_text.problems(status)
     yield from about(where, status, shown, now)
 
 

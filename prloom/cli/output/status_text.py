@@ -19,19 +19,21 @@ if TYPE_CHECKING:
     from prloom.engine.views.waiting_schema import DeferredEvent
 
 _GAP = "  "
-_ABOVE = frozenset({"dispatcher", "config"})
-"""The kinds of needs that stand above everything already."""
 
 
 def above(status: StatusDocument, shown: Dashboard) -> Iterator[str]:
-    """Yield what stands above everything: whether prloom is at work, and what is wrong as a whole."""
+    """Yield what stands above everything: whether prloom is at work, and that there is no plan."""
     yield from dashboard_text.header(shown)
+    if not status.plans:
+        yield from layout.paragraph(totals(status))
+
+
+def problems(status: StatusDocument) -> Iterator[str]:
+    """Yield what is wrong with prloom as a whole, for a screen that does not list what needs a person there."""
     if status.dispatcher.trouble:
         yield from layout.item("trouble", terminal.paint(terminal.clean(status.dispatcher.trouble), "bad"))
     if status.config_error:
         yield from layout.paragraph(terminal.paint(_config_error(status.config_error), "bad"))
-    if not status.plans:
-        yield from layout.paragraph(totals(status))
 
 
 def lines(status: StatusDocument, shown: Dashboard, now: datetime) -> Iterator[str]:
@@ -39,7 +41,7 @@ def lines(status: StatusDocument, shown: Dashboard, now: datetime) -> Iterator[s
     yield from above(status, shown)
     if status.plans:
         yield from layout.paragraph(totals(status))
-    yield from needs.lines([need for need in shown.needs if need.kind not in _ABOVE])
+    yield from needs.lines(shown.needs)
     for plan in status.plans:
         yield ""
         yield from plan_lines(plan, now)

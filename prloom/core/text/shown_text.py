@@ -40,10 +40,32 @@ def clean_block(text: str, *, prefix: str = "") -> str:
 
 
 def to_run(verb: str, *names: str) -> str:
-    """Return a command to copy: a name from outside is one quoted word in it, whatever it holds."""
+    """Return a command to copy, between backquotes; see `command`."""
+    return f"`{command(verb, *names)}`"
+
+
+def command(*words: str) -> str:
+    """Return a command to copy: each name from outside is one quoted word in it, whatever it holds."""
+    return " ".join(["prloom", *map(_shell_word, words)])
+
+
+def _shell_word(text: str) -> str:
+    r"""Return a text as a word that a shell reads as that text, and that looks the same on a terminal.
+
+    What would be hidden is written as bytes in `$'\x1b'`, which bash, zsh and ksh know; without a quote or a backslash
+    in it, that is also one word to `shlex`.
+    """
     from shlex import quote  # noqa: PLC0415 - only where something is to be done
 
-    return f"`{' '.join(['prloom', verb, *(quote(clean(name)) for name in names)])}`"
+    if clean(text) == text:
+        return quote(text)
+    return f"$'{''.join(map(_in_shell_quotes, text))}'"
+
+
+def _in_shell_quotes(char: str) -> str:
+    if char not in "'\\" and clean(char) == char:
+        return char
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
 def _with_plain_newlines(text: str) -> str:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.plans.plan_reader import TodoState
+from prloom.core.text.shown_text import to_run
 from prloom.model.decision import DecisionParts
 from prloom.model.state import DispatchState
 from prloom.model.work import BoxState, WorkStep
@@ -76,11 +77,12 @@ def _before(state: DispatchState, todo_id: str) -> BoxState:
 def _corrected(plan_id: str, written: TodoItem, true: TodoItem) -> WorkStep:
     assert written.id is not None  # noqa: S101 - one without an id is believed
     if true.state == "blocked":
-        reason = f"it was unblocked in plan.md while a worker ran; `prloom todo {plan_id} open {written.id}` does so"
+        reopen = to_run("todo", plan_id, "open", written.id)
+        reason = f"it was unblocked in plan.md while a worker ran; {reopen} does so"
         return WorkStep(todo_id=written.id, verdict="corrected", reason=reason, box="blocked")
     verb = {"done": "done", "dropped": "drop"}[written.state]
     reason = (
         f"its box was set to {written.state} in plan.md while a worker ran, which may have done it; "
-        f"`prloom todo {plan_id} {verb} {written.id}` does so"
+        f"{to_run('todo', plan_id, verb, written.id)} does so"
     )
     return WorkStep(todo_id=written.id, verdict="corrected", reason=reason, box="open")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prloom.core.delivery import outbox, reply_sanitizer
 from prloom.core.text import bounds
+from prloom.core.text.shown_text import command
 from prloom.model.action import Action, Comment
 from prloom.model.decision import DecisionParts
 from prloom.model.event import Target
@@ -31,7 +32,7 @@ def _stop(parts: DecisionParts, plan_id: str) -> tuple[str, str] | None:
     """Return why the work stops, and the command that lifts that; None where no limit stops it."""
     step, block = parts.get("work"), parts.get("block")
     if step is not None and step.verdict == "parked" and step.question is None:
-        return step.reason or "", f"prloom todo {plan_id} open {step.todo_id}"
+        return step.reason or "", command("todo", plan_id, "open", step.todo_id)
     if step is not None and step.verdict == "limited" and (step.reason or "").startswith(NAMED):
         return step.reason or "", f"prloom resume {plan_id}"
     if block is not None and block.reason.startswith(NAMED):

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from prloom.core.plans import todo_ids
 from prloom.core.text.naming import printable
+from prloom.core.text.shown_text import command, to_run
 from prloom.core.work.work_steps import BlockPlan, Correct, Propose, Take, Unblock, Withdraw, WorkContext
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
@@ -26,7 +27,7 @@ def taken(step: Take, event_ids: tuple[str, ...], *, rebase: bool = False, answe
 def proposed(ctx: WorkContext, step: Propose) -> DecisionParts:
     """Return that a TODO waits until a person allows it."""
     assert step.todo.id is not None  # noqa: S101 - next_step looks at no other
-    reason = f"it waits for `prloom todo {ctx.plan_id} go {step.todo.id}`"
+    reason = f"it waits for {to_run('todo', ctx.plan_id, 'go', step.todo.id)}"
     return {"work": WorkStep(todo_id=step.todo.id, verdict="proposed", reason=reason)}
 
 
@@ -228,5 +229,5 @@ def moved(
 
 def todo_block(ctx: WorkContext, todo_id: str, reason: str) -> Block:
     """Return the block of a plan at a TODO, which ends when the TODO is open again."""
-    way_on = f"prloom todo {ctx.plan_id} open {todo_id}"
+    way_on = command("todo", ctx.plan_id, "open", todo_id)
     return Block(reason=reason, since=Timestamp.of(ctx.now), way_on=way_on, todo=todo_id, cause="todo")

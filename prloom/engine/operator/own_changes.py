@@ -6,6 +6,7 @@ from typing import Literal
 
 from prloom.config.models import Config
 from prloom.core.text.naming import printable
+from prloom.core.text.shown_text import to_run
 from prloom.core.work import work_results
 from prloom.engine.bus import plans
 from prloom.engine.operator import emit
@@ -74,5 +75,5 @@ def _refuse_while_in_use(plan_id: str, now: DispatchState) -> None:
         raise PrloomError(
             f"the worktree of plan {plan_id} has the change of a worker for the TODO {printable(now.work.id)}; "
             f"resume the plan without --commit and --stash, or drop the TODO first: "
-            f"`prloom todo {plan_id} drop {printable(now.work.id)}`"
+            f"{to_run('todo', plan_id, 'drop', now.work.id)}"
         )

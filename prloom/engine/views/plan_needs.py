@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from shlex import join
 from typing import TypeVar
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from prloom.core.text.shown_text import command
 from prloom.engine.views.dashboard_schema import Need, NeedKind
 from prloom.engine.views.status_schema import BlockStatus, PlanStatus
 from prloom.engine.views.waiting_schema import FailedAction, HeldEvent, ParkedEvent
@@ -30,11 +30,6 @@ _NOUNS = {
     "check_failed": ("failed check", "failed checks"),
     "merge_conflict": ("merge conflict", "merge conflicts"),
 }
-
-
-def command(*words: str) -> str:
-    """Return a command to copy, each word quoted where a shell needs it."""
-    return join(["prloom", *words])
 
 
 def of_plan(plan: PlanStatus) -> Iterator[Need]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
+from prloom.core.text.shown_text import command
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Need
-from prloom.engine.views.plan_needs import command
 from prloom.engine.views.status_schema import BridgeStatus, LostPlan, PluginStatus, StatusDocument
 from prloom.model import record
 from prloom.model.permission import PermissionRequest

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from prloom.core.text.shown_text import command
 from prloom.engine.bus import plans
 from prloom.engine.views import runtime_status
 from prloom.engine.views.dashboard_schema import Need
-from prloom.engine.views.plan_needs import command
 from prloom.engine.views.status_schema import PlanStatus, StatusDocument
 from prloom.model import record
 from prloom.model.record import Timestamp

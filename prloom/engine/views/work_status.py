@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
+from prloom.core.text.shown_text import command
 from prloom.engine.views import plan_counts
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import (
@@ -105,7 +106,9 @@ def _parked(of: Snapshot) -> tuple[ParkedTodo, ...]:
     """Return the blocked TODOs, without the one that blocks the plan."""
     block = of.bus.state.block
     return tuple(
-        ParkedTodo(id=todo.id, title=todo.title, reason=todo.reason, way_on=f"prloom todo {of.plan.id} open {todo.id}")
+        ParkedTodo(
+            id=todo.id, title=todo.title, reason=todo.reason, way_on=command("todo", of.plan.id, "open", todo.id)
+        )
         for todo in of.todos
         if todo.state == "blocked" and todo.id is not None and (block is None or block.todo != todo.id)
     )
@@ -116,5 +119,5 @@ def _proposed(of: Snapshot) -> ProposedTodo | UnsetType:
     proposed = of.bus.state.proposed
     for todo in of.todos:
         if proposed is not None and todo.id == proposed and todo.state == "open":
-            return ProposedTodo(id=proposed, title=todo.title, way_on=f"prloom todo {of.plan.id} go {proposed}")
+            return ProposedTodo(id=proposed, title=todo.title, way_on=command("todo", of.plan.id, "go", proposed))
     return UNSET

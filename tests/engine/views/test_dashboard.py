@@ -57,7 +57,7 @@ def test_of_one_plan_only_its_own_waits_count(shown: Dashboard) -> None:
 def test_a_name_from_outside_is_one_quoted_word_of_a_command(shown: Dashboard) -> None:
     (need,) = [need for need in needs(shown, "held") if need.plan == "pr-8"]
 
-    assert need.commands[0].startswith("prloom approve 'odd \x1b]0;owned")
+    assert need.commands[0].startswith("prloom approve $'odd \\x1b]0;owned\\x07\\x1b[2J\\xe2\\x80\\xae[/red]")
     assert need.commands[0].endswith("</script>'")
 
 
