@@ -11,12 +11,14 @@ import click
 
 from prloom.cli import context
 from prloom.cli.context import Options, json_option, pass_options
-from prloom.cli.output import terminal
+from prloom.cli.output import layout, terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
     from prloom.config.effective import EffectiveValue
 
+_LEAST_VALUE = 20
+"""The fewest columns of a value beside its key; with fewer it gets a line of its own."""
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 """The name and the password in an address, such as that of a database."""
 
@@ -37,9 +39,24 @@ def command(given: Options, key: str | None, *, preset: str | None, as_json: boo
         document = [{"key": each.key, "value": _masked(each.value), "origin": each.origin} for each in chosen]
         terminal.echo_json({"values": document})
         return
-    rows = [[terminal.clean(each.key), _origin(each.origin), _shown(each.value)] for each in chosen]
-    for line in terminal.table(rows):
-        click.echo(line)
+    click.echo("\n".join(_lines(chosen)))
+
+
+def _lines(chosen: Sequence[EffectiveValue]) -> list[str]:
+    """Return the values, each cut to the terminal; where that is narrow, with a value and its origin below the key."""
+    width = terminal.line_width()
+    values = [_shown(each.value) for each in chosen]
+    heads = terminal.table([[terminal.clean(each.key), _origin(each.origin)] for each in chosen])
+    taken = max(map(terminal.columns_of, heads), default=0) + len(layout.INDENT)
+    if width is None or width - taken >= _LEAST_VALUE:
+        return [
+            f"{head}{' ' * (taken - terminal.columns_of(head))}{layout.cut(value, taken)}"
+            for head, value in zip(heads, values, strict=True)
+        ]
+    lines = []
+    for each, value in zip(chosen, values, strict=True):
+        lines += [terminal.clean(each.key), f"{layout.INDENT}{terminal.clean(each.origin)}: {value}"]
+    return [layout.cut(line, 0) for line in lines]
 
 
 def _of(key: str, every: Sequence[EffectiveValue]) -> tuple[EffectiveValue, ...]:

@@ -9,7 +9,7 @@ import click
 
 from prloom.cli import completion, context, run_selection
 from prloom.cli.context import Options, json_option, pass_options
-from prloom.cli.output import terminal
+from prloom.cli.output import layout, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,9 +61,20 @@ def command(given: Options, plan: str | None, *, since: str | None, grouping: st
 
 
 def cost_lines(head: str, sums: Sequence[CostGroup]) -> Sequence[str]:
-    """Return a table of sums."""
+    """Return a table of sums; where the terminal is too narrow for it, each with its figures on lines below it."""
     titles = (head, "RUNS", "TIME", "TOKENS IN", "TOKENS OUT", "COST", "UNMEASURED")
-    return terminal.table([[terminal.paint(cell, "dim") for cell in titles], *(_sum_row(each) for each in sums)])
+    rows = [_sum_row(each) for each in sums]
+    table = terminal.table([[terminal.paint(cell, "dim") for cell in titles], *rows])
+    width = terminal.line_width()
+    if width is None or all(terminal.columns_of(line) <= width for line in table):
+        return table
+    lines = [terminal.paint(head, "dim")]
+    for name, *figures in rows:
+        lines.append(layout.cut(name, 0))
+        for title, figure in zip(titles[1:], figures, strict=True):
+            if figure:
+                lines += layout.item(title.lower(), figure, room=12)
+    return lines
 
 
 def _sum_row(each: CostGroup) -> list[str]:

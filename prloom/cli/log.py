@@ -73,15 +73,23 @@ def _show(entries: Iterable[LogEntry], *, as_json: bool) -> None:
         if as_json:
             terminal.echo_json_line(secret_scan.masked_document(record.to_builtins(entry)))
         else:
-            click.echo(line(entry))
+            click.echo("\n".join(lines(entry)))
 
 
-def line(entry: LogEntry) -> str:
-    """Return an entry for a person, with a mask in place of secrets."""
+def lines(entry: LogEntry) -> list[str]:
+    """Return an entry for a person, cut to the terminal; a narrow one has its text below its time."""
     from prloom.core.text import secret_scan  # noqa: PLC0415 - `prloom log --help` needs none
 
-    text = terminal.clean(secret_scan.masked(entry.text))
+    text, at = terminal.clean(secret_scan.masked(entry.text)), layout.clock(entry.ts)
+    start = f"{at}  "
+    width = terminal.line_width()
+    is_narrow = width is not None and width < layout.NARROW
+    if is_narrow:
+        start = layout.INDENT
+    text = layout.cut(text, len(start))
     role = _ROLES.get(entry.kind)
     if role is not None:
         text = terminal.paint(text, role)
-    return f"{layout.clock(entry.ts)}  {text}"
+    if is_narrow:
+        return [at, f"{start}{text}"]
+    return [f"{start}{text}"]

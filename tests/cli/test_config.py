@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from stage import Stage
 
+from prloom.cli.output import terminal
+
 Prloom = Callable[..., Any]
 
 
@@ -60,3 +62,14 @@ def test_an_unknown_key_is_one_line_with_the_nearest(configured: Stage, prloom: 
     ran = prloom("config", "dispacher")
 
     assert (ran.code, ran.err) == (1, "prloom: no value is set for dispacher; did you mean dispatcher?\n")
+
+
+@pytest.mark.parametrize("columns", [40, 59, 60, 80, 130])
+def test_no_line_is_wider_than_the_terminal(
+    configured: Stage, prloom: Prloom, on_terminal: Callable[..., list[str]], columns: int
+) -> None:
+    lines = on_terminal(columns, "config")
+
+    assert max(map(terminal.columns_of, lines)) <= columns
+    assert all(any(line.startswith(key) for line in lines) for key in values(prloom))
+    assert "…" not in prloom("config").out

@@ -142,3 +142,14 @@ async def test_what_is_older_than_the_first_bytes_read_is_found_where_it_is_aske
     assert [len(log.recent(stage.clock(), since=None, limit=count)) for count in (1, 3, 9, 20)] == [1, 3, 9, 9]
     assert len(log.recent(stage.clock(), since=begin, limit=None)) == 7
     assert len(log.recent(stage.clock(), since=begin, limit=2)) == 2
+
+
+@pytest.mark.parametrize("columns", [40, 59, 60, 80])
+def test_no_line_is_wider_than_the_terminal_and_a_pipe_has_all_of_it(
+    stage: Stage, prloom: Prloom, on_terminal: Callable[..., list[str]], columns: int
+) -> None:
+    stage.adopt("a", pr=1)
+    run_log.append(stage.root, a_run(stage, error="long " * 20 + "end"), stage.clock())
+
+    assert max(map(len, on_terminal(columns, "log"))) <= columns
+    assert "long end" in prloom("log").out

@@ -226,6 +226,14 @@ async def test_costs_add_up_and_name_what_was_not_measured(stage: Stage, prloom:
     assert heads == ["MODEL", "command", "TOTAL", "3"]
 
 
+async def test_costs_fit_a_narrow_terminal(stage: Stage, launch: Launch, on_terminal: Callable[..., list[str]]) -> None:
+    stage.adopt()
+    await ended(stage, launch(QUICK), usage=TokenUsage(input_tokens=1000, output_tokens=20, cached_tokens=0), cost=0.25)
+
+    assert max(map(len, on_terminal(40, "costs"))) <= 40
+    assert max(map(len, on_terminal(80, "costs"))) <= 80
+
+
 def test_without_runs_that_is_said(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
 

@@ -65,6 +65,9 @@ Needs you (2, oldest first)
   N d  pr-7  failed  1 action failed: the thread is locked
     `prloom retry {action}`
 
+Waiting (1; the oldest for N d; next now)
+  pr-7  deferred  for N d  due now  people are still talking: pr_comment d 1, by quiet-period
+
 pr-7  Cache it  #7  cache  review
   1 deferred (the oldest for N d), 1 held, 1 action failed; 1 triaged
   deferred d 1  pr_comment, by quiet-period: people are still talking

@@ -66,6 +66,13 @@ def whole(shown: Dashboard, above: Sequence[str]) -> list[str]:
     return lines
 
 
+def progress(shown: Dashboard) -> Iterator[str]:
+    """Yield all that goes on and all that waits, with an empty line before each of the two."""
+    for part in parts(shown)[1:3]:
+        if part.title:
+            yield from ("", terminal.paint(part.title, "strong"), *(line for entry in part.entries for line in entry))
+
+
 def parts(shown: Dashboard, *, at_most: int | None = None) -> tuple[Part, Part, Part, Part]:
     """Return what needs a person, what goes on, what waits, and the plans; a part without an entry has no title.
 
@@ -190,7 +197,7 @@ def _working(each: Working) -> list[str]:
     command = ""
     if each.run is not None:
         command = layout.to_run("logs", each.plan or each.run, "-f")
-    stage = {"run": each.stage, "hook": each.stage, "step": "work"}[each.kind]
+    stage = {"run": each.stage, "hook": each.stage, "step": "worker"}[each.kind]
     age = ""
     if each.age_ms is not None:
         age = terminal.age(each.age_ms, units=2)

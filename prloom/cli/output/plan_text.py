@@ -32,9 +32,7 @@ def about(where: RepositoryPaths, status: StatusDocument, shown: Dashboard, now:
 
     ids = {plan.id for plan in status.plans}
     yield from needs.lines([need for need in shown.needs if need.plan in ids])
-    for part in dashboard_text.parts(dashboard.of_plans(shown, ids))[1:3]:
-        if part.title:
-            yield from ("", terminal.paint(part.title, "strong"), *(line for entry in part.entries for line in entry))
+    yield from dashboard_text.progress(dashboard.of_plans(shown, ids))
     for plan in status.plans:
         yield ""
         yield from status_text.plan_lines(plan, now)

@@ -42,6 +42,7 @@ def lines(status: StatusDocument, shown: Dashboard, now: datetime) -> Iterator[s
     if status.plans:
         yield from layout.paragraph(totals(status))
     yield from needs.lines(shown.needs)
+    yield from dashboard_text.progress(shown)
     for plan in status.plans:
         yield ""
         yield from plan_lines(plan, now)
