@@ -155,7 +155,8 @@ class MemoryStore:
         with self._lock:
             now = self.now()
             over = [each for each in self._claims.values() if each.status == "active" and each.lease_until <= now]
-            for claim in sorted(over, key=lambda each: each.lease_until):
+            published = {message_id: number for number, message_id in enumerate(self._deliveries)}
+            for claim in sorted(over, key=lambda each: (each.lease_until, published[each.message_id])):
                 verdict = rules.expired(claim, self._deliveries[claim.message_id], now, self._backoff)
                 self._end(claim, verdict)
             return len(over)

@@ -1,4 +1,4 @@
-"""Draw charts as SVG: bars with their figures beside them, so that a text alternative says the same."""
+"""Draw charts as SVG: bars with their figures, so that a text alternative says the same."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ _HEIGHT: Final = 180
 _BASE: Final = 150
 _TOP: Final = 18
 _STEP: Final = 34
-_FEW_STEP: Final = 150
+_FEW_STEP: Final = 100
 _LONGEST_NAME: Final = 28
-_ROW: Final = 26
-_NAME_ROOM: Final = 190
-_BAR_ROOM: Final = 280
-_WIDTH: Final = 640
+_ROW: Final = 42
+_NAME_ROOM: Final = 20
+_BAR: Final = 14
 _WIDE: Final = 1120
 
 
@@ -32,12 +31,13 @@ class Bar(NamedTuple):
 
 
 def bars(title: str, given: Sequence[Bar]) -> Markup:
-    """Return horizontal bars, the names at the left and the figures at their ends; empty for none."""
+    """Return horizontal bars as wide as the page, below their names and figures; empty for none."""
     if not given:
         return Markup("")
     longest = max(bar.value for bar in given) or 1.0
     rows = [_row(bar, number, longest) for number, bar in enumerate(given)]
-    return _svg(title, given, _WIDTH, _ROW * len(given) + 8, rows)
+    height = _ROW * len(given)
+    return _svg(title, given, Markup('width="100%" height="{}"').format(height), rows)
 
 
 def columns(title: str, given: Sequence[Bar]) -> Markup:
@@ -49,26 +49,25 @@ def columns(title: str, given: Sequence[Bar]) -> Markup:
     step = room / len(given)
     drawn = [_column(bar, number, step, highest) for number, bar in enumerate(given)]
     axis = Markup('<line class="axis" x1="0" y1="{y}" x2="{x}" y2="{y}"></line>').format(y=_BASE, x=round(room))
-    return _svg(title, given, round(room), _HEIGHT, [*drawn, axis])
+    size = Markup('viewBox="0 0 {width} {height}" width="{width}" height="{height}"')
+    return _svg(title, given, size.format(width=round(room), height=_HEIGHT), [*drawn, axis])
 
 
 def _row(bar: Bar, number: int, longest: float) -> Markup:
-    top = number * _ROW + 4
-    length = round(_BAR_ROOM * bar.value / longest, 1)
+    top = number * _ROW + _NAME_ROOM
+    length = max(round(100 * bar.value / longest, 1), 1)
+    dark = round(100 * bar.part / longest, 1)
     return Markup(
-        '<text class="name" x="{x}" y="{y}">{name}</text>'
-        '<rect class="bar" x="{left}" y="{top}" width="{length}" height="{height}" rx="3"></rect>{part}'
-        '<text class="figure" x="{end}" y="{y}">{shown}</text>'
+        '<text class="name" x="0" y="{above}">{name}</text>'
+        '<rect class="bar" x="0" y="{top}" width="{length}%" height="{height}" rx="3"></rect>{part}'
+        '<text class="figure" x="100%" y="{above}">{shown}</text>'
     ).format(
-        x=_NAME_ROOM - 12,
-        y=top + 14,
+        above=top - 6,
         name=_short(bar.name),
-        left=_NAME_ROOM,
         top=top,
-        length=max(length, 2),
-        part=_part(_ROW - 8, x=_NAME_ROOM, y=top, width=round(_BAR_ROOM * bar.part / longest, 1)),
-        height=_ROW - 8,
-        end=_NAME_ROOM + max(length, 2) + 8,
+        length=length,
+        part=_part(_BAR, x=0, y=top, width=dark, unit="%"),
+        height=_BAR,
         shown=clean(bar.shown),
     )
 
@@ -96,21 +95,21 @@ def _column(bar: Bar, number: int, step: float, highest: float) -> Markup:
     )
 
 
-def _part(height: float, *, x: float, y: float, width: float) -> Markup:
+def _part(height: float, *, x: float, y: float, width: float, unit: str = "") -> Markup:
     """Return the darker part of a bar, at its beginning; nothing where a bar has none."""
     if not height or not width:
         return Markup("")
-    drawn = Markup('<rect class="bar part" x="{x}" y="{y}" width="{width}" height="{height}" rx="3"></rect>')
-    return drawn.format(x=x, y=y, width=width, height=height)
+    drawn = Markup('<rect class="bar part" x="{x}" y="{y}" width="{width}{unit}" height="{height}" rx="3"></rect>')
+    return drawn.format(x=x, y=y, width=width, height=height, unit=unit)
 
 
-def _svg(title: str, given: Sequence[Bar], width: int, height: int, parts: Sequence[Markup]) -> Markup:
+def _svg(title: str, given: Sequence[Bar], size: Markup, parts: Sequence[Markup]) -> Markup:
     """Return the chart with its title, and all of its figures as its description."""
     told = "; ".join(f"{clean(bar.name)}: {clean(bar.shown)}" for bar in given)
     return Markup(
-        '<svg class="chart" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+        '<svg class="chart" {size} role="img" '
         'aria-label="{title}: {told}"><title>{title}</title><desc>{told}</desc>{parts}</svg>'
-    ).format(width=width, height=height, title=title, told=told, parts=Markup("").join(parts))
+    ).format(size=size, title=title, told=told, parts=Markup("").join(parts))
 
 
 def _short(text: str) -> str:

@@ -222,7 +222,7 @@ def test_the_page_of_plugins_shows_what_went_wrong(scene: OperatorScene, browser
         ("/plans/..%2F..%2Fetc", "there is no such page"),
         ("/runs/none", "no run none in the worktrees"),
         ("/event?id=none", "no event"),
-        ("/events?since=ever", "since=ever is no span of this page"),
+        ("/events?since=ever", "since=ever is not a period of this page"),
         ("/nothing", "there is no such page"),
     ],
 )

@@ -198,3 +198,16 @@ Model.TestCase.settings = settings(
     max_examples=EXAMPLES, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestModel = pytest.mark.timeout(300)(Model.TestCase)
+
+
+def test_leases_that_run_out_at_one_time_end_in_the_order_of_their_messages():
+    model = Model()
+    new = {"body": "x", "parent": None, "delay": None, "key": None, "max_attempts": None, "concurrency_key": None}
+    model.publish(topic="b", track=False, **new)
+    model.publish(topic="a", track=False, **new)
+    model.claim(topics=["a"], max_attempts=1)
+    model.claim(topics=["a", "b"], max_attempts=1)
+    model.wait(seconds=60)
+    model.expire()
+    model.alike()
+    model.teardown()
