@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from prloom.cli.output import layout, needs, plan_table, terminal
+from prloom.cli.output import layout, needs, plan_table, row_shares, terminal
 from prloom.engine.views import dashboard_words
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 Entries = Sequence[Sequence[str]]
 """The lines of each entry of a part."""
 
-_LEAST = 6
-"""Rows that each part of the screen has at least, as far as it has entries for them."""
+_WEIGHTS = (3, 1, 1, 1)
+"""Where the rows are shared out, what needs a person gets as many as the other parts together."""
 _IN_A_PIPE = (20, 20, 5, 30)
 """How many needs, runs, waits and plans are shown where nothing says how high the screen is."""
 _MILLION = 1_000_000
@@ -30,12 +30,16 @@ class Part(NamedTuple):
     entries: Entries
     total: int
 
-    @property
-    def rows(self) -> int:
-        """How many lines it fills, as far as its entries are here."""
-        if not self.title:
-            return 0
-        return 1 + sum(map(len, self.entries)) + (self.total > len(self.entries))
+    def lines(self, count: int | None) -> Iterator[str]:
+        """Yield its title, so many entries, and how many more there are; nothing for None."""
+        if count is None or not self.title:
+            return
+        yield terminal.paint(layout.cut(self.title, 0), "strong")
+        for entry in self.entries[:count]:
+            yield from entry
+        if 0 < count < self.total:
+            more = f"… and {self.total - count} more, `prloom status --all`"
+            yield layout.INDENT + terminal.paint(more, "dim")
 
 
 def screen(shown: Dashboard, above: Sequence[str], rows: int | None) -> list[str]:
@@ -44,26 +48,19 @@ def screen(shown: Dashboard, above: Sequence[str], rows: int | None) -> list[str
     What does not fit is counted.
     """
     found = parts(shown, at_most=rows or max(_IN_A_PIPE))
-    if rows is None:
-        budgets = [1 + sum(map(len, part.entries[:most])) for part, most in zip(found, _IN_A_PIPE, strict=True)]
-        budgets = [budget + (part.rows > budget) for part, budget in zip(found, budgets, strict=True)]
-    else:
-        budgets = _budgets([part.rows for part in found], rows - len(above) - 1)
-    lines = [*above, ""]
-    for part, budget in zip(found, budgets, strict=True):
-        if part.title and budget > 0:
-            title = terminal.paint(layout.cut(part.title, 0), "strong")
-            lines += [title, *_fitting(part, budget - 1)]
-    return lines
+    counts: Sequence[int | None] = _IN_A_PIPE
+    if rows is not None:
+        extents = [
+            row_shares.Extent([len(entry) for entry in part.entries], part.total, weight)
+            for part, weight in zip(found, _WEIGHTS, strict=True)
+        ]
+        counts = row_shares.shares(extents, rows - len(above) - 1)
+    return [*above, "", *(line for part, count in zip(found, counts, strict=True) for line in part.lines(count))]
 
 
 def whole(shown: Dashboard, above: Sequence[str]) -> list[str]:
     """Return all of the dashboard, for a screen that scrolls."""
-    lines = [*above, ""]
-    for part in parts(shown):
-        if part.title:
-            lines += [terminal.paint(part.title, "strong"), *(line for entry in part.entries for line in entry)]
-    return lines
+    return [*above, "", *(line for part in parts(shown) for line in part.lines(part.total))]
 
 
 def progress(shown: Dashboard) -> Iterator[str]:
@@ -91,40 +88,6 @@ def _part(title: str, entries: Entries, total: int) -> Part:
     if not entries:
         title = ""
     return Part(title, entries, total)
-
-
-def _budgets(wanted: Sequence[int], available: int) -> list[int]:
-    """Return how many rows each part gets: first some for each, then needs up to half, then the others."""
-    given = [min(rows, _LEAST) for rows in wanted]
-    given[2] = min(wanted[2], 1)
-    left = available - sum(given)
-    for part, most in ((0, available // 2), (1, available // 3), (3, available), (2, available), (0, available)):
-        more = max(0, min(wanted[part], most) - given[part])
-        more = min(more, max(0, left))
-        given[part] += more
-        left -= more
-    while left < 0 and max(given[1:]) > 1:  # a screen that is lower than what each part gets at least
-        largest = given.index(max(given[1:]), 1)
-        given[largest] -= 1
-        left += 1
-    return given
-
-
-def _fitting(part: Part, rows: int) -> list[str]:
-    """Return the lines of as many entries as fit, and how many do not; nothing where there is no room at all."""
-    if rows <= 0:
-        return []
-    if part.rows - 1 <= rows and part.total == len(part.entries):
-        return [line for entry in part.entries for line in entry]
-    lines: list[str] = []
-    shown = 0
-    for entry in part.entries:
-        if len(lines) + len(entry) > rows - 1:
-            break
-        lines += entry
-        shown += 1
-    more = f"… and {part.total - shown} more, `prloom status --all`"
-    return [*lines, layout.INDENT + terminal.paint(more, "dim")]
 
 
 def header(shown: Dashboard) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from prloom.cli.output import layout, terminal
 from prloom.cli.output.terminal import Role
@@ -17,15 +17,8 @@ _LEAST_TEXT = 30
 _BAD = frozenset({"blocked", "failed", "withheld", "lost", "bridge", "plugin", "dispatcher", "config"})
 
 
-class _Most(NamedTuple):
-    """How many lines a text and its remedy may have; None for as many as they need."""
-
-    text: int | None
-    remedy: int | None
-
-
-_WHOLE = _Most(None, None)
-_CUT = _Most(1, 2)
+_MOST = 2
+"""The most lines of what resolves an entry."""
 
 
 def title(found: Sequence[Need]) -> str:
@@ -47,17 +40,14 @@ def lines(found: Sequence[Need]) -> Iterator[str]:
 
 
 def entries(found: Sequence[Need], *, cut: bool = True) -> list[list[str]]:
-    """Return the lines of each entry; with `cut`, a text has one line, and else as many as it needs."""
+    """Return the lines of each entry; with `cut`, a text has one line, and what resolves it two; else all they need."""
     width = terminal.line_width()
-    remedies = [terminal.clean(each.remedy) for each in found]
-    most = _WHOLE
-    if cut:
-        most = _CUT
     if width is not None and width < layout.NARROW:
-        return [_narrow(each, remedy, most) for each, remedy in zip(found, remedies, strict=True)]
+        return [_narrow(each, cut=cut) for each in found]
     heads = terminal.table([_head(each) for each in found])
     taken = len(layout.INDENT) + max(map(len, heads), default=0) + len(_GAP)
     texts = [terminal.clean(each.text) for each in found]
+    remedies = [terminal.clean(each.remedy) for each in found]
     room = _room(texts, remedies, taken)
     shown = []
     for need, head, text, remedy in zip(found, heads, texts, remedies, strict=True):
@@ -65,9 +55,10 @@ def entries(found: Sequence[Need], *, cut: bool = True) -> list[list[str]]:
         if cut and room is not None and terminal.columns_of(remedy) <= room[1]:
             fitted = terminal.fit(text, room[0])
             shown.append([f"{start}{fitted}{' ' * (room[0] - terminal.columns_of(fitted))}{_GAP}{remedy}"])
+        elif cut:
+            shown.append([start + layout.cut(text, taken), *_way(need, taken)])
         else:
-            below = _below(" " * taken, remedy, taken, most.remedy)
-            shown.append([*_below(start, text, taken, most.text), *below])
+            shown.append([*_below(start, text, taken), *_below(" " * taken, remedy, taken)])
     return shown
 
 
@@ -85,24 +76,38 @@ def _room(texts: Sequence[str], remedies: Sequence[str], taken: int) -> tuple[in
     return None
 
 
-def _below(start: str, text: str, taken: int, at_most: int | None) -> Iterator[str]:
-    """Yield a text behind a start as lines: at most so many, the last of which is cut."""
-    parts = layout.wrap(text, taken)
-    if at_most is not None and len(parts) > at_most:
-        parts = [*parts[: at_most - 1], " ".join(parts[at_most - 1 :])]
-    if at_most is not None:
-        parts = [layout.cut(part, taken) for part in parts]
-    for part in parts:
+def _way(need: Need, taken: int) -> Iterator[str]:
+    """Yield what resolves a need, in few lines below its text, or further to the left if it is long.
+
+    No command is cut, for it is to be copied: if there is no room for it, `prloom status` shows it.
+    """
+    least = len(layout.INDENT * 2)
+    room = terminal.width() - least
+    lines = layout.wrap(terminal.clean(need.remedy), least)
+    commands = [f"`{terminal.clean(each)}`" for each in need.commands]
+    is_whole = all(terminal.columns_of(each) <= room for each in (*lines, *commands))
+    if is_whole and len(lines) > 1 and len(commands) == 1:
+        lines = commands
+    elif not is_whole or len(lines) > _MOST:
+        lines = [terminal.fit(f"{layout.to_run('status', need.plan or '--all')} tells how", room)]
+    left = max(least, min(taken, terminal.width() - max(map(terminal.columns_of, lines))))
+    yield from (" " * left + line for line in lines)
+
+
+def _below(start: str, text: str, taken: int) -> Iterator[str]:
+    """Yield a text behind a start as lines, as many as it needs."""
+    for part in layout.wrap(text, taken):
         yield f"{start}{part}"
         start = " " * taken
 
 
-def _narrow(need: Need, remedy: str, most: _Most) -> list[str]:
+def _narrow(need: Need, *, cut: bool) -> list[str]:
     head = layout.INDENT + "  ".join(filter(None, _head(need)))
     text, indent = terminal.clean(need.text), layout.INDENT * 2
-    body = _below(indent, text, len(indent), most.text)
-    below = _below(indent, remedy, len(indent), most.remedy)
-    return [_painted(need, layout.cut(head, 0)), *body, *below]
+    if cut:
+        return [_painted(need, layout.cut(f"{head}  {text}", 0)), *_way(need, len(indent))]
+    below = _below(indent, terminal.clean(need.remedy), len(indent))
+    return [_painted(need, layout.cut(head, 0)), *_below(indent, text, len(indent)), *below]
 
 
 def _head(need: Need) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 import click
 import pytest
 from msgspec.structs import replace
@@ -47,6 +50,44 @@ def test_it_fits_on_the_screen_whatever_there_is_to_show(shown: Dashboard, width
     assert len(lines) <= rows
     assert max(map(terminal.columns_of, lines)) <= columns
     assert not set("".join(lines).replace("\x1b[", "")) & {"\x07", "\u202e"}
+
+
+@pytest.mark.parametrize(("columns", "rows", "least"), [(40, 24, 2), (80, 24, 4), (130, 50, 14)])
+def test_each_part_shows_an_entry_and_counts_the_others(
+    shown: Dashboard, width, columns: int, rows: int, least: int
+) -> None:
+    width(columns)
+
+    lines = list(map(click.unstyle, dashboard_text.screen(shown, [], rows)))
+
+    assert len(lines) >= rows - 2
+    titles = [place for place, line in enumerate(lines) if re.match(r"(Needs you|Working|Waiting|Plans) \(", line)]
+    sections = [lines[start:end] for start, end in pairwise([*titles, len(lines)])]
+    assert [section[0].split()[0] for section in sections] == ["Needs", "Working", "Waiting", "Plans"]
+    assert all(section[1].startswith("  ") and "… and " not in section[1] for section in sections)
+    entries = [part.entries for part in dashboard_text.parts(shown)]
+    for (title, *some), every in zip(sections, entries, strict=True):
+        cut = re.fullmatch(r"  … and (\d+) more, `prloom status --all`", some[-1])
+        left = 0
+        if cut:
+            left = int(cut[1])
+        assert some[: len(some) - bool(cut)] == [
+            click.unstyle(line) for entry in every[: len(every) - left] for line in entry
+        ], title
+    assert len(re.findall("`prloom ", "".join(sections[0]))) > least
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 130])
+def test_no_need_takes_the_screen_and_its_command_is_whole(shown: Dashboard, width, columns: int) -> None:
+    width(columns)
+
+    entries = [[click.unstyle(line) for line in entry] for entry in dashboard_text.parts(shown)[0].entries]
+
+    assert max(map(len, entries)) <= 3
+    assert all(line.count("`") in {0, 2, 4} for entry in entries for line in entry)
+    assert all(re.search("`prloom [^`]+`", entry[-1]) for entry in entries)
+    odd = next(entry for entry in entries if "pr-8 " in entry[0])
+    assert ("`prloom status pr-8` tells how" in odd[-1]) == (columns < 130)
 
 
 def test_every_entry_is_there_where_the_screen_scrolls_and_what_is_cut_is_counted(shown: Dashboard, width) -> None:
