@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -15,14 +16,21 @@ from prloom.storage.safe_dir import SafeDir
 Status = Sequence[Mapping[str, Any]]
 
 _FEW_SECONDS = 5
+_PROBLEMS = {"error": "errorSince", "warnings": "warningsSince"}
+"""What is wrong with a plugin or a bridge, and the key of the time since when that is reported."""
 
 
 class StatusFiles:
-    """The status files of a folder; remembers what was written, and writes the files whose content changes."""
+    """The status files of a folder; remembers what was written, and writes the files whose content changes.
+
+    What is wrong with a plugin, a bridge or a plan gets the time at which that was first reported, also by a dispatcher
+    before this one.
+    """
 
     def __init__(self, folder: SafeDir) -> None:
         self._folder = folder
         self._written: dict[str, Status] = {}
+        self._since: dict[str, dict[str, Any]] = {}
 
     def write(
         self, work: Mapping[str, Any], plugins: Status, bridges: Status, unreadable: Mapping[str, str], at: Timestamp
@@ -31,11 +39,14 @@ class StatusFiles:
 
         A bridge's times of polling are written every few seconds, so that polls of an idle repository write nothing.
         """
+        plugins = self._dated(paths.PLUGINS, "plugins", plugins, at)
+        bridges = self._dated(paths.BRIDGES, "bridges", bridges, at)
+        since = self._refused_since(unreadable, at)
         files: tuple[tuple[str, Mapping[str, Any], Status], ...] = (
             (paths.WORK, work, [work]),
             (paths.PLUGINS, {"plugins": plugins}, plugins),
             (paths.BRIDGES, {"bridges": bridges}, [_without_times(bridge) for bridge in bridges]),
-            (paths.PLANS, {"unreadable": unreadable}, [unreadable]),
+            (paths.PLANS, {"unreadable": unreadable, "since": since}, [unreadable, since]),
         )
         failures = []
         for name, content, shown in files:
@@ -49,6 +60,53 @@ class StatusFiles:
                 self._written[name] = shown
         if failures:
             raise StorageError("; ".join(map(str, failures))) from failures[0]
+
+    def _dated(self, name: str, key: str, listed: Status, at: Timestamp) -> Status:
+        """Return the reports, each with the time since when something is wrong, if it is.
+
+        The time is kept while a bridge has not been polled yet: then nobody knows better.
+        """
+        if name not in self._since:
+            self._since[name] = _times(self._read(name).get(key))
+        known, found = self._since[name], []
+        for report in listed:
+            dated = dict(report)
+            for problem, since in _PROBLEMS.items():
+                about = f"{report['name']} {since}"
+                if report.get(problem):
+                    dated[since] = known.setdefault(about, at)
+                elif report.get("lastPollAt", at) is not None:
+                    known.pop(about, None)
+            found.append(dated)
+        return found
+
+    def _refused_since(self, unreadable: Mapping[str, str], at: Timestamp) -> Mapping[str, Any]:
+        """Return since when each plan cannot be opened."""
+        if paths.PLANS not in self._since:
+            noted = self._read(paths.PLANS).get("since")
+            self._since[paths.PLANS] = dict(noted) if isinstance(noted, dict) else {}
+        known = self._since[paths.PLANS]
+        self._since[paths.PLANS] = {plan: known.get(plan, at) for plan in unreadable}
+        return self._since[paths.PLANS]
+
+    def _read(self, name: str) -> Mapping[str, Any]:
+        """Return what a file says that the dispatcher before this one wrote; nothing where it cannot be read."""
+        with suppress(StorageError):
+            return Document(self._folder, name).peek().value or {}
+        return {}
+
+
+def _times(listed: object) -> dict[str, Any]:
+    """Return the times in a list of reports, by the name and the key of each."""
+    if not isinstance(listed, list):
+        return {}
+    reports = [each for each in listed if isinstance(each, dict)]
+    return {
+        f"{report.get('name')} {since}": report[since]
+        for report in reports
+        for since in _PROBLEMS.values()
+        if isinstance(report.get(since), str)
+    }
 
 
 def _without_times(bridge: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -102,7 +102,9 @@ class DispatchState(Record, frozen=True, kw_only=True):
     a comment requested a rebase of the branch that is not done, and `rebase_todo` which TODO that is. `work` is the
     TODO that is worked on, `block` why none is. `done_todos` are those that prloom did, and `reopened` the rounds of
     those that were requested again; `commits` counts the commits that they became. Where each TODO has to be allowed
-    first, `proposed` is the one that waits for that, and `granted` are those that may begin. `unfinished` says that a
+    first, `proposed` is the one that waits for that, and `granted` are those that may begin. `paused_at` and
+    `proposed_at` are when the plan was paused and when that TODO was proposed, and `blocked_at` when each of the TODOs
+    that are blocked was, as far as a decision says so; states of older versions lack them. `unfinished` says that a
     TODO was done since the plan was finished last. `hooks_due` are the hook points about the whole plan that are to be
     called, and `plan_hooked` names the hooks of those that have run, as `hook:plugin`. `ended_at` is when the pull
     request was merged or closed, and `kept` until when, or why, the worktree is kept since then. `pull_request` is how
@@ -126,6 +128,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     delivered: int = 0
     todos: Mapping[str, tuple[Thread, ...]] = field(default_factory=dict)
     paused: bool = False
+    paused_at: Timestamp | None = None
     rebase_requested: bool = False
     rebase_todo: str | None = None
     work: TodoWork | None = None
@@ -146,6 +149,8 @@ class DispatchState(Record, frozen=True, kw_only=True):
     suspect_blocked: tuple[str, ...] = ()
     commits: int = 0
     proposed: str | None = None
+    proposed_at: Timestamp | None = None
+    blocked_at: Mapping[str, Timestamp] = field(default_factory=dict)
     questions: Mapping[str, Question] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     replies: RepliesToday = RepliesToday()

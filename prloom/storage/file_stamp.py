@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
-from prloom.model.record import Cursor
+from prloom.model.record import Cursor, Timestamp
 
 SETTLED = timedelta(seconds=3)
 """After which a second change shows in a file's times, whatever file system it is on: FAT's go by two seconds."""
@@ -34,6 +34,14 @@ def at(path: str) -> FileStamp | None:
     try:
         return of(os.lstat(path))
     except OSError:
+        return None
+
+
+def changed_at(path: str | os.PathLike[str]) -> Timestamp | None:
+    """Return when the content of what is at a path last changed, of a link its own; None where there is nothing."""
+    try:
+        return Timestamp.of(datetime.fromtimestamp(os.lstat(path).st_mtime, UTC))
+    except (OSError, OverflowError, ValueError):  # a time that no calendar has is as good as none
         return None
 
 

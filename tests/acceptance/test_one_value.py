@@ -37,7 +37,7 @@ from prloom.engine.views.dashboard_schema import (
 )
 from prloom.model import record
 from prloom.storage import json_codec, paths
-from prloom.storage.dispatcher_files import DispatcherLock, HealthFile
+from prloom.storage.dispatcher_files import HEALTH, DispatcherLock, HealthFile
 from prloom.storage.safe_dir import SafeDir
 from prloom.top import rows
 from prloom.top.actions import Operator
@@ -133,6 +133,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     with SafeDir.make(scene.root, *paths.LOCAL) as local, DispatcherLock(local):
         health = HealthFile(local)
         health.report("the disk is full")
+        scene.age(Path(local.where(HEALTH)), hours=1.5)
         AllStates(scene).write()
         found = look(scene)
         health.close()
@@ -226,6 +227,9 @@ WAITS: Mapping[str, WaitKind] = {
 }
 """What each state that ends by itself waits for."""
 
+PENDING = ("event-pending", "hook-running", "agent-awaited", "run-triage")
+"""The plans in which an event is pending."""
+
 WORKS = ("run-running", "run-queued", "run-triage", "hook-running", *(each.id for each in ALL if each.kind == "phase"))
 """The states in which something goes on."""
 
@@ -291,6 +295,30 @@ def test_each_kind_of_need_and_of_wait_is_in_the_repository(shown: Shown) -> Non
     assert {each.kind for each in shown.value.working} == {"run", "hook", "step"}
 
 
+def test_everything_that_needs_a_person_has_an_age_and_the_oldest_comes_first(shown: Shown) -> None:
+    first, *others = shown.value.needs
+    ages = [need.age_ms or 0 for need in others]
+
+    assert [need.key for need in shown.value.needs if need.age_ms is None] == []
+    assert first.kind == "dispatcher"
+    assert ages == sorted(ages, reverse=True)
+    assert len(set(ages)) > 2
+
+
+def test_the_age_of_a_plan_is_that_of_what_has_waited_longest_in_it(shown: Shown) -> None:
+    ages: dict[str, list[int]] = {}
+    for each in (*shown.value.needs, *shown.value.waiting):
+        ages.setdefault(each.plan or "", []).append(each.age_ms or 0)
+    lines = {line.id: line.age_ms for line in shown.value.plans}
+
+    assert {id_: lines[id_] for id_ in ages if id_ in lines and id_ not in PENDING} == {
+        id_: max(found) for id_, found in ages.items() if id_ in lines and id_ not in PENDING
+    }
+    assert {age(lines[id_]) for id_ in PENDING} == {"2 h"}
+    assert {age(lines[id_]) for id_ in ("block-branch", "action-braked", "todo-proposed", "plan-paused")} == {"2 h"}
+    assert lines["plan-active"] is None
+
+
 def ageless(document: object) -> object:
     """Return a document without its ages in milliseconds: the moment of the command is written in whole ones."""
     match document:
@@ -329,16 +357,16 @@ def test_a_repository_in_which_nothing_moves_and_whose_configuration_is_wrong_sa
 ) -> None:
     git_folder.make(tmp_path / ".git")
     scene = OperatorScene(tmp_path, now())
-    (tmp_path / "prloom.toml").write_text("nonsense = 1\n")
+    config = tmp_path / "prloom.toml"
+    config.write_text("nonsense = 1\n")
+    scene.age(config, hours=3.5)
     local = scene.plan("pr-1", "- [ ] one\n")
     scene.report(paths.WORK, {"stallAfterMs": 1000})
-    long_ago = scene.ago(hours=5.5).timestamp()
-    for file in (local / paths.PLAN_TEXT, *(local / paths.BUS).glob("*.jsonl")):
-        os.utime(file, (long_ago, long_ago))
+    scene.age(local / paths.PLAN_TEXT, *(local / paths.BUS).glob("*.jsonl"), hours=5.5)
 
     shown = look(scene)
 
-    assert [(need.kind, age(need.age_ms)) for need in shown.value.needs] == [("config", ""), ("stalled", "5 h")]
+    assert [(need.kind, age(need.age_ms)) for need in shown.value.needs] == [("config", "3 h"), ("stalled", "5 h")]
     for surface in SURFACES:
         assert lacking(shown, "needs", surface) == []
         assert "ispatcher not running" in shown.heads[surface]

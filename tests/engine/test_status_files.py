@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,28 @@ class Files:
         self.folder = folder
         self.status_files = StatusFiles(folder)
 
-    def write(self, *, plugins: Status = (), bridges: Status = ()) -> None:
+    def write(
+        self,
+        *,
+        plugins: Status = (),
+        bridges: Status = (),
+        unreadable: Mapping[str, str] | None = None,
+        at: Timestamp = NOON,
+    ) -> None:
         """Write the status of a dispatcher without work."""
-        self.status_files.write({"plans": []}, plugins, bridges, {}, NOON)
+        self.status_files.write({"plans": []}, plugins, bridges, unreadable or {}, at)
+
+    def begin_anew(self) -> None:
+        """Have the dispatcher started again."""
+        self.status_files = StatusFiles(self.folder)
+
+    def read(self, name: str) -> Any:
+        """Return what is written in a file."""
+        return json.loads((Path(self.folder.path) / f"{name}.json").read_text())
 
     def bridge(self) -> Any:
         """Return what is written of the one bridge."""
-        return json.loads((Path(self.folder.path) / "bridges.json").read_text())["bridges"][0]
+        return self.read("bridges")["bridges"][0]
 
 
 @pytest.fixture
@@ -101,3 +116,43 @@ def test_each_file_that_cannot_be_written_is_named(tmp_path: Path):
 
     lines = str(refused.value).split("; cannot write ")
     assert all(f"{name}.json" in line for name, line in zip(NAMES, lines, strict=True))
+
+
+def later(minutes: int) -> Timestamp:
+    return Timestamp.of(NOON + timedelta(minutes=minutes))
+
+
+def test_what_is_wrong_has_the_time_at_which_it_was_first_reported_until_it_is_over(files: Files):
+    files.write(bridges=[bridge(NOON)], plugins=[{"name": "p", "error": "ImportError"}])
+    files.write(bridges=[{**bridge(NOON, "502"), "warnings": ["line 3"]}], at=later(1))
+    files.write(bridges=[{**bridge(NOON, "503"), "warnings": ["line 4"]}], at=later(2))
+
+    assert (files.bridge()["errorSince"], files.bridge()["warningsSince"]) == (str(later(1)), str(later(1)))
+    files.write(bridges=[{**bridge(NOON), "warnings": ["line 4"]}], at=later(3))
+    assert "errorSince" not in files.bridge()
+    files.write(bridges=[bridge(NOON, "502")], at=later(4))
+    assert files.bridge()["errorSince"] == str(later(4))
+    assert "warningsSince" not in files.bridge()
+
+
+def test_what_was_wrong_before_the_dispatcher_was_started_again_keeps_its_time(files: Files):
+    files.write(
+        bridges=[bridge(NOON, "502")], plugins=[{"name": "p", "error": "ImportError"}], unreadable={"pr-1": "damaged"}
+    )
+    files.begin_anew()
+
+    files.write(bridges=[{**bridge(NOON), "lastPollAt": None}], plugins=[{"name": "p", "error": "x"}], at=later(1))
+    files.write(bridges=[bridge(NOON, "502")], unreadable={"pr-1": "damaged", "pr-2": "gone"}, at=later(2))
+
+    assert files.bridge()["errorSince"] == str(NOON)
+    assert files.read("plugins")["plugins"] == []
+    assert files.read("plans")["since"] == {"pr-1": str(later(2)), "pr-2": str(later(2))}
+
+
+def test_a_plan_that_cannot_be_opened_has_the_time_since_when(files: Files):
+    files.write(unreadable={"pr-1": "damaged"})
+    files.begin_anew()
+
+    files.write(unreadable={"pr-1": "damaged", "pr-2": "gone"}, at=later(1))
+
+    assert files.read("plans")["since"] == {"pr-1": str(NOON), "pr-2": str(later(1))}

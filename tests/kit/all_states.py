@@ -21,7 +21,7 @@ from prloom.engine.bus import adopted
 from prloom.engine.views.status_schema import BridgeStatus, PluginStatus
 from prloom.model.decision import DeliveryChange
 from prloom.model.kinds import KINDS, State
-from prloom.model.plan import Adopted, Plan
+from prloom.model.plan import Adopted, Counts, Plan
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.run import RunState
 from prloom.model.state import DispatchState, QueuedAction
@@ -65,7 +65,9 @@ DECLARED: Final[Mapping[str, tuple[str, ...]]] = {
     "run": get_args(RunState),
     "daemon": get_args(DaemonState),
     "plugin": tuple(name for name in PluginStatus.__struct_fields__ if name in {"loaded", "error"}),
-    "bridge": tuple(name for name in BridgeStatus.__struct_fields__ if name not in {"name", "requests"}),
+    "bridge": tuple(
+        name for name in BridgeStatus.__struct_fields__ if name not in {"name", "requests"} and "since" not in name
+    ),
     "session": get_args(SessionKind),
 }
 """The states of each kind of thing, as the code declares them."""
@@ -178,7 +180,9 @@ def _todo(made: AllStates, name: StateName) -> None:
     work = TodoWork(id=todo, title=f"Do {name.id}", phase="ready", waits_since=made.ago(), retry_at=made.later())
     match name.state:
         case "proposed":
-            state = DispatchState(proposed=todo)
+            state = DispatchState(proposed=todo, proposed_at=made.ago())
+        case "blocked":
+            state = DispatchState(blocked_at={todo: made.ago()})
         case "waiting":
             state = DispatchState(work=replace(work, waits_for="the usage limit is reached"))
         case "braked":
@@ -216,20 +220,24 @@ def _plan(made: AllStates, name: StateName) -> None:
         case "review":
             scene.plan(id_, _line(name, "x"))
         case "paused":
-            scene.plan(id_, "", DispatchState(paused=True))
+            scene.plan(id_, "", DispatchState(paused=True, paused_at=made.ago()))
         case "draft" | "queued":
             inbox = scene.where.local / paths.INBOX
             inbox.mkdir(parents=True, exist_ok=True)
             text = f"---\nstatus: {name.state}\n---\n# Title of {id_}\n\n## TODO\n\n- [ ] one\n"
             (inbox / f"{id_}.md").write_text(text)
         case "kept":
-            scene.plan(id_, "", DispatchState(kept=Kept(reason="it has changes that are not committed")))
+            kept = Kept(reason="it has changes that are not committed")
+            scene.plan(id_, "", DispatchState(kept=kept, ended_at=made.ago()))
         case "lost":
-            gone = Adopted(plan=Plan(id=id_, branch=id_, title=f"Title of {id_}"), worktree="")
+            plan = Plan(id=id_, branch=id_, title=f"Title of {id_}")
+            gone = Adopted(plan=plan, worktree="", counts=Counts(todos_open=1), counted_at=made.ago())
             with SafeDir.make(scene.root, *paths.LOCAL) as top:
                 adopted.remember(top, gone)
         case "unreadable":
-            (scene.plan(id_) / paths.PLAN_STATE).write_text("{")
+            local = scene.plan(id_)
+            (local / paths.PLAN_STATE).write_text("{")
+            scene.age(*(path for path in local.rglob("*") if path.is_file()), hours=2.5)
         case "pr-waiting":
             late = KeptPullRequest(error="502", retry_at=made.later(), failing_since=made.ago())
             scene.plan(id_, "", DispatchState(pull_request=late))
@@ -295,7 +303,7 @@ def _daemon(made: AllStates, name: StateName) -> None:
 def _plugin(made: AllStates, name: StateName) -> None:
     report: dict[str, Any] = {"name": name.id, "source": "project", "loaded": True, "hooks": ["onEvent"]}
     if name.state == "error":
-        report |= {"loaded": False, "hooks": [], "error": "ImportError: no module named x"}
+        report |= {"loaded": False, "hooks": [], "error": "ImportError: no module named x", "errorSince": made.ago(3)}
     made.plugins.append(report)
 
 
@@ -306,13 +314,13 @@ def _bridge(made: AllStates, name: StateName) -> None:
         case "last_poll_at":
             report = {"name": name.id}
         case "error" | "last_ok_at":
-            report |= {"error": "502 bad gateway", "lastOkAt": None}
+            report |= {"error": "502 bad gateway", "errorSince": made.ago(), "lastOkAt": None}
         case "failing-once":
             report |= {"error": "504 timeout", "lastOkAt": made.scene.ago(hours=0.5, seconds=5)}
         case "idle":
             report |= {"idle": "no pull request is open"}
         case "warnings":
-            report |= {"warnings": ["line 3 is ignored"]}
+            report |= {"warnings": ["line 3 is ignored"], "warningsSince": made.ago(5)}
     made.bridges.append(report)
 
 

@@ -6,6 +6,7 @@ It is written as files, so that what reads them can be tried without a dispatche
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -50,6 +51,12 @@ class OperatorScene:
 
     def later(self, **span: float) -> Timestamp:
         return Timestamp.of(self.now + timedelta(**span))
+
+    def age(self, *files: Path, **span: float) -> None:
+        """Have files written last that long ago."""
+        at = self.ago(**span).timestamp()
+        for file in files:
+            os.utime(file, (at, at))
 
     def plan(self, plan_id: str, text: str = "", state: DispatchState | None = None, **fields: Any) -> Path:
         """Write a plan and return its local folder; `text` are the lines of its TODOs."""

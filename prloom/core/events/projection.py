@@ -12,7 +12,7 @@ from prloom.core.work import work_projection
 from prloom.model import record
 from prloom.model.decision import Change, Decision, DeliveryChange, Intake
 from prloom.model.kinds import OpenState
-from prloom.model.record import Cursor, Position, Timestamp
+from prloom.model.record import Cursor, Json, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 
@@ -55,9 +55,18 @@ def fold(
         queue=queue,
         delivered=delivered,
         replies=reply_limit.counted(state.replies, sent, at),
-        paused=state.paused if decision.paused is None else decision.paused,
+        **_paused(state, decision, at),
         **work_projection.fields(state, decision, at),
     )
+
+
+def _paused(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:
+    """Return whether the plan is paused, and since when."""
+    if decision.paused is None:
+        return {}
+    if not decision.paused:
+        return {"paused": False, "paused_at": None}
+    return {"paused": True, "paused_at": state.paused_at or at}
 
 
 def snapshot_state(decision: Decision) -> DispatchState | None:

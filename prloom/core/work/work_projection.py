@@ -24,6 +24,7 @@ def fields(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[s
     """Return the fields of the state that a decision made `at` a time changes in the work on a plan, by name."""
     return {
         "todos": _todos(state, decision),
+        "blocked_at": _blocked_at(state, decision, at),
         "pull_request": decision.pull_request or state.pull_request,
         **_rebase(state, decision),
         **_work(state, decision, at),
@@ -44,6 +45,19 @@ def _todos(state: DispatchState, decision: Decision) -> Mapping[str, tuple[Threa
         return state.todos
     new = {todo.id: todo.threads for todo in decision.todos}
     return {key: threads for key, threads in {**state.todos, **new}.items() if key not in over}
+
+
+def _blocked_at(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Timestamp]:
+    """Return when each TODO was blocked that still is; one that is blocked again because of a worker always was."""
+    found, step = state.blocked_at, decision.work
+    over = {*decision.todos_done, *decision.todos_dropped}
+    if step is not None and step.box != "blocked" and (step.box is not None or step.verdict in _ANSWER_USED):
+        over.add(step.todo_id)
+    if not over.isdisjoint(found):
+        found = {key: since for key, since in found.items() if key not in over}
+    if step is None or step.box != "blocked" or (step.verdict == "corrected" and step.todo_id in found):
+        return found
+    return {**found, step.todo_id: at}
 
 
 def _rebase(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
@@ -85,7 +99,7 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
         return changed
     match step.verdict:
         case "proposed" | "granted":
-            return {**changed, **_permissions(state, step)}
+            return {**changed, **_permissions(state, step, at)}
         case "reopened":
             before = state.done_todos.get(step.todo_id, DoneTodo())
             changed["reopened"] = {**state.reopened, step.todo_id: before.round + 1}
@@ -96,7 +110,7 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
         case "finished":
             return {**changed, "unfinished": False}
         case "taken":
-            changed.update(_permissions(state, step))
+            changed.update(_permissions(state, step, at))
         case "committed":
             changed["commits"] = state.commits + 1
         case "done" | "nothing_to_do" if step.work is None:
@@ -152,17 +166,17 @@ def _timed(step: WorkStep, at: Timestamp) -> TodoWork | None:
     return step.work
 
 
-def _permissions(state: DispatchState, step: WorkStep) -> Mapping[str, Json]:
+def _permissions(state: DispatchState, step: WorkStep, at: Timestamp) -> Mapping[str, Json]:
     """Return which TODO waits to be allowed, and which are, after a TODO was proposed, allowed or taken."""
     granted = tuple(each for each in state.granted if each != step.todo_id)
-    proposed = state.proposed
+    proposed, proposed_at = state.proposed, state.proposed_at
     if proposed == step.todo_id:
-        proposed = None
+        proposed = proposed_at = None
     if step.verdict == "proposed":
-        proposed = step.todo_id
+        proposed, proposed_at = step.todo_id, at
     if step.verdict == "granted":
         granted = (*granted, step.todo_id)
-    return {"granted": granted, "proposed": proposed}
+    return {"granted": granted, "proposed": proposed, "proposed_at": proposed_at}
 
 
 def _suspect(state: DispatchState, decision: Decision) -> Mapping[str, Json]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from prloom.config.layers import FILE_NAME
 from prloom.engine.views import daemons, needs, plan_counts, runtime_status, snapshot, stall, waits, working
 from prloom.engine.views import status as statuses
 from prloom.engine.views.daemons import DaemonStatus
@@ -24,7 +26,7 @@ from prloom.engine.views.stall import Movement
 from prloom.engine.views.status_schema import BridgeStatus, PlanStatus, Spent, StatusDocument
 from prloom.engine.views.working import StartedRun
 from prloom.model.record import Timestamp
-from prloom.storage import paths
+from prloom.storage import file_stamp, paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
@@ -40,6 +42,7 @@ class Activity(NamedTuple):
     daemons: tuple[DaemonStatus, ...] = ()
     today: Spent = statuses.NOTHING_SPENT
     movement: Movement | None = None
+    config_changed_at: Timestamp | None = None
 
 
 def read(
@@ -66,9 +69,10 @@ def full(status: StatusDocument, shown: Dashboard) -> FullStatus:
 
 def activity(repository: RepositoryPaths, status: StatusDocument, now: datetime) -> Activity:
     """Read what goes on, and what the runs of today took; of the plans in the status."""
+    changed_at = _config_changed_at(repository, status)
     local = SafeDir.open(repository.root, *paths.LOCAL)
     if local is None:
-        return Activity()
+        return Activity(config_changed_at=changed_at)
     shown = {plan.id for plan in status.plans}
     is_running = status.dispatcher.running
     with local:
@@ -78,6 +82,7 @@ def activity(repository: RepositoryPaths, status: StatusDocument, now: datetime)
             daemons=daemons.reported(local, running=is_running),
             today=_today(repository, now),
             movement=stall.read(repository, local, status),
+            config_changed_at=changed_at,
         )
         if not is_running:
             return found
@@ -85,6 +90,13 @@ def activity(repository: RepositoryPaths, status: StatusDocument, now: datetime)
         queued = tuple((plan, work.limits.get(plan)) for plan in sorted({*work.waiting, *work.limits}))
         hooks = tuple(each for each in working.hooks(work) if each.plan in shown)
         return found._replace(queued=queued, hooks=hooks)
+
+
+def _config_changed_at(repository: RepositoryPaths, status: StatusDocument) -> Timestamp | None:
+    """Return when the configuration file last changed, where something is wrong in it."""
+    if not (status.config_error or "").startswith(FILE_NAME):
+        return None
+    return file_stamp.changed_at(repository.root / FILE_NAME)
 
 
 def _today(repository: RepositoryPaths, now: datetime) -> Spent:
@@ -103,7 +115,7 @@ def build(status: StatusDocument, goes_on: Activity, now: datetime) -> Dashboard
     """Return the dashboard of what was read."""
     at_work = working.of(status, goes_on.runs, goes_on.hooks, now)
     stalled = stall.need(status, goes_on.movement, is_working=bool(at_work), now=now)
-    found = needs.of(status, goes_on.daemons, now, stalled)
+    found = needs.of(status, goes_on.daemons, now, stalled, config_changed_at=goes_on.config_changed_at)
     waiting = waits.of(status, dict(goes_on.queued), goes_on.daemons, now)
     tick_age = None
     if status.dispatcher.last_tick_at is not None:
@@ -121,7 +133,7 @@ def build(status: StatusDocument, goes_on: Activity, now: datetime) -> Dashboard
         waiting=waiting,
         waiting_oldest_ms=_oldest(waiting),
         waiting_next_ms=_next(waiting),
-        plans=_plans(status, found, at_work, now),
+        plans=_plans(status, found, waiting, at_work, now),
     )
 
 
@@ -149,16 +161,21 @@ def _source(bridge: BridgeStatus, now: datetime) -> Source:
 
 
 def _plans(
-    status: StatusDocument, found: Sequence[Need], at_work: Sequence[Working], now: datetime
+    status: StatusDocument, found: Sequence[Need], waiting: Sequence[Wait], at_work: Sequence[Working], now: datetime
 ) -> tuple[PlanLine, ...]:
     """Return a line for each plan; those in which something goes on or is needed come first, by their numbers."""
-    counts: dict[str, int] = {}
-    for need in found:
-        if need.plan is not None:
-            counts[need.plan] = counts.get(need.plan, 0) + 1
+    counts = Counter(need.plan for need in found)
+    ages: dict[str | None, int] = {}
+    aged = [(need.plan, need.age_ms) for need in found] + [(wait.plan, wait.age_ms) for wait in waiting]
+    for plan_id, age in aged:
+        if age is not None:
+            ages[plan_id] = max(ages.get(plan_id, 0), age)
     busy = {each.plan for each in at_work}
     shown = [plan for plan in status.plans if plan.id != snapshot.REPOSITORY]
-    lines = [_plan(plan, needed=counts.get(plan.id, 0), is_working=plan.id in busy) for plan in shown]
+    lines = [
+        _plan(plan, needed=counts[plan.id], is_working=plan.id in busy, age=_age(plan, ages.get(plan.id), now))
+        for plan in shown
+    ]
     return tuple(sorted(lines, key=_order))
 
 
@@ -169,12 +186,15 @@ def _order(line: PlanLine) -> tuple[bool, bool, bool, float]:
     return line.status in _ENDED, not line.working, not line.needs, number
 
 
-def _plan(plan: PlanStatus, *, needed: int, is_working: bool) -> PlanLine:
+def _age(plan: PlanStatus, listed: int | None, now: datetime) -> int | None:
+    """Return the age of what has waited longest in a plan: of what is listed, and of the pending events."""
+    if not plan.events.pending_since:
+        return listed
+    return max(listed or 0, plan_counts.age(plan.events.pending_since, now))
+
+
+def _plan(plan: PlanStatus, *, needed: int, is_working: bool, age: int | None) -> PlanLine:
     events, actions, todos = plan.events, plan.actions, plan.todos
-    ages = [event.age_ms for event in events.deferred]
-    ages += [event.age_ms for event in events.held]
-    ages += [event.age_ms for event in events.parked]
-    ages += [action.age_ms for action in actions.failed]
     return PlanLine(
         id=plan.id,
         title=plan.title,
@@ -195,5 +215,5 @@ def _plan(plan: PlanStatus, *, needed: int, is_working: bool) -> PlanLine:
         queued=actions.queued,
         needs=needed,
         working=is_working,
-        age_ms=max(ages, default=None),
+        age_ms=age,
     )

@@ -102,7 +102,8 @@ class Wait(Record, frozen=True, kw_only=True):
 class PlanLine(Record, frozen=True, kw_only=True):
     """One plan in a line: how far it is, and how many of its events, actions and TODOs are in which state.
 
-    `needs` counts its entries among what needs a person. `age_ms` is the age of what has waited longest in it.
+    `needs` counts its entries among what needs a person. `age_ms` is the age of what has waited longest in it,
+    for a person or for something that ends by itself.
     """
 
     id: str

@@ -11,16 +11,25 @@ from prloom.engine.views import plan_counts, plan_needs, repository_needs
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Need
 from prloom.engine.views.status_schema import StatusDocument
+from prloom.model.record import Timestamp
 
 _FIRST = frozenset({"dispatcher", "config"})
 """What stops everything comes before all that is only old."""
 
 
 def of(
-    status: StatusDocument, daemons: Iterable[DaemonStatus], now: datetime, stalled: Need | None = None
+    status: StatusDocument,
+    daemons: Iterable[DaemonStatus],
+    now: datetime,
+    stalled: Need | None = None,
+    *,
+    config_changed_at: Timestamp | None = None,
 ) -> tuple[Need, ...]:
-    """Return what waits for a person; what has no known age comes last. `stalled` says that nothing moves."""
-    found = [*repository_needs.of_repository(status, daemons), *filter(None, [stalled])]
+    """Return what waits for a person; what has no known age comes last. `stalled` says that nothing moves.
+
+    `config_changed_at` is since when the configuration is wrong, as far as that is known.
+    """
+    found = [*repository_needs.of_repository(status, daemons, config_changed_at), *filter(None, [stalled])]
     for plan in status.plans:
         found += plan_needs.of_plan(plan)
     return tuple(sorted((_complete(each, now) for each in found), key=_order))

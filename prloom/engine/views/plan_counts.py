@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import UNSET, UnsetType
 
 from prloom.core.delivery import reply_limit
+from prloom.engine.views import snapshot
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.waiting_schema import (
     ActionCounts,
@@ -19,7 +20,9 @@ from prloom.engine.views.waiting_schema import (
     ParkedEvent,
     WaitingAction,
 )
+from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
+from prloom.storage import paths
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -28,6 +31,7 @@ def events(of: Snapshot, now: datetime) -> EventCounts:
     """Return what became of a plan's events, with those that wait."""
     opened, done = of.bus.state.open.values(), of.bus.state.done
     return EventCounts(
+        pending_since=_pending_since(of),
         pending=len(of.bus.untaken) + sum(event.state == "pending" for event in opened),
         handled=done.get("handled", 0),
         triaged=done.get("triaged", 0),
@@ -58,6 +62,14 @@ def events(of: Snapshot, now: datetime) -> EventCounts:
             if event.state == "parked"
         ),
     )
+
+
+def _pending_since(of: Snapshot) -> Timestamp | UnsetType:
+    """Return since when an event is pending; one that is not taken in yet at the latest since the last one came in."""
+    found = [event.since for event in of.bus.state.open.values() if event.state == "pending"]
+    if of.bus.untaken:
+        found += filter(None, [snapshot.changed_at(of, f"{paths.BUS}/{paths.EVENTS}")])
+    return min(found, default=UNSET)
 
 
 def actions(state: DispatchState, now: datetime) -> ActionCounts:

@@ -6,12 +6,14 @@ from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
+from msgspec import UNSET
+
 from prloom.core.text.naming import printable
 from prloom.engine.bus import adopted, plans
 from prloom.engine.views.status_schema import LostPlan
 from prloom.errors import PrloomError
 from prloom.model.plan import Adopted, Plan
-from prloom.storage import paths
+from prloom.storage import file_stamp, paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
@@ -137,6 +139,7 @@ def _lost_plan(repository: RepositoryPaths, found: Adopted) -> LostPlan:
         recover=None if moved else recovery(found),
         counts=found.counts,
         counted_at=found.counted_at,
+        since=found.counted_at or plan.created_at or file_stamp.changed_at(repository.worktrees) or UNSET,
     )
 
 

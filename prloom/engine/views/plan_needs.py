@@ -68,6 +68,7 @@ def _state(plan: PlanStatus) -> Iterator[Need]:
             plan=plan.id or None,
             text=plan.last_error,
             commands=("prloom doctor",),
+            since=plan.last_error_since or None,
         )
     if plan.block is not None:
         yield _blocked(plan, plan.block)
@@ -78,6 +79,7 @@ def _state(plan: PlanStatus) -> Iterator[Need]:
             plan=plan.id or None,
             text="the plan is paused: only commands in comments are carried out",
             commands=(command("resume", plan.id),),
+            since=plan.paused_since or None,
         )
     if plan.kept and plan.kept.reason:
         forget = command("forget", plan.id)
@@ -88,6 +90,7 @@ def _state(plan: PlanStatus) -> Iterator[Need]:
             text=f"the plan has ended, and its worktree is kept: {plan.kept.reason}",
             commands=(forget,),
             remedy=f"to give it up, `{forget}`",
+            since=plan.ended_at or None,
         )
 
 
@@ -126,9 +129,11 @@ def _todos(plan: PlanStatus) -> Iterator[Need]:
     """Yield what the work on TODOs waits for: a person's word, or that a brake is lifted."""
     proposed, current = plan.todos.proposed, plan.todos.current
     if proposed:
-        yield _todo(plan, "proposed", proposed.id, f'TODO "{proposed.title}" waits to be allowed', proposed.way_on)
+        need = _todo(plan, "proposed", proposed.id, f'TODO "{proposed.title}" waits to be allowed', proposed.way_on)
+        yield replace(need, since=proposed.since or None)
     for todo in plan.todos.parked or ():
-        yield _todo(plan, "parked", todo.id, f'TODO "{todo.title}": {todo.reason or "it is blocked"}', todo.way_on)
+        need = _todo(plan, "parked", todo.id, f'TODO "{todo.title}": {todo.reason or "it is blocked"}', todo.way_on)
+        yield replace(need, since=todo.since or None)
     if current is not None and current.wait and is_brake(current.wait.reason):
         text = f'TODO "{current.title}": {current.wait.reason}'
         need = _todo(plan, "brake", current.id, text, command("resume", plan.id))

@@ -20,9 +20,11 @@ SETTINGS_MISSING = "its required settings are missing"
 """How the reason begins for which a background plugin is not started before an operator gives settings."""
 
 
-def of_repository(status: StatusDocument, daemons: Iterable[DaemonStatus]) -> Iterator[Need]:
+def of_repository(
+    status: StatusDocument, daemons: Iterable[DaemonStatus], config_changed_at: Timestamp | None
+) -> Iterator[Need]:
     """Yield what waits for a person and belongs to no plan, or to one that is lost."""
-    yield from _failures(status)
+    yield from _failures(status, config_changed_at)
     yield from map(_lost, status.lost_plans or ())
     yield from map(_request, status.requests or ())
     for bridge in status.bridges:
@@ -35,7 +37,7 @@ def of_repository(status: StatusDocument, daemons: Iterable[DaemonStatus]) -> It
     yield from (_plugin(each) for each in status.plugins if each.error is not None and each.name not in reported)
 
 
-def _failures(status: StatusDocument) -> Iterator[Need]:
+def _failures(status: StatusDocument, config_changed_at: Timestamp | None) -> Iterator[Need]:
     if status.dispatcher.trouble:
         yield Need(
             key="dispatcher//",
@@ -43,13 +45,21 @@ def _failures(status: StatusDocument) -> Iterator[Need]:
             plan=None,
             text=status.dispatcher.trouble,
             commands=(command("doctor"),),
+            since=status.dispatcher.trouble_since or None,
         )
     if status.config_error:
         first, *more = status.config_error.splitlines()
         text = f"configuration error: {first}"
         if more:
             text = f"{text} ({len(more)} more)"
-        yield Need(key="config//", kind="config", plan=None, text=text, commands=(command("doctor"),))
+        yield Need(
+            key="config//",
+            kind="config",
+            plan=None,
+            text=text,
+            commands=(command("doctor"),),
+            since=config_changed_at,
+        )
 
 
 def _lost(plan: LostPlan) -> Need:
@@ -62,7 +72,15 @@ def _lost(plan: LostPlan) -> Need:
     if plan.recover is not None:
         commands = [plan.recover, forget]
         remedy = f"adopt it again: `{plan.recover}`, or {remedy}"
-    return Need(key=f"lost/{plan.id}/", kind="lost", plan=plan.id, text=text, commands=tuple(commands), remedy=remedy)
+    return Need(
+        key=f"lost/{plan.id}/",
+        kind="lost",
+        plan=plan.id,
+        text=text,
+        commands=tuple(commands),
+        remedy=remedy,
+        since=plan.since or None,
+    )
 
 
 def _request(request: PermissionRequest) -> Need:
@@ -105,7 +123,7 @@ def _bridge(bridge: BridgeStatus) -> Iterator[Need]:
             text=f"{bridge.name}: {bridge.error}",
             commands=(command("doctor"),),
             ids=(bridge.name,),
-            since=worked,
+            since=worked or bridge.error_since or None,
         )
     warnings = bridge.warnings or ()
     if warnings:
@@ -120,6 +138,7 @@ def _bridge(bridge: BridgeStatus) -> Iterator[Need]:
             commands=(command("status", "--all"),),
             ids=(bridge.name,),
             remedy="correct it at the source; `prloom status --all` shows all of it",
+            since=bridge.warnings_since or None,
         )
 
 
@@ -131,6 +150,7 @@ def _plugin(plugin: PluginStatus) -> Need:
         text=f"{plugin.name}: {plugin.error}",
         commands=(command("doctor"),),
         ids=(plugin.name,),
+        since=plugin.error_since or None,
     )
 
 

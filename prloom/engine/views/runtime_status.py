@@ -7,15 +7,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from prloom.engine.views.status_schema import DispatcherStatus
 from prloom.errors import StorageError
 from prloom.model import record
 from prloom.model.permission import PermissionRequest
 from prloom.model.plan import Plan
-from prloom.model.record import Json, Record
-from prloom.storage import dispatcher_files, paths
+from prloom.model.record import Json, Record, Timestamp
+from prloom.storage import dispatcher_files, file_stamp, paths
 from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
 
@@ -37,20 +38,28 @@ def dispatcher(local: SafeDir) -> DispatcherStatus:
         pid = found.pid
     else:
         pid = None
-    if found.alive:
-        trouble = _published_error(local)
-    else:
-        trouble = UNSET
-    return DispatcherStatus(running=found.alive, pid=pid, last_tick_at=found.last_tick_at, trouble=trouble)
+    status = DispatcherStatus(running=found.alive, pid=pid, last_tick_at=found.last_tick_at)
+    if not found.alive:
+        return status
+    return _with_error(status, local)
 
 
-def _published_error(local: SafeDir) -> str | UnsetType:
-    """Return the error that keeps the dispatcher from its work: its own report, or that of the file system."""
+def _with_error(status: DispatcherStatus, local: SafeDir) -> DispatcherStatus:
+    """Return the status with the error that keeps the dispatcher from its work: its own, or that of the file system.
+
+    Its own report is written when it changes; of the other, the last tick is the latest time at which there was none.
+    """
     try:
         problem = dispatcher_files.read_health(local)
     except StorageError:  # likewise
         problem = None
-    return problem or dispatcher_files.file_system_error(local) or UNSET
+    if problem:
+        since = file_stamp.changed_at(local.where(dispatcher_files.HEALTH))
+        return replace(status, trouble=problem, trouble_since=since or UNSET)
+    problem = dispatcher_files.file_system_error(local)
+    if problem:
+        return replace(status, trouble=problem, trouble_since=status.last_tick_at or UNSET)
+    return status
 
 
 def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
@@ -108,6 +117,15 @@ def unopened(local: SafeDir, plans: Iterable[Plan]) -> Mapping[str, str]:
     told_at = record.read_time(at) if isinstance(at, str) else None
     over = {plan.id for plan in plans if told_at is not None and plan.created_at and plan.created_at > told_at}
     return {name: why for name, why in refused.items() if isinstance(why, str) and name not in over}
+
+
+def unopened_since(local: SafeDir) -> Mapping[str, Timestamp]:
+    """Return since when the dispatcher could not open the plans that it could not open when it last tried."""
+    since = _published_state(local, paths.PLANS).get("since")
+    if not isinstance(since, dict):
+        return {}
+    found = {plan: record.read_time(at) for plan, at in since.items() if isinstance(at, str)}
+    return {plan: Timestamp.of(at) for plan, at in found.items() if at is not None}
 
 
 def _published_state(local: SafeDir, name: str) -> Mapping[str, Json]:

@@ -12,7 +12,7 @@ from prloom.engine.bus import plans
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import Plan
-from prloom.model.record import Cursor
+from prloom.model.record import Cursor, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import file_stamp, paths
 from prloom.storage.document import Document
@@ -128,6 +128,16 @@ def of_plan(repository: RepositoryPaths, trees: SafeDir, plan_id: str) -> Snapsh
             todos=_read_part(lambda: _todos(local), (), errors),
             error=errors[0] if errors else None,
         )
+
+
+def changed_at(of: Snapshot, name: str) -> Timestamp | None:
+    """Return when a file of a plan was written last, below its folder of prloom's own files; None if it is missing."""
+    return file_stamp.changed_at(of.worktree.joinpath(*paths.LOCAL, name))
+
+
+def error_since(of: Snapshot) -> Timestamp | None:
+    """Return since when a plan cannot be read at the latest: since then, none of its files has changed."""
+    return max(filter(None, (changed_at(of, name) for name in _READ)), default=None)
 
 
 def _plan(local: SafeDir, plan_id: str) -> Plan:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import NamedTuple
 
 from prloom.core.text.shown_text import command
@@ -14,7 +13,7 @@ from prloom.engine.views.dashboard_schema import Need
 from prloom.engine.views.status_schema import PlanStatus, StatusDocument
 from prloom.model import record
 from prloom.model.record import Timestamp
-from prloom.storage import dispatcher_files, paths
+from prloom.storage import dispatcher_files, file_stamp, paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
@@ -38,17 +37,15 @@ def read(repository: RepositoryPaths, local: SafeDir, status: StatusDocument) ->
     stall_after = runtime_status.stall_after(local)
     if stall_after is None or not open_items(status.plans):
         return None
-    moments = [0.0]
+    moments = [datetime.fromtimestamp(0, UTC)]
     names: tuple[tuple[str, ...], ...] = ((paths.BUS, paths.DECISIONS), (paths.BUS, paths.EVENTS), (paths.PLAN_TEXT,))
     owner = dispatcher_files.owner(local)
     if owner is not None and owner.alive:
         names = names[:1]
-        started = record.read_time(owner.started_at)
-        if started is not None:
-            moments.append(started.timestamp())
+        moments += filter(None, [record.read_time(owner.started_at)])
     roots = [repository.root, *(repository.worktree(plan_id) for plan_id in plans.ids(repository))]
-    moments += [_changed_at(root.joinpath(*paths.LOCAL, *name)) for root in roots for name in names]
-    return Movement(datetime.fromtimestamp(max(moments), UTC), stall_after)
+    changed = [file_stamp.changed_at(root.joinpath(*paths.LOCAL, *name)) for root in roots for name in names]
+    return Movement(max(filter(None, [*moments, *changed])), stall_after)
 
 
 def need(status: StatusDocument, movement: Movement | None, *, is_working: bool, now: datetime) -> Need | None:
@@ -79,10 +76,3 @@ def open_items(shown: Iterable[PlanStatus]) -> list[str]:
             todos += max(plan.todos.total - plan.todos.done - plan.todos.blocked, 0)
     counts = {"TODO": todos, "event": events, "action": actions}
     return [f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items() if count]
-
-
-def _changed_at(path: Path) -> float:
-    try:
-        return path.lstat().st_mtime
-    except OSError:
-        return 0.0

@@ -25,6 +25,7 @@ from prloom.engine.views.status_schema import (
 )
 from prloom.engine.views.waiting_schema import ActionCounts, EventCounts
 from prloom.model.permission import PermissionRequest
+from prloom.model.record import Timestamp
 from prloom.storage import paths, plan_session
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.plan_session import PlanSession
@@ -62,6 +63,7 @@ def read(
     with local:
         listed = sorted((*shown, *waiting), key=_order)
         refused = runtime_status.unopened(local, [each.plan for each in listed])
+        refused_since = runtime_status.unopened_since(local) if refused else {}
         limits = runtime_status.todo_limits(local)
         sessions = plan_session.sessions(repository.root)
         return build(
@@ -71,6 +73,7 @@ def read(
                     each,
                     now,
                     refused=refused.get(each.plan.id),
+                    refused_since=refused_since.get(each.plan.id),
                     limit=limits.get(each.plan.id),
                     session=sessions.get(each.plan.id),
                 )
@@ -135,13 +138,14 @@ def plan_status(
     now: datetime,
     *,
     refused: str | None = None,
+    refused_since: Timestamp | None = None,
     limit: str | None = None,
     session: PlanSession | None = None,
 ) -> PlanStatus:
     """Return the status of one plan.
 
-    `refused` is why the dispatcher could not open it, `limit` the setting because of which its next run waits, and
-    `session` the one that a person has in its worktree.
+    `refused` is why the dispatcher could not open it, and `refused_since` since when; `limit` is the setting because of
+    which its next run waits, and `session` the one that a person has in its worktree.
     """
     state, plan = of.bus.state, of.plan
     return PlanStatus(
@@ -163,8 +167,29 @@ def plan_status(
         work=UNSET if plan.work else False,
         pull_request_wait=work_status.pull_request_wait(state),
         kept=state.kept or UNSET,
+        last_error_since=_error_since(of, refused, refused_since) or UNSET,
+        paused_since=_paused_since(of) or UNSET,
+        ended_at=state.ended_at or UNSET,
         session=work_status.session(session),
     )
+
+
+def _error_since(of: Snapshot, refused: str | None, refused_since: Timestamp | None) -> Timestamp | None:
+    """Return since when the plan has its `last_error`."""
+    if of.error:
+        return snapshot.error_since(of)
+    if refused:
+        return refused_since
+    if of.plan.last_error:
+        return of.plan.last_error_at
+    return None
+
+
+def _paused_since(of: Snapshot) -> Timestamp | None:
+    """Return since when a plan is paused; by the state of an older version, at the latest since its last decision."""
+    if not of.bus.state.paused:
+        return None
+    return of.bus.state.paused_at or snapshot.changed_at(of, f"{paths.BUS}/{paths.DECISIONS}")
 
 
 def _draft_block(of: Snapshot, refused: str | None, now: datetime) -> BlockStatus | None:
@@ -202,7 +227,7 @@ def timeless(status: StatusDocument) -> StatusDocument:
     """Return the document without the times that change by themselves; two of these differ if there is news to show."""
     plans = tuple(map(_ageless_plan, status.plans))
     bridges = tuple(replace(bridge, last_poll_at=None, last_ok_at=None) for bridge in status.bridges)
-    at_work = replace(status.dispatcher, last_tick_at=None)
+    at_work = replace(status.dispatcher, last_tick_at=None, trouble_since=UNSET)
     return replace(status, dispatcher=at_work, oldest_deferred_age_ms=None, plans=plans, bridges=bridges)
 
 

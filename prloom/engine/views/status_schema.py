@@ -15,12 +15,13 @@ SCHEMA_VERSION = 1
 
 
 class DispatcherStatus(Record, frozen=True, kw_only=True):
-    """Whether a dispatcher runs, when one last ticked, and the error that it has as a whole, if there is one."""
+    """Whether a dispatcher runs, when one last ticked, and the error that it has as a whole, if any, and since when."""
 
     running: bool = False
     pid: int | None = None
     last_tick_at: Timestamp | None = None
     trouble: str | UnsetType = UNSET
+    trouble_since: Timestamp | UnsetType = UNSET
 
 
 class Totals(Record, frozen=True, kw_only=True):
@@ -61,20 +62,25 @@ class CurrentTodo(Record, frozen=True, kw_only=True):
 
 
 class ProposedTodo(Record, frozen=True, kw_only=True):
-    """A TODO that waits until a person allows it, with the command for that."""
+    """A TODO that waits until a person allows it, with the command for that; `since` when, as far as that is known."""
 
     id: str
     title: str
     way_on: str
+    since: Timestamp | UnsetType = UNSET
 
 
 class ParkedTodo(Record, frozen=True, kw_only=True):
-    """A TODO that waits for a person while others are worked on: why, and the command that lets it be done again."""
+    """A TODO that waits for a person while others are worked on: why, and the command that lets it be done again.
+
+    `since` is when it was blocked, or the latest time at which it can have been.
+    """
 
     id: str
     title: str
     reason: str | None
     way_on: str
+    since: Timestamp | UnsetType = UNSET
 
 
 class TodoCounts(Record, frozen=True, kw_only=True):
@@ -128,6 +134,7 @@ class SessionStatus(Record, frozen=True, kw_only=True):
 class PlanStatus(Record, frozen=True, kw_only=True):
     """One plan. `last_error` is why it cannot be worked on or read, if so; `rebase_requested` is left out or true.
 
+    `last_error_since`, `paused_since` and `ended_at` are left out where they do not apply, or are not known.
     `block` is what keeps its TODOs from being worked on. `commits` counts the commits that prloom made for them.
     `spent` is left out where costs were not added up. `rule` is left out, or names the rule that adopted the plan;
     `work` is left out, or false where prloom lists TODOs only. `pull_request_wait` is left out unless the pull request
@@ -154,12 +161,16 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     work: bool | UnsetType = UNSET
     pull_request_wait: WorkWait | UnsetType = UNSET
     kept: Kept | UnsetType = UNSET
+    last_error_since: Timestamp | UnsetType = UNSET
+    paused_since: Timestamp | UnsetType = UNSET
+    ended_at: Timestamp | UnsetType = UNSET
     session: SessionStatus | UnsetType = UNSET
 
 
 class LostPlan(Record, frozen=True, kw_only=True):
     """A plan that was adopted and not given up, and is not in its worktree: why, and what waited in it.
 
+    `since` is when it was last known to be there, as far as anything says so.
     `recover` is the command that adopts it again; None where its worktree is only in another folder.
     """
 
@@ -172,6 +183,7 @@ class LostPlan(Record, frozen=True, kw_only=True):
     recover: str | None
     counts: Counts | None
     counted_at: Timestamp | None
+    since: Timestamp | UnsetType = UNSET
 
 
 class Requests(Record, frozen=True, kw_only=True):
@@ -185,7 +197,8 @@ class Requests(Record, frozen=True, kw_only=True):
 class BridgeStatus(Record, frozen=True, kw_only=True):
     """A bridge as the dispatcher last knew it.
 
-    `idle` says why it had nothing to ask for in its last poll, `warnings` what is wrong with its source.
+    `idle` says why it had nothing to ask for in its last poll, `warnings` what is wrong with its source. `error_since`
+    and `warnings_since` are when an error and warnings were first reported.
     """
 
     name: str
@@ -195,15 +208,18 @@ class BridgeStatus(Record, frozen=True, kw_only=True):
     requests: Requests = Requests()
     idle: str | UnsetType = UNSET
     warnings: tuple[str, ...] | UnsetType = UNSET
+    error_since: Timestamp | UnsetType = UNSET
+    warnings_since: Timestamp | UnsetType = UNSET
 
 
 class PluginStatus(Record, frozen=True, kw_only=True):
-    """A plugin as the dispatcher last knew it, and what it registered."""
+    """A plugin as the dispatcher last knew it, and what it registered; `error_since` is when its error began."""
 
     name: str
     source: str = ""
     loaded: bool = False
     error: str | None = None
+    error_since: Timestamp | UnsetType = UNSET
     hooks: tuple[str, ...] = ()
     commands: tuple[str, ...] | UnsetType = UNSET
     tools: tuple[str, ...] | UnsetType = UNSET

@@ -79,7 +79,7 @@ class DraftReply(Record, frozen=True, kw_only=True):
 
 
 class EventCounts(Record, frozen=True, kw_only=True):
-    """What became of the plan's events."""
+    """What became of the plan's events; `pending_since` is left out unless one is pending: since when the oldest is."""
 
     pending: int
     handled: int
@@ -89,6 +89,7 @@ class EventCounts(Record, frozen=True, kw_only=True):
     deferred: tuple[DeferredEvent, ...]
     held: tuple[HeldEvent, ...]
     parked: tuple[ParkedEvent, ...]
+    pending_since: Timestamp | UnsetType = UNSET
 
 
 class ActionCounts(Record, frozen=True, kw_only=True):

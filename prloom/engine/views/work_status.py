@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, UnsetType
 
 from prloom.core.text.shown_text import command
-from prloom.engine.views import plan_counts
+from prloom.engine.views import plan_counts, snapshot
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import (
     BlockStatus,
@@ -21,6 +21,7 @@ from prloom.engine.views.status_schema import (
     WorkWait,
 )
 from prloom.model.state import DispatchState
+from prloom.storage import paths
 from prloom.storage.plan_session import PlanSession
 
 if TYPE_CHECKING:
@@ -105,19 +106,31 @@ def current(state: DispatchState, limit: str | None = None, now: datetime | None
 def _parked(of: Snapshot) -> tuple[ParkedTodo, ...]:
     """Return the blocked TODOs, without the one that blocks the plan."""
     block = of.bus.state.block
+    blocked_at = of.bus.state.blocked_at
+    found = [todo for todo in of.todos if todo.state == "blocked" and (block is None or block.todo != todo.id)]
+    if not found:
+        return ()
+    changed = snapshot.changed_at(of, paths.PLAN_TEXT)  # a box that a person has set
     return tuple(
         ParkedTodo(
-            id=todo.id, title=todo.title, reason=todo.reason, way_on=command("todo", of.plan.id, "open", todo.id)
+            id=todo.id,
+            title=todo.title,
+            reason=todo.reason,
+            way_on=command("todo", of.plan.id, "open", todo.id),
+            since=blocked_at.get(todo.id) or changed or UNSET,
         )
-        for todo in of.todos
-        if todo.state == "blocked" and todo.id is not None and (block is None or block.todo != todo.id)
+        for todo in found
+        if todo.id is not None
     )
 
 
 def _proposed(of: Snapshot) -> ProposedTodo | UnsetType:
     """Return the TODO that waits until a person allows it."""
     proposed = of.bus.state.proposed
+    since = of.bus.state.proposed_at
     for todo in of.todos:
         if proposed is not None and todo.id == proposed and todo.state == "open":
-            return ProposedTodo(id=proposed, title=todo.title, way_on=command("todo", of.plan.id, "go", proposed))
+            return ProposedTodo(
+                id=proposed, title=todo.title, way_on=command("todo", of.plan.id, "go", proposed), since=since or UNSET
+            )
     return UNSET

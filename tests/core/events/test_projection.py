@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC
 from typing import Any, get_args
 
@@ -18,6 +18,7 @@ from prloom.model.event import Target
 from prloom.model.kinds import DONE, OPEN, State
 from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.work import BoxState, WorkStep, WorkVerdict
 
 Fold = Callable[..., DispatchState]
 Admitted = Callable[..., Change]
@@ -359,3 +360,57 @@ def test_a_state_from_disk_or_from_a_snapshot_goes_on_like_the_one_that_never_le
 
     assert saved == half
     assert replayed(restored, log[cut:]) == replayed(EMPTY, log)
+
+
+# ---- since when a person is waited for
+
+
+def decided(state: DispatchState, at: Timestamp, **parts: Any) -> DispatchState:
+    decision = Decision(seq=state.seq + 1, stage="work", by="prloom", **parts)
+    return projection.fold(state, decision, at=at, end=state.log, outbox={}, tail=state.outbox)
+
+
+def step(verdict: WorkVerdict, box: BoxState | None = None) -> WorkStep:
+    return WorkStep(todo_id="t1", verdict=verdict, box=box)
+
+
+def test_a_plan_is_paused_since_it_was_paused_first() -> None:
+    paused = decided(decided(EMPTY, T0, paused=True), T1, paused=True)
+
+    assert (paused.paused, paused.paused_at) == (True, T0)
+    assert decided(paused, T1).paused_at == T0
+    assert decided(paused, T2, paused=False).paused_at is None
+
+
+def test_a_todo_waits_to_be_allowed_since_it_was_proposed() -> None:
+    proposed = decided(EMPTY, T1, work=step("proposed"))
+
+    assert (proposed.proposed, proposed.proposed_at) == ("t1", T1)
+    assert decided(proposed, T2, work=step("granted")).proposed_at is None
+    assert decided(proposed, T2, work=step("taken")).proposed_at is None
+
+
+def test_a_todo_is_blocked_since_it_was_parked_until_it_is_opened_or_ends() -> None:
+    parked = decided(EMPTY, T0, work=step("parked", "blocked"))
+
+    assert parked.blocked_at == {"t1": T0}
+    assert decided(parked, T1, work=step("corrected", "blocked")).blocked_at == {"t1": T0}
+    assert decided(parked, T1, work=step("parked", "blocked")).blocked_at == {"t1": T1}
+    ends: tuple[Mapping[str, Any], ...] = (
+        {"work": step("answered", "open")},
+        {"work": step("taken")},
+        {"work": step("removed")},
+        {"todos_done": ("t1",)},
+        {"todos_dropped": ("t1",)},
+    )
+    for parts in ends:
+        assert decided(parked, T1, **parts).blocked_at == {}
+
+
+def test_a_state_of_an_older_version_says_nothing_of_when() -> None:
+    new = {"pausedAt", "proposedAt", "blockedAt"}
+    old = {name: value for name, value in record.to_wire(EMPTY).items() if name not in new}
+
+    read = record.from_wire(DispatchState, {**old, "paused": True})
+
+    assert (read.paused, read.paused_at, read.proposed_at, read.blocked_at) == (True, None, None, {})

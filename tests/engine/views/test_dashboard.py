@@ -228,3 +228,70 @@ def test_an_event_in_each_open_state_is_counted_in_its_plan(tmp_path: Path, stat
     (plan,) = dashboard.read(scene.where, NOW).plans
 
     assert getattr(plan, state) == 1
+
+
+def ages(shown: Dashboard) -> list[tuple[str, float | None]]:
+    """Return of what kind each need is, and how many hours it is old."""
+    found = [(need.kind, need.age_ms) for need in shown.needs]
+    return [(kind, None if age is None else age / 3_600_000) for kind, age in found]
+
+
+def test_what_a_state_of_an_older_version_does_not_date_has_the_age_of_the_file_that_says_it(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    local = scene.plan("pr-1", "", DispatchState(paused=True))
+    scene.age(local / paths.BUS / paths.DECISIONS, hours=4)
+    local = scene.plan("pr-2", "- [b] Do it <!-- prloom:todo t-1 -->\n")
+    scene.age(local / paths.PLAN_TEXT, hours=3)
+
+    assert ages(dashboard.read(scene.where, NOW)) == [("paused", 4), ("parked", 3)]
+
+
+def test_a_plan_that_cannot_be_read_has_the_age_of_its_latest_file(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    local = scene.plan("pr-1")
+    (local / paths.PLAN_STATE).write_text("{")
+    scene.age(*(path for path in local.rglob("*") if path.is_file()), hours=6)
+    scene.age(local / paths.PLAN_STATE, hours=4)
+
+    assert ages(dashboard.read(scene.where, NOW)) == [("blocked", 4)]
+
+
+def test_a_plan_that_the_dispatcher_cannot_open_and_one_with_an_error_have_its_age(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    scene.plan("pr-1")
+    scene.report(paths.PLANS, {"unreadable": {"pr-1": "no room"}, "since": {"pr-1": scene.ago(hours=2)}})
+    scene.plan("pr-2", blocked=True, last_error="the branch is gone", last_error_at=scene.ago(hours=5))
+
+    assert ages(dashboard.read(scene.where, NOW)) == [("blocked", 5), ("blocked", 2)]
+
+
+def test_a_report_of_an_older_dispatcher_without_times_is_read_and_its_needs_come_last(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    scene.plan("pr-1")
+    scene.report(paths.PLANS, {"unreadable": {"pr-1": "no room"}})
+    scene.report(paths.BRIDGES, {"bridges": [{"name": "github", "error": "502", "warnings": ["line 3"]}]})
+    scene.plan("pr-2", "", DispatchState(paused=True, paused_at=scene.ago(hours=1)))
+
+    found = ages(dashboard.read(scene.where, NOW))
+
+    assert found[0] == ("paused", 1)
+    assert sorted(found[1:]) == [("blocked", None), ("bridge", None), ("source", None)]
+
+
+@pytest.mark.parametrize(("error", "hours"), [("prloom.toml: unknown key tick", 4), ("PRLOOM_TICK: unknown key", None)])
+def test_a_mistake_in_the_file_is_as_old_as_its_last_change(tmp_path: Path, error: str, hours: float | None) -> None:
+    scene = OperatorScene(tmp_path)
+    (tmp_path / "prloom.toml").write_text("tick = 1\n")
+    scene.age(tmp_path / "prloom.toml", hours=4)
+
+    assert ages(dashboard.read(scene.where, NOW, config_error=error)) == [("config", hours)]
+
+
+def test_a_plan_is_as_old_as_its_oldest_pending_event(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    pending = [scene.event(f"e{hours}", "pending", since=scene.ago(hours=hours)) for hours in (2, 7)]
+    scene.plan("pr-1", "", DispatchState(open={event.id: event for event in pending}))
+
+    (plan,) = dashboard.read(scene.where, NOW).plans
+
+    assert (plan.pending, plan.age_ms) == (2, 7 * 3_600_000)

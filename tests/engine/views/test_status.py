@@ -477,6 +477,7 @@ async def test_bridges_and_plugins_are_shown_as_the_dispatcher_last_knew_them(st
             "lastOkAt": None,
             "error": "OSError: the source is down",
             "requests": {"total": 0, "charged": 0, "remaining": None},
+            "errorSince": "2026-01-01T12:00:00.000Z",
         },
     ]
     assert document["plugins"] == [

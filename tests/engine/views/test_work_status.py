@@ -137,6 +137,7 @@ def test_a_todo_that_has_to_be_allowed_is_shown_with_the_command_until_it_is_gon
         "id": "t-1",
         "title": "Make it fast",
         "wayOn": "prloom todo pr-7 go t-1",
+        "since": "2026-01-01T12:00:00.000Z",
     }
     (stage.local() / "plan.md").write_text("# Plan\n")
     assert "proposed" not in read(stage)["todos"]
