@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -39,24 +39,30 @@ def command(given: Options, key: str | None, *, preset: str | None, as_json: boo
         document = [{"key": each.key, "value": _masked(each.value), "origin": each.origin} for each in chosen]
         terminal.echo_json({"values": document})
         return
-    click.echo("\n".join(_lines(chosen)))
+    click.echo("\n".join(_lines(chosen, whole=key is not None)))
 
 
-def _lines(chosen: Sequence[EffectiveValue]) -> list[str]:
-    """Return the values, each cut to the terminal; where that is narrow, with a value and its origin below the key."""
-    width = terminal.line_width()
-    values = [_shown(each.value) for each in chosen]
+def _lines(chosen: Sequence[EffectiveValue], *, whole: bool) -> Iterator[str]:
+    """Yield the values as lines that fit the terminal; if not `whole`, one for each value, which is cut there.
+
+    Where the terminal is narrow, a value and its origin are below the key.
+    """
     heads = terminal.table([[terminal.clean(each.key), _origin(each.origin)] for each in chosen])
     taken = max(map(terminal.columns_of, heads), default=0) + len(layout.INDENT)
-    if width is None or width - taken >= _LEAST_VALUE:
-        return [
-            f"{head}{' ' * (taken - terminal.columns_of(head))}{layout.cut(value, taken)}"
-            for head, value in zip(heads, values, strict=True)
-        ]
-    lines = []
-    for each, value in zip(chosen, values, strict=True):
-        lines += [terminal.clean(each.key), f"{layout.INDENT}{terminal.clean(each.origin)}: {value}"]
-    return [layout.cut(line, 0) for line in lines]
+    width = terminal.line_width()
+    is_narrow = width is not None and width - taken < _LEAST_VALUE
+    for each, head in zip(chosen, heads, strict=True):
+        start, text = head + " " * (taken - terminal.columns_of(head)), _shown(each.value)
+        if is_narrow:
+            yield layout.cut(terminal.clean(each.key), 0)
+            start, text = layout.INDENT, f"{terminal.clean(each.origin)}: {text}"
+        columns = terminal.columns_of(start)
+        parts = [layout.cut(text, columns)]
+        if whole:
+            parts = layout.fitted(text, columns)
+        for part in parts:
+            yield start + part
+            start = " " * columns
 
 
 def _of(key: str, every: Sequence[EffectiveValue]) -> tuple[EffectiveValue, ...]:

@@ -61,7 +61,7 @@ def command(given: Options, plan: str | None, *, since: str | None, grouping: st
 
 
 def cost_lines(head: str, sums: Sequence[CostGroup]) -> Sequence[str]:
-    """Return a table of sums; where the terminal is too narrow for it, each with its figures on lines below it."""
+    """Return a table of sums; where the terminal is too narrow for it, each as a sentence below its name."""
     titles = (head, "RUNS", "TIME", "TOKENS IN", "TOKENS OUT", "COST", "UNMEASURED")
     rows = [_sum_row(each) for each in sums]
     table = terminal.table([[terminal.paint(cell, "dim") for cell in titles], *rows])
@@ -69,12 +69,22 @@ def cost_lines(head: str, sums: Sequence[CostGroup]) -> Sequence[str]:
     if width is None or all(terminal.columns_of(line) <= width for line in table):
         return table
     lines = [terminal.paint(head, "dim")]
-    for name, *figures in rows:
-        lines.append(layout.cut(name, 0))
-        for title, figure in zip(titles[1:], figures, strict=True):
-            if figure:
-                lines += layout.item(title.lower(), figure, room=12)
+    for row in rows:
+        if row[0]:
+            lines.append(layout.cut(row[0], 0))
+        lines += layout.paragraph(_sentence(row), indent=layout.INDENT)
     return lines
+
+
+def _sentence(row: Sequence[str]) -> str:
+    _, runs, time, tokens_in, tokens_out, cost, unmeasured = row
+    noun = "runs"
+    if runs == "1":
+        noun = "run"
+    words = [f"{runs} {noun}", time, f"{tokens_in} tokens in", f"{tokens_out} tokens out", cost]
+    if unmeasured:
+        words.append(f"{unmeasured} unmeasured")
+    return ", ".join(filter(None, words))
 
 
 def _sum_row(each: CostGroup) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -73,23 +73,34 @@ def _show(entries: Iterable[LogEntry], *, as_json: bool) -> None:
         if as_json:
             terminal.echo_json_line(secret_scan.masked_document(record.to_builtins(entry)))
         else:
-            click.echo("\n".join(lines(entry)))
+            click.echo("\n".join(_lines(entry)))
 
 
-def lines(entry: LogEntry) -> list[str]:
-    """Return an entry for a person, cut to the terminal; a narrow one has its text below its time."""
+def line(entry: LogEntry) -> str:
+    """Return an entry for a person, with a mask in place of secrets."""
+    return f"{layout.clock(entry.ts)}  {_painted(entry, _text(entry))}"
+
+
+def _lines(entry: LogEntry) -> Iterator[str]:
+    """Yield an entry as lines that fit the terminal: its text beside its time, or below it on a narrow one."""
+    width = terminal.line_width()
+    start = f"{layout.clock(entry.ts)}  "
+    if width is not None and width < layout.NARROW:
+        yield start.rstrip()
+        start = layout.INDENT
+    for part in layout.fitted(_text(entry), len(start)):
+        yield start + _painted(entry, part)
+        start = " " * len(start)
+
+
+def _text(entry: LogEntry) -> str:
     from prloom.core.text import secret_scan  # noqa: PLC0415 - `prloom log --help` needs none
 
-    text, at = terminal.clean(secret_scan.masked(entry.text)), layout.clock(entry.ts)
-    start = f"{at}  "
-    width = terminal.line_width()
-    is_narrow = width is not None and width < layout.NARROW
-    if is_narrow:
-        start = layout.INDENT
-    text = layout.cut(text, len(start))
+    return terminal.clean(secret_scan.masked(entry.text))
+
+
+def _painted(entry: LogEntry, text: str) -> str:
     role = _ROLES.get(entry.kind)
-    if role is not None:
-        text = terminal.paint(text, role)
-    if is_narrow:
-        return [at, f"{start}{text}"]
-    return [f"{start}{text}"]
+    if role is None:
+        return text
+    return terminal.paint(text, role)

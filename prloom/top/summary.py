@@ -30,7 +30,7 @@ def text(where: RepositoryPaths, now: datetime) -> str:
 def _lines(where: RepositoryPaths, now: datetime) -> Iterator[str]:
     yield "The last hour"
     entries = RepositoryLog(where).recent(now, since=now - _HOUR, limit=None)
-    yield from (line for each in entries[-_ENTRIES:] for line in log.lines(each))
+    yield from map(log.line, entries[-_ENTRIES:])
     if len(entries) > _ENTRIES:
         yield f"and {len(entries) - _ENTRIES} more before: `prloom log --since 1h`"
     elif not entries:

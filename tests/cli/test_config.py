@@ -73,3 +73,15 @@ def test_no_line_is_wider_than_the_terminal(
     assert max(map(terminal.columns_of, lines)) <= columns
     assert all(any(line.startswith(key) for line in lines) for key in values(prloom))
     assert "…" not in prloom("config").out
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_key_has_its_whole_value_on_a_terminal(
+    configured: Stage, prloom: Prloom, on_terminal: Callable[..., list[str]], columns: int
+) -> None:
+    lines = on_terminal(columns, "config", "work.junk")
+    value, _ = values(prloom, "work.junk")["work.junk"]
+
+    assert isinstance(value, list)
+    assert max(map(len, lines)) <= columns
+    assert all(f'"{each}"' in "".join(lines) for each in value)

@@ -145,11 +145,15 @@ async def test_what_is_older_than_the_first_bytes_read_is_found_where_it_is_aske
 
 
 @pytest.mark.parametrize("columns", [40, 59, 60, 80])
-def test_no_line_is_wider_than_the_terminal_and_a_pipe_has_all_of_it(
+def test_an_entry_fits_the_terminal_with_all_of_its_words(
     stage: Stage, prloom: Prloom, on_terminal: Callable[..., list[str]], columns: int
 ) -> None:
     stage.adopt("a", pr=1)
-    run_log.append(stage.root, a_run(stage, error="long " * 20 + "end"), stage.clock())
+    run_log.append(stage.root, a_run(stage, error=f"{'long ' * 15}{'x' * 99} end"), stage.clock())
 
-    assert max(map(len, on_terminal(columns, "log"))) <= columns
-    assert "long end" in prloom("log").out
+    lines = on_terminal(columns, "log")
+
+    assert max(map(len, lines)) <= columns
+    assert " ".join(" ".join(lines).split()).count("long ") == 15
+    assert "…" in " ".join(lines)
+    assert f" {'x' * 99} end" in prloom("log").out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
@@ -232,6 +233,8 @@ async def test_costs_fit_a_narrow_terminal(stage: Stage, launch: Launch, on_term
 
     assert max(map(len, on_terminal(40, "costs"))) <= 40
     assert max(map(len, on_terminal(80, "costs"))) <= 80
+    text = " ".join(" ".join(on_terminal(40, "costs", "--by", "plan")).split())
+    assert re.search(r"PLAN pr-7 1 run, [^,]+, 1,000 tokens in, 20 tokens out, 0\.2500 USD TOTAL 1 run, ", text)
 
 
 def test_without_runs_that_is_said(stage: Stage, prloom: Prloom) -> None:

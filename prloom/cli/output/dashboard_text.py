@@ -64,10 +64,27 @@ def whole(shown: Dashboard, above: Sequence[str]) -> list[str]:
 
 
 def progress(shown: Dashboard) -> Iterator[str]:
-    """Yield all that goes on and all that waits, with an empty line before each of the two."""
-    for part in parts(shown)[1:3]:
-        if part.title:
-            yield from ("", terminal.paint(part.title, "strong"), *(line for entry in part.entries for line in entry))
+    """Yield all that goes on and all that waits, uncut, with an empty line before each of the two."""
+    for title, rows in (
+        (_working_title(shown), list(map(_working, shown.working))),
+        (waiting_title(shown), list(map(_waiting, shown.waiting))),
+    ):
+        if rows:
+            yield ""
+            yield from layout.paragraph(terminal.paint(title, "strong"))
+            yield from _uncut([list(map(terminal.clean, row)) for row in rows])
+
+
+def _uncut(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield rows of clean cells as a table, or each as a sentence below the plan's id where that is too wide."""
+    table = [layout.INDENT + line for line in terminal.table(rows)]
+    width = terminal.line_width()
+    if width is None or all(terminal.columns_of(line) <= width for line in table):
+        yield from table
+        return
+    for name, *cells in rows:
+        yield from layout.paragraph(name, indent=layout.INDENT)
+        yield from layout.paragraph(", ".join(filter(None, cells)), indent=layout.INDENT * 2)
 
 
 def parts(shown: Dashboard, *, at_most: int | None = None) -> tuple[Part, Part, Part, Part]:
@@ -78,7 +95,7 @@ def parts(shown: Dashboard, *, at_most: int | None = None) -> tuple[Part, Part, 
     working, waiting = shown.working[:at_most], shown.waiting[:at_most]
     return (
         _part(needs.title(shown.needs), needs.entries(shown.needs[:at_most]), len(shown.needs)),
-        _part(f"Working ({len(shown.working)})", _lines(list(map(_working, working))), len(shown.working)),
+        _part(_working_title(shown), _lines(list(map(_working, working))), len(shown.working)),
         _part(waiting_title(shown), _lines(list(map(_waiting, waiting))), len(shown.waiting)),
         _part(f"Plans ({len(shown.plans)})", plan_table.entries(shown.plans[:at_most]), len(shown.plans)),
     )
@@ -150,6 +167,10 @@ def _plural(count: int, noun: str) -> str:
     if count == 1:
         return noun
     return f"{noun}s"
+
+
+def _working_title(shown: Dashboard) -> str:
+    return f"Working ({len(shown.working)})"
 
 
 def _working(each: Working) -> list[str]:

@@ -15,6 +15,7 @@ __all__ = [
     "NARROW",
     "clock",
     "cut",
+    "fitted",
     "item",
     "paragraph",
     "quoted",
@@ -112,6 +113,11 @@ def cut(text: str, taken: int) -> str:
     if width is None or width - taken < _LEAST:
         return text
     return terminal.fit(text, width - taken)
+
+
+def fitted(text: str, taken: int) -> list[str]:
+    """Return a text without colours as lines that fit beside what is taken; only a word too long for one is cut."""
+    return [cut(part, taken) for part in wrap(text, taken)]
 
 
 def quoted(text: str, at_most: int | None = None) -> Iterator[str]:

@@ -90,6 +90,20 @@ def test_no_need_takes_the_screen_and_its_command_is_whole(shown: Dashboard, wid
     assert ("`prloom status pr-8` tells how" in odd[-1]) == (columns < 130)
 
 
+@pytest.mark.parametrize("columns", [40, 80, 130])
+def test_where_all_is_wanted_no_text_of_what_goes_on_and_waits_is_cut(shown: Dashboard, width, columns: int) -> None:
+    width(columns)
+
+    lines = [click.unstyle(line) for line in dashboard_text.progress(shown)]
+
+    assert "…" not in "".join(lines)
+    assert max(map(len, lines)) <= columns
+    text = " ".join(" ".join(lines).split())
+    for wait in shown.waiting:
+        assert f"{wait.reason}: {wait.text}" in text
+    assert text.count("`prloom logs pr-") == 2
+
+
 def test_every_entry_is_there_where_the_screen_scrolls_and_what_is_cut_is_counted(shown: Dashboard, width) -> None:
     width(200)
 
