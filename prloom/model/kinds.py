@@ -38,7 +38,8 @@ class Kind(NamedTuple):
     `threaded`: the event stands in a conversation of its own, which can be resolved. `notice`: without an author and a
     body, the event reports only that something happened, and needs no answer. `plan_status`: what the plan is from then
     on. `control`: somebody used a control of prloom's own. It is dropped where its author is not trusted, for it has no
-    text that could be approved, and it is not answered: the cockpit shows what came of it.
+    text that could be approved, and it is not answered: the cockpit shows what came of it. `noun`: what a person calls
+    one such event, and several.
     """
 
     speech: bool = False
@@ -47,6 +48,7 @@ class Kind(NamedTuple):
     notice: bool = False
     plan_status: str | None = None
     control: bool = False
+    noun: tuple[str, str] = ("event", "events")
 
 
 DELETED = "comment_deleted"
@@ -54,26 +56,26 @@ CHECKS_CHANGED = "checks_changed"
 PLUGIN_MESSAGE = "plugin_message"
 """What a plugin's daemon added to a plan: the words of a program that the operator permits that, and no command."""
 
-_COMMENT = Kind(speech=True, commands=True)
-_THREAD = Kind(speech=True, commands=True, threaded=True)
+_WORDS = ("comment", "comments")
+_COMMENT = Kind(speech=True, commands=True, noun=_WORDS)
+_THREAD = Kind(speech=True, commands=True, threaded=True, noun=_WORDS)
 _NOTICE = Kind(notice=True)
-_REPORT = Kind()
 
 KINDS: Mapping[str, Kind] = {
     "pr_comment": _COMMENT,
-    "pr_review": _COMMENT,
+    "pr_review": _COMMENT._replace(noun=("review", "reviews")),
     "pr_review_comment": _THREAD,
     "review_feedback": _THREAD,
     "box_ticked": Kind(commands=True, control=True),
-    "check_failed": _REPORT,
-    "merge_conflict": _REPORT,
+    "check_failed": Kind(noun=("failed check", "failed checks")),
+    "merge_conflict": Kind(noun=("merge conflict", "merge conflicts")),
     "pr_pushed": _NOTICE,
     "pr_closed": Kind(notice=True, plan_status="closed"),
     "pr_merged": Kind(notice=True, plan_status="merged"),
     "pr_reopened": Kind(notice=True, plan_status="active"),
     DELETED: _NOTICE,
     CHECKS_CHANGED: _NOTICE,
-    PLUGIN_MESSAGE: _REPORT,
+    PLUGIN_MESSAGE: Kind(noun=("message", "messages")),
 }
 """The types of events that prloom's own bridges report, and that of plugins' messages."""
 
@@ -99,7 +101,7 @@ def kind(name: str, *, by_person: bool) -> Kind:
     spoken = by_person or name.startswith("pr_") or last_word in _SPEECH_WORDS
     if spoken:
         return _COMMENT
-    return _REPORT
+    return Kind()
 
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]

@@ -60,6 +60,15 @@ def is_on(action: QueuedAction) -> bool:
     return not action.failed and action.next_try is not None and (action.error or "").startswith(BRAKE)
 
 
+def lifted(queue: Iterable[QueuedAction]) -> tuple[DeliveryChange, ...]:
+    """Return the new start of each queued reply that this brake holds back, now that a person has lifted it."""
+    return tuple(
+        DeliveryChange(action_id=action.id, state="queued", attempts=action.attempts)
+        for action in queue
+        if is_on(action)
+    )
+
+
 def _wait(action: QueuedAction, limit: int, now: datetime) -> DeliveryChange:
     today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return DeliveryChange(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from prloom.core.delivery import reply_limit
 from prloom.core.work import automatic_todos, work_failures, work_results
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
@@ -13,7 +14,7 @@ from prloom.model.work import Block, WorkStep
 
 
 def resumed(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
-    """Return the end of a plan's pause, of its block and of the wait of its TODO; nothing where it has none.
+    """Return the end of a plan's pause, of its block, of the wait of its TODO and of a brake on its replies, if any.
 
     A TODO that blocks the plan is open again, with all its attempts, unless it is one of those that a person has
     `ended`. What else blocks it is looked at again: if it is still there, it blocks the plan again.
@@ -24,6 +25,9 @@ def resumed(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
         parts["work"] = work_failures.lifted(waiting)
     if state.paused:
         parts["paused"] = False
+    deliveries = reply_limit.lifted(state.queue.values())
+    if deliveries:
+        parts["deliveries"] = deliveries
     return parts
 
 

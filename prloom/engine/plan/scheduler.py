@@ -211,5 +211,5 @@ def _answer_command(runtime: PlanRuntime, event: Event, command: SlashCommand, d
     work["changes"] = (*lifted, *reply.changes, done)
     work["actions"] = (*answers, *signs)
     work["courtesies"] = tuple(action.id for action in signs)
-    work["deliveries"] = reply.deliveries
+    work["deliveries"] = (*work.get("deliveries", ()), *reply.deliveries)
     store.commit("command", "prloom", **work)

@@ -63,7 +63,9 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
     if local is not None:
         with local:
             refused = runtime_status.unopened(local, [each.plan for each in found])
-            yield from _folders(local, (paths.PLUGIN_STATE_GLOBAL, paths.ISSUED, paths.ADOPTED), now)
+            yield from _folders(
+                local, (paths.PLUGIN_STATE_GLOBAL, paths.ISSUED, paths.ADOPTED, paths.STARTED_RUNS), now
+            )
             yield from _run_log(local, now)
             yield from _lock(local, now)
             yield from _published(local)

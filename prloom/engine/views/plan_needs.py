@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from prloom.core.text.shown_text import command
 from prloom.engine.views.dashboard_schema import Need, NeedKind
 from prloom.engine.views.status_schema import BlockStatus, PlanStatus
-from prloom.engine.views.waiting_schema import FailedAction, HeldEvent, ParkedEvent
+from prloom.engine.views.waiting_schema import FailedAction, HeldEvent, ParkedEvent, WaitingAction
+from prloom.model import kinds
 
 T = TypeVar("T")
 
@@ -20,16 +21,6 @@ BRAKE = "the brake "
 
 _LISTED = 3
 """How many ids a command lists; where there are more, it names all of them in another way."""
-
-_NOUNS = {
-    "pr_comment": ("comment", "comments"),
-    "pr_review": ("review", "reviews"),
-    "pr_review_comment": ("comment", "comments"),
-    "review_feedback": ("comment", "comments"),
-    "plugin_message": ("message", "messages"),
-    "check_failed": ("failed check", "failed checks"),
-    "merge_conflict": ("merge conflict", "merge conflicts"),
-}
 
 
 def of_plan(plan: PlanStatus) -> Iterator[Need]:
@@ -42,16 +33,7 @@ def of_plan(plan: PlanStatus) -> Iterator[Need]:
     yield from (
         _failed(plan, group) for group in _grouped(plan.actions.failed, lambda each: (each.error, each.withheld))
     )
-    for action in plan.actions.waiting or ():
-        yield Need(
-            key=_key(plan, "brake", action.id),
-            kind="brake",
-            plan=plan.id or None,
-            text=action.reason,
-            commands=(command("retry", action.id),),
-            ids=(action.id,),
-            since=action.since,
-        )
+    yield from (_braked(plan, group) for group in _grouped(plan.actions.waiting or (), _brake))
 
 
 def _key(plan: PlanStatus, kind: NeedKind, name: str) -> str:
@@ -196,9 +178,32 @@ def _drafts(plan: PlanStatus) -> Iterator[Need]:
         kind="draft",
         plan=plan.id or None,
         text=f"{len(ids)} {noun} for you to send, edit or drop",
-        commands=(command("outbox"), command("outbox", "send", *ids)),
+        commands=(command("outbox"), command("outbox", "send", *ids[:_LISTED])),
         ids=ids,
         since=min(each.since for each in replies),
+    )
+
+
+def _brake(action: WaitingAction) -> str:
+    """Return which brake holds an action back, without the command that lifts it for this one."""
+    return action.reason.partition("; ")[0]
+
+
+def _braked(plan: PlanStatus, group: list[WaitingAction]) -> Need:
+    ids = tuple(each.id for each in group)
+    way_on, text = command("retry", *ids), group[0].reason
+    if len(ids) > 1:
+        text = f"{len(ids)} replies wait: {_brake(group[0])}"
+    if len(ids) > _LISTED:
+        way_on = command("resume", *filter(None, [plan.id]))
+    return Need(
+        key=_key(plan, "brake", ids[0]),
+        kind="brake",
+        plan=plan.id or None,
+        text=text,
+        commands=(way_on,),
+        ids=ids,
+        since=min(each.since for each in group),
     )
 
 
@@ -209,8 +214,10 @@ def _failed(plan: PlanStatus, group: list[FailedAction]) -> Need:
         noun = "action failed"
     kind: NeedKind = "failed"
     way_on = command("retry", *ids)
+    if len(ids) > _LISTED:
+        way_on = command("retry", *_plan_option(plan))
     if group[0].withheld:
-        kind, way_on = "withheld", command("approve", *ids)
+        kind, way_on = "withheld", command("approve", *ids[:_LISTED])
     return Need(
         key=_key(plan, kind, ids[0]),
         kind=kind,
@@ -236,8 +243,8 @@ def _grouped(items: Iterable[T], by: Callable[[T], object]) -> list[list[T]]:
 
 def _count(types: list[str]) -> str:
     """Return how many events there are, and of what kind where they are all of one."""
-    nouns = {_NOUNS.get(each, ("event", "events")) for each in types}
-    one, many = ("event", "events")
+    nouns = {kinds.kind(each, by_person=False).noun for each in types}
+    one, many = kinds.Kind().noun
     if len(nouns) == 1:
         one, many = nouns.pop()
     if len(types) == 1:

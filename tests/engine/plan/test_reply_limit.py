@@ -8,7 +8,7 @@ from stage import Stage, said
 
 from prloom.api import Event, Target
 from prloom.core.delivery import reply_limit
-from prloom.engine.views import status, why
+from prloom.engine.views import dashboard, status, why
 from prloom.model.record import Position, Timestamp
 from prloom.model.state import QueuedAction, RepliesToday
 
@@ -63,6 +63,29 @@ async def test_a_person_lifts_it_for_one_reply(stage: Stage):
     await stage.tick()
 
     assert stage.bridge.said == ["re a", "re b"]
+
+
+async def test_a_resumed_plan_sends_all_that_the_limit_holds_back(stage: Stage):
+    await replies(stage, 1, *(in_thread(name) for name in "abcdef"))
+
+    (need,) = dashboard.read(stage.paths, stage.clock()).needs
+    assert (need.kind, need.commands) == ("brake", ("prloom resume pr-7",))
+    assert need.text == (
+        "5 replies wait: the brake max_replies_per_thread_per_day = 1 is on: the conversation has had as many today"
+    )
+    stage.ask("resume", "pr-7")
+    await stage.tick()
+
+    assert stage.bridge.said == [f"re {name}" for name in "abcdef"]
+
+
+async def test_a_resume_in_a_comment_lifts_the_limit_too(stage: Stage):
+    await replies(stage, 1, in_thread("a"), in_thread("b"))
+
+    stage.append(said("r", body="/prloom resume"))
+    await stage.tick()
+
+    assert "re b" in stage.bridge.said
 
 
 async def test_zero_is_no_limit(stage: Stage):
