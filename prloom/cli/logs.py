@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -49,18 +49,26 @@ def command(given: Options, named: str, *, follow: bool, as_json: bool) -> None:
         show(folder, plan_id, follow=follow)
         return
     plan_id = context.plan_id(where, named)
-    shown = listing.latest(where, plan_id)
-    if shown is None and not follow:
+    if follow:
+        _follow_runs(lambda: listing.latest(where, plan_id), lambda folder: show(folder, plan_id, follow=True))
+    latest = listing.latest(where, plan_id)
+    if latest is None:
         raise PrloomError(f"plan {plan_id} has no runs yet; `prloom logs {plan_id} --follow` waits for one")
-    if shown is not None:
-        show(shown, plan_id, follow=follow)
-    while follow:
-        latest = listing.latest(where, plan_id)
-        if latest is None or latest == shown:
-            time.sleep(_PAUSE)
+    show(latest, plan_id, follow=False)
+
+
+def _follow_runs(latest: Callable[[], Path | None], show: Callable[[Path], None]) -> NoReturn:
+    """Show the latest run of a plan, and each that comes after it as soon as a worker has begun it."""
+    from prloom.engine.runs import records  # noqa: PLC0415 - `prloom logs --help` needs none
+
+    shown = None
+    while True:
+        found = latest()
+        if found is None or found == shown or records.is_queued(found):
+            _wait()
             continue
-        shown = latest
-        show(shown, plan_id, follow=True)
+        shown = found
+        show(found)
 
 
 def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
@@ -78,6 +86,9 @@ def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
         click.echo(line)
     run = records.build(folder, plan_id, datetime.now(UTC))
     taken = terminal.duration(timedelta(seconds=run.seconds))
+    if run.status == "queued":
+        click.echo("It waits for a worker; --follow shows what it does then.")
+        return
     if run.status == "running":
         click.echo(f"It is still running, after {taken}; --follow shows the rest.")
         return

@@ -27,7 +27,7 @@ from prloom.agents.run_spec import RunLimits
 from prloom.cli import logs, runs
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
-from prloom.engine.runs import records
+from prloom.engine.runs import activity, records
 from prloom.engine.runs.output import RunOutput
 
 Prloom = Callable[..., Any]
@@ -35,6 +35,7 @@ Launch = Callable[..., StartedRun]
 
 QUICK = "print('I fixed it \\x1b[31m\\nand more')"
 REPORTING = """print('{"activity": "THOUGHT_COMPLETE", "data": {"thinking": "hm"}}')"""
+MANY = 20
 SLOW = "import time; print('working', flush=True); time.sleep(600)"
 
 
@@ -335,6 +336,53 @@ async def test_a_run_is_followed_until_it_ends(stage: Stage, launch: Launch, tmp
 
     assert lines == ["one", "two"]
     assert len(waits) == 1
+
+
+@pytest.fixture
+async def unbegun(stage: Stage, launch: Launch) -> Path:
+    """Return the folder of a run that no worker of this machine has begun, and that another one has printed in."""
+    stage.adopt()
+    run = launch(QUICK)
+    await ended(stage, run)
+    for name in (run_folder.LOCK, run_folder.EXIT, run_folder.RESULT):
+        (run.folder / name).unlink()
+    return run.folder
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "said"),
+    [(True, "; --follow shows the rest."), (False, "It waits for a worker; --follow shows what it does then.")],
+)
+async def test_logs_says_of_a_run_that_is_not_begun_here_whether_it_waits(
+    unbegun: Path, prloom: Prloom, said: str, *, elsewhere: bool
+) -> None:
+    if elsewhere:
+        (unbegun / run_folder.ELSEWHERE).write_text("other")
+
+    assert prloom("logs", unbegun.name).out.splitlines()[-1].endswith(said)
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+async def test_a_run_that_no_worker_of_this_machine_has_begun_is_followed_until_it_ends(
+    unbegun: Path, *, elsewhere: bool
+) -> None:
+    if elsewhere:
+        (unbegun / run_folder.ELSEWHERE).write_text("other")
+    waits: list[None] = []
+
+    def wait() -> None:
+        waits.append(None)
+        if len(waits) == MANY:
+            run_folder.write_result(unbegun, RunResult(status="ok", message="Done."))
+
+    lines = list(logs.lines(RunOutput(unbegun), wait=wait))
+
+    assert len(waits) == MANY
+    assert lines == ["I fixed it \\x1b[31m", "and more"]
+    (unbegun / run_folder.RESULT).unlink()
+    waits.clear()
+    assert list(activity.events(unbegun, wait=wait)) == []
+    assert len(waits) > MANY
 
 
 def test_pieces_of_a_text_are_one_line(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import run_folder
-from prloom.agents.run_folder import RunInProgress
+from prloom.engine.runs import records
 from prloom.model.activity import ActivityEvent
 from prloom.storage import activity_file, paths
 from prloom.storage.safe_dir import SafeDir
@@ -27,7 +26,7 @@ def events(folder: Path, *, wait: Callable[[], None] | None) -> Iterator[Activit
     """Yield the events of a run so far; with `wait`, which is called between two looks, until the run has ended."""
     offset, looks = 0, 0
     while True:
-        if not isinstance(run_folder.inspect(folder), RunInProgress):  # first: what it did until then is read after
+        if records.is_over(folder):  # first: what it did until then is read after
             looks += 1
         found, end = _piece(folder, offset)
         yield from found

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from prloom.agents import registry, run_folder
 from prloom.agents.agent import StreamEntry
-from prloom.agents.run_folder import RunInProgress
 from prloom.agents.run_spec import RunSpec
+from prloom.engine.runs import records
 
 _CHUNK = 1 << 20
 _LONGEST_LINE = 16 << 20
@@ -31,7 +31,7 @@ class RunOutput:
 
     def is_over(self) -> bool:
         """Whether the run has ended."""
-        return not isinstance(run_folder.inspect(self.folder), RunInProgress)
+        return records.is_over(self.folder)
 
     def entries(self, *, last: bool = False) -> Iterator[StreamEntry]:
         """Yield what was added since; with `last` nothing more will be, so that the end needs no newline."""

@@ -34,6 +34,16 @@ def build(folder: Path, plan_id: str, now: datetime) -> RunRecord:
     return _record(folder, plan_id, run_folder.read_result(folder), now)
 
 
+def is_over(folder: Path) -> bool:
+    """Whether the run of a folder has ended; one that waits for a worker, or goes on elsewhere, has not."""
+    return _state(folder, run_folder.inspect(folder), run_folder.read_result(folder)) not in {"queued", "running"}
+
+
+def is_queued(folder: Path) -> bool:
+    """Whether the run of a folder waits for a worker."""
+    return _state(folder, run_folder.inspect(folder), run_folder.read_result(folder)) == "queued"
+
+
 def save(
     root: Path, folder: Path, plan_id: str, result: RunResult, now: datetime, *, machine: str | None = None
 ) -> None:
@@ -110,9 +120,11 @@ def _state(folder: Path, status: RunStatus, result: RunResult | None) -> RunStat
         return "running"
     if result is not None:
         return result.status
-    if isinstance(status, RunInterrupted) and not run_folder.was_begun(folder):
-        return "queued"
-    return "interrupted"
+    if not isinstance(status, RunInterrupted) or run_folder.was_begun(folder):
+        return "interrupted"
+    if run_folder.read(folder, run_folder.ELSEWHERE, 0) is not None:
+        return "running"
+    return "queued"
 
 
 def stage(run_id: str) -> str:
