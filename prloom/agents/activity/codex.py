@@ -67,20 +67,19 @@ class CodexAdapter:
         return self._call(item, f"mcp__{server}__{tool}", parsing.obj(item, "arguments"), is_over=is_over)
 
     def _file_change(self, item: JsonObject, *, is_over: bool) -> tuple[ActivityDraft, ...]:
-        changes = parsing.objects(item, "changes")
-        known = adapter.required(item, "id") in self._open
+        changes, call = parsing.objects(item, "changes"), adapter.required(item, "id")
+        previews: list[ActivityDraft] = []
+        if call not in self._open:  # before the call is noted as open: a malformed line leaves nothing behind
+            previews = [
+                adapter.preview(
+                    adapter.required(change, "path"),
+                    parsing.text(change, "kind") or "update",
+                    parsing.text(change, "diff"),
+                    within=call,
+                )
+                for change in changes
+            ]
         drafts = self._call(item, "apply_patch", {"changes": list(changes)}, is_over=is_over)
-        if known:
-            return drafts
-        previews = tuple(
-            adapter.preview(
-                adapter.required(change, "path"),
-                parsing.text(change, "kind") or "update",
-                parsing.text(change, "diff"),
-                within=adapter.required(item, "id"),
-            )
-            for change in changes
-        )
         return (*drafts[:1], *previews, *drafts[1:])
 
     def _call(self, item: JsonObject, tool: str, given: object, *, is_over: bool) -> tuple[ActivityDraft, ...]:

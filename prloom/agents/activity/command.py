@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from prloom.agents.activity import adapter
 from prloom.agents.activity.adapter import MalformedLineError
@@ -16,6 +17,9 @@ from prloom.model.record import JsonObject, Record
 
 _TYPE: Final = "activity"
 _DATA: Final = "data"
+
+_Fraction = Annotated[float, Meta(ge=0, le=1)]
+_Count = Annotated[int, Meta(ge=0)]
 
 
 class _ToolCallStart(Record, frozen=True, kw_only=True):
@@ -36,13 +40,13 @@ class _CompactionStart(Record, frozen=True, kw_only=True):
 
 
 class _CompactionComplete(Record, frozen=True, kw_only=True):
-    old_context_usage: float | None
-    new_context_usage: float | None
+    old_context_usage: _Fraction | None
+    new_context_usage: _Fraction | None
 
 
 class _ContextUsage(Record, frozen=True, kw_only=True):
-    context_usage: float | None
-    input_tokens: int
+    context_usage: _Fraction | None
+    input_tokens: _Count
 
 
 class _Todo(Record, frozen=True, kw_only=True):
@@ -62,7 +66,7 @@ class _Diff(Record, frozen=True, kw_only=True):
     file_path: str
     operation_type: str
     diff: str | None
-    edits_count: int
+    edits_count: _Count
 
 
 FORMS: Final[Mapping[ActivityType, type[Record]]] = {

@@ -1,0 +1,45 @@
+"""What the adapters make of lines that are of a known type, and wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from prloom.agents import registry
+from prloom.agents.activity import adapter
+
+
+def read(agent: str, *events: Any) -> list[str]:
+    """Return the types of the events that the adapter of an agent program makes of these lines."""
+    reading = registry.activity_adapter(agent)
+    return [draft.type for event in events for draft in adapter.read_line(reading, json.dumps(event))]
+
+
+@pytest.mark.parametrize("fraction", [0, 0.25, 1, None])
+def test_a_command_tells_what_fraction_of_its_context_is_used(fraction: float | None) -> None:
+    data = {"contextUsage": fraction, "inputTokens": 5}
+    assert read("command", {"activity": "CONTEXT_USAGE_UPDATE", "data": data}) == ["CONTEXT_USAGE_UPDATE"]
+    compacted = {"oldContextUsage": fraction, "newContextUsage": fraction}
+    assert read("command", {"activity": "COMPACTION_COMPLETE", "data": compacted}) == ["COMPACTION_COMPLETE"]
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.5, 42, "half"])
+def test_what_a_command_tells_of_its_context_is_unknown_where_it_is_no_fraction(fraction: Any) -> None:
+    data = {"contextUsage": fraction, "inputTokens": 5}
+    assert read("command", {"activity": "CONTEXT_USAGE_UPDATE", "data": data}) == ["UNKNOWN"]
+    compacted = {"oldContextUsage": fraction, "newContextUsage": 0.1}
+    assert read("command", {"activity": "COMPACTION_COMPLETE", "data": compacted}) == ["UNKNOWN"]
+
+
+def test_negative_counts_of_a_command_are_unknown() -> None:
+    data = {"contextUsage": None, "inputTokens": -1}
+    assert read("command", {"activity": "CONTEXT_USAGE_UPDATE", "data": data}) == ["UNKNOWN"]
+
+
+def test_a_change_of_codex_that_was_malformed_when_it_began_is_told_of_as_a_whole_when_it_is_over() -> None:
+    malformed = {"id": "i", "type": "file_change", "changes": [{"kind": "add"}]}
+    whole = {"id": "i", "type": "file_change", "status": "completed", "changes": [{"path": "a", "kind": "add"}]}
+    lines = [{"type": "item.started", "item": malformed}, {"type": "item.completed", "item": whole}]
+    assert read("codex", *lines) == ["UNKNOWN", "TOOL_CALL_START", "DIFF_PREVIEW", "TOOL_CALL_END"]
