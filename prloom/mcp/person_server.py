@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,20 +26,29 @@ from prloom.model.tool import ToolResult
 _LIMIT: Final = 120.0  # seconds that a command may take
 _TEXT: Final = {"type": "string", "minLength": 1}
 _TEXTS: Final = {"type": "array", "items": _TEXT, "minItems": 1}
+_FLAG: Final = {"type": "boolean"}
+_ONLY_PLAN: Final = {"type": "string", "description": "only this plan"}
+_SEVERAL: Final[Mapping[str, Json]] = {
+    "events": {**_TEXTS, "description": "ids, or @LOGIN for all of an author"},
+    "plan": {"type": "string", "description": "only this plan; without events, all of its events that qualify"},
+    "yes": {"type": "boolean", "description": "act on several events of an author or a plan"},
+}
 
 
 @dataclass(frozen=True)
 class CommandTool:
-    """A command as a tool: its parameters, which of them are required, and how its command line is made.
+    """A command as a tool: its parameters, named as those of the command, and which of them are required.
 
-    `asks` says that a person has to confirm each call: the program of the agent does that.
+    `argument` is the parameter that stands without an option. `asks` says that a person has to confirm each call: the
+    program of the agent does that. What `reads` prints JSON.
     """
 
     name: str
     description: str
     parameters: Mapping[str, Json]
-    argv: Callable[[Mapping[str, Json]], Sequence[str]]
+    argument: str = ""
     required: tuple[str, ...] = ()
+    command: str = ""
     reads: bool = False
     asks: bool = False
 
@@ -49,40 +58,50 @@ class CommandTool:
         listed = {"type": "object", "properties": dict(self.parameters), "additionalProperties": False}
         return {**listed, "required": list(self.required)}
 
+    def argv(self, given: Mapping[str, Json]) -> Sequence[str]:
+        """Return the command line; a value can never be taken for an option."""
+        line = [self.command or self.name]
+        if self.reads:
+            line.append("--json")
+        for name, value in given.items():
+            if value is True:
+                line.append(f"--{name}")
+            elif value is not False and name != self.argument:
+                line.append(f"--{name}={value}")
+        named = given.get(self.argument, [])
+        if isinstance(named, str):
+            named = [named]
+        return [*line, "--", *named]
 
-def _optional(given: Mapping[str, Json], *names: str) -> list[str]:
-    """Return options for those of these parameters that are given; a value can never be taken for an option."""
-    return [f"--{name}={given[name]}" for name in names if name in given]
 
-
-def _named(given: Mapping[str, Json], name: str) -> list[str]:
-    value = given.get(name, [])
-    if isinstance(value, str):
-        value = [value]
-    return ["--", *value]
-
-
-_ABOUT = {"type": "string", "description": "only this plan"}
 COMMANDS: Final[tuple[CommandTool, ...]] = (
     CommandTool(
         name="status",
         description="Show what waits, why, and what needs a person.",
-        parameters={"plan": _ABOUT},
-        argv=lambda given: ["status", "--json", *_named(given, "plan")],
+        parameters={"plan": _ONLY_PLAN},
+        argument="plan",
         reads=True,
     ),
     CommandTool(
         name="events",
         description="List events and their states.",
-        parameters={"plan": _ABOUT, "state": _TEXT, "limit": {"type": "integer", "minimum": 1}},
-        argv=lambda given: ["events", "--json", *_optional(given, "state", "limit"), *_named(given, "plan")],
+        parameters={
+            "plan": _ONLY_PLAN,
+            "state": _TEXT,
+            "type": _TEXT,
+            "author": _TEXT,
+            "since": {"type": "string", "description": "2h, 7d, a date or a time"},
+            "limit": {"type": "integer", "minimum": 1},
+            "sort": {"enum": ["came", "age"]},
+        },
+        argument="plan",
         reads=True,
     ),
     CommandTool(
         name="why",
         description="Show the complete history of an event or a TODO.",
-        parameters={"event": _TEXT},
-        argv=lambda given: ["why", "--json", *_named(given, "event")],
+        parameters={"event": _TEXT, "plan": _ONLY_PLAN},
+        argument="event",
         required=("event",),
         reads=True,
     ),
@@ -90,53 +109,67 @@ COMMANDS: Final[tuple[CommandTool, ...]] = (
         name="plans",
         description="List the plans: their ids, titles, branches and pull requests.",
         parameters={},
-        argv=lambda _: ["status", "--json"],
+        command="status",
         reads=True,
     ),
     CommandTool(
         name="emit",
-        description="Append an event to a plan, in the operator's name.",
-        parameters={"plan": _TEXT, "body": _TEXT, "type": _TEXT},
-        argv=lambda given: ["emit", *_optional(given, "body", "type"), *_named(given, "plan")],
+        description="Append an event to a plan, in the operator's name unless an author is given.",
+        parameters={
+            "plan": _TEXT,
+            "body": _TEXT,
+            "type": _TEXT,
+            "author": _TEXT,
+            "trust": _TEXT,
+            "id": _TEXT,
+            "title": _TEXT,
+            "url": _TEXT,
+            "severity": {"enum": ["info", "warning", "error"]},
+        },
+        argument="plan",
         required=("plan", "body"),
     ),
     CommandTool(
         name="retry",
         description="Make waiting events due now, and try failed actions again.",
-        parameters={"events": _TEXTS},
-        argv=lambda given: ["retry", *_named(given, "events")],
-        required=("events",),
+        parameters={**_SEVERAL, "deferred": _FLAG, "parked": _FLAG},
+        argument="events",
     ),
     CommandTool(
         name="approve",
         description="Approve held events, so that plugins and agents may read them.",
-        parameters={"events": _TEXTS},
-        argv=lambda given: ["approve", *_named(given, "events")],
-        required=("events",),
+        parameters={
+            **_SEVERAL,
+            "release": {"type": "boolean", "description": "send a withheld action as it is, with everything in it"},
+        },
+        argument="events",
         asks=True,
     ),
     CommandTool(
         name="drop",
         description="Drop events permanently, with a reason.",
-        parameters={"events": _TEXTS, "reason": _TEXT},
-        argv=lambda given: ["drop", *_optional(given, "reason"), *_named(given, "events")],
-        required=("events", "reason"),
+        parameters={**_SEVERAL, "reason": _TEXT},
+        argument="events",
+        required=("reason",),
         asks=True,
     ),
     CommandTool(
         name="pause",
         description="Stop the work on plans.",
-        parameters={"plans": _TEXTS},
-        argv=lambda given: ["pause", *_named(given, "plans")],
-        required=("plans",),
+        parameters={"plans": _TEXTS, "all": _FLAG},
+        argument="plans",
         asks=True,
     ),
     CommandTool(
         name="resume",
         description="Resume the work on plans.",
-        parameters={"plans": _TEXTS},
-        argv=lambda given: ["resume", *_named(given, "plans")],
-        required=("plans",),
+        parameters={
+            "plans": _TEXTS,
+            "all": _FLAG,
+            "commit": {"type": "boolean", "description": "first commit the worktree's changes, as the person's own"},
+            "stash": {"type": "boolean", "description": "first put the worktree's changes onto git's stash"},
+        },
+        argument="plans",
         asks=True,
     ),
 )

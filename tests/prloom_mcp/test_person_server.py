@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from real_command import Repository
+
+from prloom.cli import main
+from prloom.mcp.person_server import COMMANDS
 
 
 @pytest.fixture
@@ -26,6 +30,8 @@ async def test_a_persons_agent_sees_what_waits_and_steers_what_it_may(repository
             status = await agent.call_tool("status", {})
             unknown = await agent.call_tool("why", {"event": "--help"})
             wrong = await agent.call_tool("drop", {"events": ["c-1"]})
+            none = await agent.call_tool("events", {"type": "pr_comment", "since": "2h", "sort": "age", "limit": 5})
+            nothing = await agent.call_tool("retry", {"deferred": True, "parked": False})
 
     assert set(tools) == {
         *("status", "events", "why", "plans", "emit", "retry", "approve", "drop", "pause", "resume"),
@@ -36,6 +42,24 @@ async def test_a_persons_agent_sees_what_waits_and_steers_what_it_may(repository
     assert unknown.is_error
     assert "--help" in unknown.content[0].text
     assert wrong.structured_content["error_type"] == "validation_error"
+    assert none.structured_content["data"]["events"] == []
+    assert nothing.structured_content["success"]
+
+
+OF_A_TERMINAL = {"json", "watch", "file"}
+
+
+def test_each_tool_has_the_parameters_of_its_command():
+    for tool in COMMANDS:
+        command = main.cli.get_command(click.Context(main.cli), tool.command or tool.name)
+        assert command is not None
+        arguments = {each.name for each in command.params if isinstance(each, click.Argument)}
+        options = {each.opts[0].removeprefix("--") for each in command.params if isinstance(each, click.Option)}
+        if (tool.command or tool.name) == "status":
+            options -= {"all"}  # JSON has everything
+        if tool.name == "plans":
+            arguments = set()
+        assert set(tool.parameters) == arguments | options - OF_A_TERMINAL, tool.name
 
 
 DECISIONS = [
