@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import prloom
+from prloom.core.text import naming
 from prloom.engine.host_socket import paced_reader, peer_process
 from prloom.engine.host_socket.paced_reader import PacedReader
 from prloom.engine.host_socket.peer_process import PeerProcess
@@ -39,6 +40,7 @@ NOT_READY: Final = -32003
 _LAST_WORDS: Final = 2.0  # seconds for a client to read its last answers
 _HELLO_LIMIT: Final = 10.0  # seconds in which a connection has to say who it is
 _BACKLOG: Final = 128
+_LONGEST_REASON: Final = 300
 
 MOST_CONNECTIONS: Final = 500
 """Connections at a time; each run and each daemon has one, or a few."""
@@ -168,8 +170,9 @@ class _Connection:
     async def _greet(self, method: str, params: Json) -> Json:
         try:
             self._session = await self._admitted(method, params)
-        except RpcError:
+        except RpcError as error:
             asyncio.get_running_loop().call_soon(self._writer.close)  # after the reply is written
+            self._log_denial(error)
             raise
         if self._limit is not None:
             self._limit.cancel()
@@ -187,6 +190,14 @@ class _Connection:
                 if session is not None:
                     return session
         raise RpcError("the token is not valid, or none was given", DENIED)
+
+    def _log_denial(self, error: RpcError) -> None:
+        """Log that somebody was not admitted: whose request it is, no other log tells."""
+        who: int | str = "unknown"
+        with contextlib.suppress(RpcError):
+            who = self._other_end().pid or who
+        text = naming.printable(str(error), _LONGEST_REASON)
+        log.info("process %s at prloom's socket: not admitted (%d): %s", who, error.code, text)
 
     def _other_end(self) -> PeerProcess:
         connected: socket.socket = self._writer.get_extra_info("socket")

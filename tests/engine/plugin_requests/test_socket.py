@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import AsyncIterator
@@ -57,14 +58,16 @@ async def test_the_token_says_which_plugin_it_is_and_no_param_does(bench: Reques
         ("add_message", a_message(), "add_message came before hello; send hello with a token first"),
     ],
 )
-async def test_who_says_no_valid_hello_first_is_denied_and_cut_off(
-    socket: HostSocket, method: str, params: object, text: str
+async def test_who_says_no_valid_hello_first_is_denied_cut_off_and_logged(
+    socket: HostSocket, caplog: pytest.LogCaptureFixture, method: str, params: object, text: str
 ):
+    caplog.set_level(logging.INFO)
     async with client(socket) as connection:
         answer = await connection.ask(method, params)
 
         assert (answer["error"]["code"], answer["error"]["message"]) == (-32001, text)
         assert await connection.read() is None
+    assert f"process {os.getpid()} at prloom's socket: not admitted (-32001): {text}" in caplog.messages
 
 
 async def test_a_token_is_void_once_its_daemon_has_ended_also_on_an_open_connection(
