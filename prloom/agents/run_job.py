@@ -84,7 +84,11 @@ class LocalRuns:
                 agent, self._request(folder, asked, spec), environ=self._environ, names=spec.names
             )
             program = prepared.argv[0]
-            ended = Supervision(folder, prepared, agent, spec.limits, worker).run()
+            worker.lease.confirm()  # who cancels a run that nobody has begun may rely on it that it never starts
+            if worker.lease.lost(time.monotonic()):
+                ended = supervision.not_started(None, begun, ended_by="terminated")
+            else:
+                ended = Supervision(folder, prepared, agent, spec.limits, worker).run()
         except OSError as error:
             ended = supervision.not_started(f"{program}: {error.strerror} ({error.filename})", begun)
         except PrloomError as error:

@@ -266,9 +266,9 @@ def wait_for_room(worker: Worker, write: Callable[[], None]) -> None:
         worker.signals.wait(_ROOM_PAUSE)
 
 
-def not_started(reason: str, at: datetime) -> ProcessExit:
-    """Return the end of a run whose program could not be started."""
-    return ProcessExit(code=NOT_STARTED, ended_by="exit", started_at=at, ended_at=at, duration_ms=0, error=reason)
+def not_started(reason: str | None, at: datetime, *, ended_by: EndedBy = "exit") -> ProcessExit:
+    """Return the end of a run whose program could not be started, or was not because the run had been cancelled."""
+    return ProcessExit(code=NOT_STARTED, ended_by=ended_by, started_at=at, ended_at=at, duration_ms=0, error=reason)
 
 
 def _start(folder: Path, launch: Launch, worker: str) -> subprocess.Popen[bytes]:

@@ -87,7 +87,7 @@ class FollowedRun:
     def break_off(self) -> None:
         """Write down that prloom has ended the run; what it prints from now on is not taken in."""
         self._over.set()
-        if self._was_started(_BROKEN_OFF):
+        if self._was_started(_BROKEN_OFF) or run_folder.was_begun(self._folder):  # its worker is about to start it
             self._start()
         self._close(_ending(_BROKEN_OFF))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from prloom.exchange.errors import ClaimOverError, ExchangeError, StoreError
@@ -70,6 +71,11 @@ class Lease:
             self._checking = True
             threading.Thread(target=self._read_claim, name="check", daemon=True).start()
 
+    def confirm(self) -> None:
+        """Read the claim at once, so that `lost` tells what is so now; where that fails, the next renewal tells."""
+        with suppress(ExchangeError):
+            self._read()
+
     def next_check(self) -> float:
         """Return when to check again, if nothing wakes the worker before."""
         if self._renewing:
@@ -96,9 +102,7 @@ class Lease:
         try:
             while self._heard and not self._lost:
                 self._heard = False
-                claims = self.store.entry(self.claimed.message.id).claims
-                if not any(claim.id == self.claimed.id and claim.status == "active" for claim in claims):
-                    self._lost = "the message was cancelled, or another worker has it"
+                self._read()
         except ExchangeError:
             self._heard = False
         finally:
@@ -106,3 +110,8 @@ class Lease:
             self._wake()
         if self._heard:  # since the claim was last read
             self.check()
+
+    def _read(self) -> None:
+        claims = self.store.entry(self.claimed.message.id).claims
+        if not any(claim.id == self.claimed.id and claim.status == "active" for claim in claims):
+            self._lost = "the message was cancelled, or another worker has it"

@@ -231,10 +231,12 @@ def test_calls_and_requests_that_the_end_of_a_run_has_ended_are_not_ended_again_
     assert (response["data"]["choice"], end["data"]["error"]) == ("deny", "the run ended")
 
 
+@pytest.mark.parametrize("mark", [run_folder.SUPERVISOR, run_folder.OUTPUT, run_folder.LOCK])
 def test_a_run_that_is_broken_off_before_anybody_saw_its_program_start_has_its_start_and_its_end(
-    tmp_path: Path,
+    tmp_path: Path, mark: str
 ) -> None:
-    folder = a_folder(tmp_path, "")
+    folder = a_folder(tmp_path, None)
+    (folder / mark).touch()
 
     async def broken_off() -> None:
         run = await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")
