@@ -305,6 +305,10 @@ def test_everything_that_needs_a_person_has_an_age_and_the_oldest_comes_first(sh
     assert len(set(ages)) > 2
 
 
+def test_everything_that_waits_has_an_age(shown: Shown) -> None:
+    assert [wait.id for wait in shown.value.waiting if wait.age_ms is None] == []
+
+
 def test_the_age_of_a_plan_is_that_of_what_has_waited_longest_in_it(shown: Shown) -> None:
     ages: dict[str, list[int]] = {}
     for each in (*shown.value.needs, *shown.value.waiting):

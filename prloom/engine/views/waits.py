@@ -90,7 +90,12 @@ def _queued(plan: PlanStatus, limit: str | None) -> Wait:
     setting = limit or "dispatcher.max_parallel_plans"
     text = "events wait for an agent"
     return Wait(
-        kind="agent", plan=plan.id or None, id="agent", text=text, reason=f"as many runs are active as {setting} allows"
+        kind="agent",
+        plan=plan.id or None,
+        id="agent",
+        text=text,
+        reason=f"as many runs are active as {setting} allows",
+        since=plan.events.pending_since or None,
     )
 
 
