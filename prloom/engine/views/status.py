@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -61,30 +61,38 @@ def read(
             repository, tuple(plan_status(each, now) for each in shown), DispatcherStatus(), (), (), missing=missing
         )
     with local:
-        listed = sorted((*shown, *waiting), key=_order)
-        refused = runtime_status.unopened(local, [each.plan for each in listed])
-        refused_since = runtime_status.unopened_since(local) if refused else {}
-        limits = runtime_status.todo_limits(local)
-        sessions = plan_session.sessions(repository.root)
         return build(
             repository,
-            tuple(
-                plan_status(
-                    each,
-                    now,
-                    refused=refused.get(each.plan.id),
-                    refused_since=refused_since.get(each.plan.id),
-                    limit=limits.get(each.plan.id),
-                    session=sessions.get(each.plan.id),
-                )
-                for each in listed
-            ),
+            _plans(repository, local, sorted((*shown, *waiting), key=_order), now),
             runtime_status.dispatcher(local),
             runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus),
             tuple(map(_offering, runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus))),
             missing=missing,
             requests=tuple(each for each in runtime_status.requests(local) if plan in {None, each.plan}),
         )
+
+
+def _plans(
+    repository: RepositoryPaths, local: SafeDir, listed: Sequence[Snapshot], now: datetime
+) -> tuple[PlanStatus, ...]:
+    """Return the status of each plan, with what the dispatcher and other commands say about it in the checkout."""
+    refused = runtime_status.unopened(local, [each.plan for each in listed])
+    refused_since: Mapping[str, Timestamp] = {}
+    if refused:
+        refused_since = runtime_status.unopened_since(local)
+    limits = runtime_status.todo_limits(local)
+    sessions = plan_session.sessions(repository.root)
+    return tuple(
+        plan_status(
+            each,
+            now,
+            refused=refused.get(each.plan.id),
+            refused_since=refused_since.get(each.plan.id),
+            limit=limits.get(each.plan.id),
+            session=sessions.get(each.plan.id),
+        )
+        for each in listed
+    )
 
 
 def _order(of: Snapshot) -> tuple[bool, str]:
