@@ -43,3 +43,27 @@ def test_a_change_of_codex_that_was_malformed_when_it_began_is_told_of_as_a_whol
     whole = {"id": "i", "type": "file_change", "status": "completed", "changes": [{"path": "a", "kind": "add"}]}
     lines = [{"type": "item.started", "item": malformed}, {"type": "item.completed", "item": whole}]
     assert read("codex", *lines) == ["UNKNOWN", "TOOL_CALL_START", "DIFF_PREVIEW", "TOOL_CALL_END"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "called", "over"),
+    [
+        (
+            "claude",
+            {
+                "type": "assistant",
+                "message": {
+                    "content": [{"type": "tool_use", "id": "i", "name": "TodoWrite", "input": {"todos": [{"text": 1}]}}]
+                },
+            },
+            {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "i", "content": "no"}]}},
+        ),
+        (
+            "gemini",
+            {"type": "tool_use", "tool_id": "i", "tool_name": "write_todos", "parameters": {"todos": [{"text": 1}]}},
+            {"type": "tool_result", "tool_id": "i", "status": "error"},
+        ),
+    ],
+)
+def test_a_call_with_a_list_that_its_tool_refuses_has_a_start_and_an_end(agent: str, called: Any, over: Any) -> None:
+    assert read(agent, called, over) == ["TOOL_CALL_START", "TODO_UPDATE", "TOOL_CALL_END"]

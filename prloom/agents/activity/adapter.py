@@ -123,13 +123,18 @@ def context_usage(tokens: int) -> ActivityDraft:
 
 
 def todos(items: Iterable[JsonObject], *, text: str = "content", within: str | None = None) -> ActivityDraft:
-    """Return the agent's own list of what there is to do: what, and `pending`, `in_progress` or `completed`."""
+    """Return the agent's own list of what there is to do: what, and `pending`, `in_progress` or `completed`.
+
+    An item without a text is left out: the list is what a model has written, and its tool may refuse it.
+    """
     listed = []
     for item in items:
-        status = item.get("status")
+        content, status = item.get(text), item.get("status")
+        if not isinstance(content, str):
+            continue
         if not isinstance(status, str):
             status = "completed" if item.get("completed") is True else "pending"
-        listed.append({"content": required(item, text), "status": status})
+        listed.append({"content": content, "status": status})
     return ActivityDraft(type="TODO_UPDATE", data={"todos": listed}, call=within)
 
 
