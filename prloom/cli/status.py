@@ -54,7 +54,9 @@ def command(given: Options, plan: str | None, *, as_json: bool, whole: bool, wat
     where, _ = context.repository_to_read(given)
     named = None
     if plan is not None:
-        named = context.plan_id(where, plan)
+        from prloom.engine.operator import plan_texts  # noqa: PLC0415 - only a name needs it
+
+        named = plan_texts.find(where, plan).id
     wanted = Wanted(where, ConfigCheck(given), named, whole)
     if watch:
         from prloom.cli import watch as screens  # noqa: PLC0415 - only a watch needs it

@@ -45,6 +45,20 @@ def test_a_title_makes_a_draft_that_waits(stage: Stage, prloom: Prloom) -> None:
     assert (plan["id"], plan["status"], plan["title"]) == ("make-it-fast", "draft", "Make it fast!")
 
 
+def test_the_status_of_one_draft_is_shown_by_its_id(stage: Stage, prloom: Prloom) -> None:
+    prloom("new", "Make it fast!")
+    stage.adopt()
+
+    shown = prloom("status", "make-it-fast")
+    (plan,) = json.loads(prloom("status", "make-it-fast", "--json").out)["plans"]
+
+    assert (shown.code, shown.err) == (0, "")
+    assert "make-it-fast" in shown.out
+    assert "pr-7" not in shown.out
+    assert (plan["id"], plan["status"]) == ("make-it-fast", "draft")
+    assert prloom("status", "make-it-slow").err.endswith("; the drafts are make-it-fast\n")
+
+
 def test_a_draft_from_a_file_keeps_its_front_matter_and_takes_what_the_command_says(
     stage: Stage, prloom: Prloom
 ) -> None:
