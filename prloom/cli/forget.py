@@ -64,9 +64,10 @@ def command(given: Options, plan: str, *, yes: bool, worktree: bool) -> None:
 def _forget_draft(where: RepositoryPaths, plan: str) -> bool:
     """Set a draft aside if there is one of that name, and no plan."""
     from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
+    from prloom.engine.views import plan_names  # noqa: PLC0415 - likewise
     from prloom.storage import paths, repair  # noqa: PLC0415 - likewise
 
-    if plan not in plan_texts.draft_ids(where) or plan_texts.find(where, plan) != (plan, True):
+    if plan not in plan_names.draft_ids(where) or plan_texts.find(where, plan) != (plan, True):
         return False
     with plan_texts.open_inbox(where) as drafts:
         aside = repair.quarantine(drafts, paths.draft(plan), "forgotten")

@@ -13,6 +13,7 @@ from prloom.core.plans.front_matter import FrontMatter, Source
 from prloom.core.text import markdown, naming
 from prloom.engine.bus import adopted, inbox, plans
 from prloom.engine.operator import plan_texts
+from prloom.engine.views import plan_names
 from prloom.errors import PrloomError
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -43,7 +44,7 @@ def create(where: RepositoryPaths, config: Config, text: str, options: DraftOpti
     if not plan_file.title(text).strip():
         bare = front_matter.split(text)[1] if front_matter.split(text)[0] else text
         text = f"# {markdown.heading_text(markdown.one_line(title))}\n\n{bare.lstrip()}"
-    taken = {*plan_texts.draft_ids(where), *plans.ids(where), *(each.plan.id for each in adopted.lost(where))}
+    taken = {*plan_names.draft_ids(where), *plans.ids(where), *(each.plan.id for each in adopted.lost(where))}
     chosen = _id(options.plan_id, title, taken)
     _check(config, front, chosen)
     text = front_matter.write(front, text)

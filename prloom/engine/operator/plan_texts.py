@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -49,7 +49,7 @@ class ListedTodo(Record, frozen=True, kw_only=True):
 
 def find(where: RepositoryPaths, named: str) -> NamedPlan:
     """Return the plan or the draft of that name; raises PrloomError with the names that there are."""
-    ids = draft_ids(where)
+    ids = plan_names.draft_ids(where)
     if named in ids and named not in plans.ids(where):
         return NamedPlan(named, is_draft=True)
     try:
@@ -59,15 +59,6 @@ def find(where: RepositoryPaths, named: str) -> NamedPlan:
             raise
         some = ", ".join([*ids[:_LISTED], *(["…"] if len(ids) > _LISTED else [])])
         raise PrloomError(f"{error}; the drafts are {printable(some)}") from error
-
-
-def draft_ids(where: RepositoryPaths) -> Sequence[str]:
-    """Return the ids of the drafts."""
-    drafts = SafeDir.open(where.root, *paths.LOCAL, paths.INBOX)
-    if drafts is None:
-        return ()
-    with drafts:
-        return inbox.ids(drafts)
 
 
 def read(where: RepositoryPaths, plan: NamedPlan) -> str:

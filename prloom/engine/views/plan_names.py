@@ -9,7 +9,8 @@ from shlex import quote
 from msgspec import UNSET
 
 from prloom.core.text.naming import printable
-from prloom.engine.bus import adopted, plans
+from prloom.engine.bus import adopted, inbox, plans
+from prloom.engine.bus.inbox import Draft
 from prloom.engine.views.status_schema import LostPlan
 from prloom.errors import PrloomError
 from prloom.model.plan import Adopted, Plan
@@ -24,8 +25,8 @@ _LISTED = 8
 def find(where: RepositoryPaths, named: str) -> str:
     """Return the id of the plan; an id comes before a number, and a number before a branch.
 
-    Raises PrloomError where there is none, with the nearest name or how a lost plan is recovered, or where there are
-    several.
+    Raises PrloomError where there is none, with the nearest name, how a lost plan is recovered or a draft is queued, or
+    where there are several.
     """
     ids = plans.ids(where)
     if named in ids:
@@ -44,7 +45,27 @@ def find(where: RepositoryPaths, named: str) -> str:
         raise PrloomError(
             f"plan {missing.plan.id} is lost: see `prloom status`, or adopt it again with `{recovery(missing)}`"
         )
+    draft = next((each for each in inbox.every(where) if each.id == named), None)
+    if draft is not None:
+        raise PrloomError(not_begun(draft))
     raise PrloomError(_miss(named, ids, known))
+
+
+def not_begun(draft: Draft) -> str:
+    """Return the error about a plan on which nothing was done yet, with the command that begins it."""
+    name = printable(draft.id)
+    if draft.queued:
+        return f"{name} is queued, and nothing was done on it yet; `prloom start` runs the dispatcher"
+    return f"{name} is a draft, and nothing was done on it yet; `prloom queue {quote(draft.id)}` starts the work"
+
+
+def draft_ids(where: RepositoryPaths) -> tuple[str, ...]:
+    """Return the ids of the drafts."""
+    drafts = SafeDir.open(where.root, *paths.LOCAL, paths.INBOX)
+    if drafts is None:
+        return ()
+    with drafts:
+        return inbox.ids(drafts)
 
 
 def find_lost(where: RepositoryPaths, named: str) -> Adopted | None:

@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from prloom.engine.bus import entries, plans
+from prloom.core.plans import plan_file
+from prloom.engine.bus import entries, inbox, plans
 from prloom.engine.bus.entries import ReceivedEvent
-from prloom.engine.views import events, snapshot
+from prloom.engine.bus.inbox import Draft
+from prloom.engine.views import events, plan_names, snapshot
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
 from prloom.model.record import Position
@@ -73,6 +75,9 @@ def not_found_message(repository: RepositoryPaths, named: str) -> str:
     """Return the error about a name that nothing has, with the nearest ids, or why an address may not be known."""
     if "://" in named:
         return f"prloom knows no event and no reply with the address {named}; {_NOT_POLLED}"
+    draft = next((each for each in inbox.every(repository) if _has_todo(each, named)), None)
+    if draft is not None:
+        return f"{named} is a TODO of a plan that has not begun: {plan_names.not_begun(draft)}"
     ids = list(dict.fromkeys(row.id for row in events.every(repository).rows))
     if not ids:
         return f"no event {named}: there are no events yet"
@@ -83,6 +88,10 @@ def not_found_message(repository: RepositoryPaths, named: str) -> str:
     if close:
         hint = f"did you mean {' or '.join(close)}?"
     return f"no event, reply or action {named}; {hint}"
+
+
+def _has_todo(draft: Draft, todo_id: str) -> bool:
+    return any(todo.id == todo_id for todo in plan_file.todos(draft.text))
 
 
 def _matching_ids(bus: SafeDir, named: str) -> tuple[str, ...]:

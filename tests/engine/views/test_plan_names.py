@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from stage import Stage
 
+from prloom.engine.bus import inbox
 from prloom.engine.views import plan_names
 from prloom.errors import PrloomError
+from prloom.storage import paths
+from prloom.storage.safe_dir import SafeDir
 
 
 @pytest.fixture
@@ -48,6 +51,26 @@ def test_a_plan_is_found_by_its_id_its_number_and_its_branch(named: Stage, name:
 def test_a_name_that_no_plan_has_comes_with_a_suggestion(named: Stage, name: str, said: str) -> None:
     with pytest.raises(PrloomError) as caught:
         plan_names.find(named.paths, name)
+
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# Idea", "idea is a draft, and nothing was done on it yet; `prloom queue idea` starts the work"),
+        (
+            "---\nstatus: queued\n---\n# Idea",
+            "idea is queued, and nothing was done on it yet; `prloom start` runs the dispatcher",
+        ),
+    ],
+)
+def test_a_draft_is_said_to_be_one_with_the_command_that_begins_it(stage: Stage, text: str, said: str) -> None:
+    with SafeDir.make(stage.paths.root, *paths.LOCAL, paths.INBOX) as drafts:
+        inbox.put(drafts, "idea", text)
+
+    with pytest.raises(PrloomError) as caught:
+        plan_names.find(stage.paths, "idea")
 
     assert str(caught.value) == said
 

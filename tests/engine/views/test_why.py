@@ -11,11 +11,12 @@ from stage_parts import deferring, refusing
 
 from prloom.api import Author, PluginContext, Refused, marker
 from prloom.core.commands import requests
+from prloom.engine.bus import inbox
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import why
 from prloom.errors import PrloomError
 from prloom.model.action import Action
-from prloom.storage import json_codec
+from prloom.storage import json_codec, paths
 from prloom.storage.safe_dir import SafeDir
 
 
@@ -281,6 +282,14 @@ async def test_of_several_versions_of_a_comment_the_newest_is_told(stage: Stage)
     life = why.find(stage.paths, "https://f/c")
 
     assert (life.event.id, life.earlier) == ("e2", ("e1",))
+
+
+async def test_the_todo_of_a_draft_is_said_to_be_one(stage: Stage) -> None:
+    with SafeDir.make(stage.paths.root, *paths.LOCAL, paths.INBOX) as drafts:
+        inbox.put(drafts, "idea", "# Idea\n\n## TODO\n- [ ] Do it <!-- prloom:todo t-0123456789ab -->\n")
+
+    with pytest.raises(PrloomError, match=r"^t-0123456789ab is a TODO of a plan that has not begun: idea is a draft"):
+        tell(stage, "t-0123456789ab")
 
 
 async def test_what_nothing_has_is_refused_with_the_nearest_ids(stage: Stage) -> None:
