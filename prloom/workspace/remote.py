@@ -13,7 +13,9 @@ from prloom.workspace.git import GitResult
 from prloom.workspace.repository import FETCH_LIMIT, Repository
 
 ORIGIN = "origin"
-_NOTED = "refs/prloom/remote/"
+NOTED = "refs/prloom/remote/"
+"""Refs of this repository under which prloom notes what the remote had, by the branch."""
+
 _ANY_CODE = range(-255, 256)
 
 
@@ -130,12 +132,12 @@ def push(
 
 def note(repo: Repository, branch: str, sha: str) -> None:
     """Note that the remote's branch was at a commit that the local branch has, or has given up."""
-    git.run(["update-ref", f"{_NOTED}{branch}", sha], cwd=repo.root)
+    git.run(["update-ref", f"{NOTED}{branch}", sha], cwd=repo.root)
 
 
 def noted(repo: Repository, branch: str) -> str | None:
     """Return what was noted last; None if nothing was. By it, a commit that was removed is told from a new one."""
-    asked = ["rev-parse", "--verify", "--quiet", f"{_NOTED}{branch}^{{commit}}"]
+    asked = ["rev-parse", "--verify", "--quiet", f"{NOTED}{branch}^{{commit}}"]
     return git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip() or None
 
 

@@ -36,7 +36,7 @@ class RepositoryState(Record, frozen=True):
     """What a repository has beside the files of one plan's worktree.
 
     `branch` (None on a detached HEAD) and `head` are of that worktree; `settings` are by file, and None where git
-    cannot read it.
+    cannot read it. `remote_refs` are those of origin, and None where it was not asked or did not answer.
     """
 
     branch: str | None
@@ -46,6 +46,7 @@ class RepositoryState(Record, frozen=True):
     settings: Mapping[str, Mapping[str, tuple[str, ...]] | None]
     files: Mapping[str, FileState]
     checkouts: Mapping[str, CheckoutState]
+    remote_refs: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class WorkerReport:
     """What a run left: how it ended, its answer (None: there is none), and the inspected change.
 
     `session` is that of the run. `paths` are what the worktree changes in the TODO's base commit, `tree` that change as
-    a tree. `violations` are the rules that it broke, as sentences.
+    a tree. `violations` are the rules that it broke, as sentences. `remark` is something else to know about the run.
     """
 
     end: RunEnd
@@ -37,10 +37,15 @@ class WorkerReport:
     paths: tuple[str, ...] = ()
     tree: str = ""
     violations: tuple[str, ...] = ()
+    remark: str | None = None
 
 
 def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts:
     """Return what a run comes to. A question, where there is one, is for the caller to post."""
+    return {**_judged(ctx, work, report), "note": report.remark}
+
+
+def _judged(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts:
     work = replace(work, session=report.session or work.session)
     if report.end == "interrupted":
         return work_failures.cut_short(work, report.error or "prloom stopped while the worker ran")

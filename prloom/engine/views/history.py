@@ -88,6 +88,8 @@ def worked(said: ReplayStep, step: WorkStep) -> HistoryStep:
     reason = step.reason
     if reason == commit:
         reason = None
+    if said.decision.stage == "work" and said.decision.note:  # in an operator's, it is the id of the request
+        reason = "; ".join(filter(None, (reason, said.decision.note)))
     return happened(said, step.verdict)._replace(
         reason=reason, run=said.decision.run, next_try=next_try, todo=step.todo_id, attempt=attempt, commit=commit
     )

@@ -7,16 +7,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from prloom.agents.agent import Remote
 from prloom.core.text import secret_scan
-from prloom.core.work import commit_message, work_results
+from prloom.core.work import commit_message, moved_refs, work_results
 from prloom.core.work.commit_message import Trailers
+from prloom.core.work.repository_changes import RepositoryState
 from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import before_run, branch, change_rules, todo_events
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
-from prloom.workspace import backup_refs, commits, repository, repository_state, snapshot, trees, undo, worktree
+from prloom.workspace import (
+    backup_refs,
+    commits,
+    remote_refs,
+    repository,
+    repository_state,
+    snapshot,
+    trees,
+    undo,
+    worktree,
+)
 from prloom.workspace.repository import Repository
 from prloom.workspace.snapshot import WorktreeSnapshot
 
@@ -98,17 +111,25 @@ class Changes:
 
     def _record(self, runtime: PlanRuntime) -> tuple[Remote, ...]:
         state = repository_state.record(self.repo, runtime.folders.worktree)
+        state = msgspec.structs.replace(state, remote_refs=remote_refs.listed(self.repo))
         before_run.save(self.root, runtime.id, state)
         return before_run.remotes(state)
 
-    def _undo(self, runtime: PlanRuntime, work: TodoWork) -> tuple[str, ...]:
+    def _undo(self, runtime: PlanRuntime, work: TodoWork, before: RepositoryState) -> tuple[str, ...]:
         """Undo what the run moved outside the files of the worktree, and return what a worker must not have done."""
-        before, name = before_run.load(self.root, runtime.id), runtime.plan.branch
-        if before is None:
-            return ()
+        name = runtime.plan.branch
         found = repository_state.since(self.repo, runtime.folders.worktree, before, branch=name)
         undo.undo(self.repo, runtime.folders.worktree, before, branch=name, todo=work.id, found=found)
         return tuple(each.text for each in found if each.is_violation)
+
+    def _moved_refs(self, before: RepositoryState) -> str | None:
+        """Return a sentence about what origin has otherwise than before the run; None where nothing is known of it."""
+        if before.remote_refs is None:
+            return None
+        now = remote_refs.listed(self.repo)
+        if now is None or now == before.remote_refs:
+            return None
+        return moved_refs.remark(before.remote_refs, now, remote_refs.own(self.repo))
 
     def _take(self, runtime: PlanRuntime, base: str) -> WorktreeSnapshot:
         config = runtime.rules.config.work
@@ -117,7 +138,12 @@ class Changes:
     def _inspect(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport) -> WorkerReport:
         assert work.base is not None  # noqa: S101 - set when the worktree was prepared
         config = runtime.rules.config.work
-        outside = self._undo(runtime, work)
+        outside: tuple[str, ...] = ()
+        remark = None
+        before = before_run.load(self.root, runtime.id)
+        if before is not None:
+            outside = self._undo(runtime, work, before)
+            remark = self._moved_refs(before)
         taken = self._take(runtime, work.base)
         found = change_rules.violations(self.repo, taken, config, outside=outside, secrets=self.secrets)
         return replace(
@@ -125,6 +151,7 @@ class Changes:
             paths=tuple(each.path for each in taken.paths),
             tree=taken.tree,
             violations=found,
+            remark=remark,
         )
 
     def _commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from shared_remote import Remote
 from workbench import Run, Workbench
 
+from prloom.engine.views import todo_history
+
 DOES = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "x", "commitMessage": "Be fast"})
+MOVED = "refs of origin moved during the run, by the worker or by somebody else: "
 DAEMON = """
 import subprocess, time
 daemon = "import os, time; open({pid!r}, 'w').write(str(os.getpid())); time.sleep(600)"
@@ -56,3 +60,31 @@ async def test_a_worker_that_kills_what_supervises_it_loses_its_run_and_the_todo
         bench.stage.clock.advance(hours=1)
 
     assert bench.commits == ["Be fast"]
+
+
+async def test_the_refs_of_the_remote_that_move_during_a_run_are_named(
+    bench: Workbench, tmp_path: Path
+):
+    remote = Remote(bench, tmp_path)
+    pushes = f"""
+import subprocess
+environment = dict(PATH=os.environ["PATH"])  # without what keeps a worker's git from pushing
+for ref in ("HEAD:refs/heads/theirs", ":refs/heads/old"):
+    subprocess.run(["git", "push", "--quiet", {str(remote.bare)!r}, ref], env=environment, check=True)
+"""
+    bench.project.git("push", "--quiet", "origin", "work:old")
+    bench.script(Run(DOES.files, code=pushes, answer=DOES.answer), Run({"f.py": "f\n"}, answer=DOES.answer))
+    bench.todo("- [ ] Make it fast", "- [ ] Make it faster")
+    base = bench.project.git("rev-parse", "work")
+
+    await bench.ticks(2)
+
+    first, second = (
+        [step.reason for step in todo.happened if step.verdict == "changed"]
+        for name in bench.state.done_todos
+        for todo in todo_history.find(bench.stage.paths, name)
+    )
+    assert first == [
+        f"{MOVED}refs/heads/old was deleted, refs/heads/theirs was created at {base[:10]}",
+    ]
+    assert second == [None]

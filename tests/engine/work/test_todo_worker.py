@@ -57,6 +57,18 @@ async def test_a_failing_check_goes_back_to_the_worker_with_its_output(bench: Wo
     assert "failed: it ended with exit code 1. The end of its output:\n\nfast" in bench.prompt(1)
 
 
+async def test_a_check_that_takes_longer_than_its_time_limit_is_ended_and_has_failed(bench: Workbench):
+    bench.configure('checks = ["echo began; exec sleep 60"]\ncheck_timeout = "300ms"')
+    bench.script(FAST, FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == []
+    assert "The end of its output:\n\nbegan" in bench.prompt(1)
+    assert "the check `echo began; exec sleep 60` failed: " in bench.prompt(1)
+
+
 async def test_a_todo_that_fails_for_good_is_parked_and_its_change_is_kept_beside_the_branch(bench: Workbench):
     bench.configure('checks = ["false"]')
     bench.script(FAST)
