@@ -23,6 +23,7 @@ from stage_parts import deferring
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.cli import config_check
 from prloom.cli.context import Options
+from prloom.engine.bus.event_store import EventStore
 from prloom.model import record
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
@@ -165,6 +166,15 @@ def test_a_plan_where_nothing_waits_says_so(stage: Stage, prloom: Prloom) -> Non
     assert prloom("status", "--all").out == (
         "dispatcher not running; `prloom start` runs it\n1 plan: nothing waits.\n\npr-7  #7  review\n  nothing waits\n"
     )
+
+
+def test_a_requested_rebase_is_shown(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    store = EventStore.open(SafeDir.make(stage.local()).make_sub("bus"), stage.clock, ())
+    store.commit("triage", "claude", rebase_requested=True)
+    store.close("the test goes on")
+
+    assert "\n  nothing waits; a rebase is requested\n" in prloom("status", "--all").out
 
 
 def test_a_running_dispatcher_is_shown_with_its_process(stage: Stage, prloom: Prloom) -> None:

@@ -8,6 +8,8 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from prloom.core.plans import plan_status
+from prloom.core.plans.plan_file import TodoItem
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.hook_services import HookServices
 from prloom.engine.plan.runtime import PlanRuntime, is_triaging
@@ -67,9 +69,10 @@ class Contexts:
         request.require_usable(runtime)
         events = self._services(runtime).latest_events(_LATEST_EVENTS)
         self._chains.read(caller.plugin, runtime.id, events)
+        todos = runtime.text.todos()
         return {
-            "plan": _plan(runtime),
-            "todos": [{"id": each.id, "title": each.title, "state": each.state} for each in runtime.text.todos()],
+            "plan": _plan(runtime, todos),
+            "todos": [{"id": each.id, "title": each.title, "state": each.state} for each in todos],
             "events": [record.to_wire(event) for event in events],
             "runs": [record.to_wire(run) for run in runs[-_LATEST_RUNS:]],
             "token_usage": _usage(runs),
@@ -114,13 +117,13 @@ async def _no_agent(runtime: PlanRuntime, stage: str, text: str, model: str | No
     raise ExtensionError("reading a plan runs no agent")
 
 
-def _plan(runtime: PlanRuntime) -> Json:
-    plan = runtime.plan
+def _plan(runtime: PlanRuntime, todos: Sequence[TodoItem]) -> Json:
+    plan, state = runtime.plan, runtime.event_store.state
     return {
         "id": plan.id,
         "title": plan.title,
-        "status": plan.status,
-        "paused": runtime.event_store.state.paused,
+        "status": plan_status.derive(plan, state, todos),
+        "paused": state.paused,
         "branch": plan.branch,
         "base": runtime.base,
         "pr": plan.pr,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from project import Project
 from stage import Stage, said
 
 from prloom.engine.adoption import adopt
+from prloom.engine.bus import adopted
 from prloom.errors import WorkspaceError
 from prloom.workspace import repository
 
@@ -22,6 +24,15 @@ def test_adopting_makes_a_worktree_a_plan_and_a_place_for_feedback(project: Proj
     assert (local / "plan.md").read_text().startswith("# work")
     assert project.git("status", "--porcelain", cwd=worktree) == ""
     assert project.git("status", "--porcelain") == ""
+
+
+def test_a_plan_is_remembered_in_the_checkout_before_any_dispatcher_has_seen_it(project: Project, git_stage: Stage):
+    worktree = project.adopt(git_stage)
+
+    shutil.rmtree(worktree)
+    project.git("worktree", "prune")
+
+    assert [each.plan.id for each in adopted.lost(git_stage.paths)] == ["work"]
 
 
 def test_a_branch_is_adopted_once(project: Project, git_stage: Stage):

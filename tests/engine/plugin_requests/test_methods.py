@@ -151,6 +151,18 @@ async def test_a_context_shows_the_plan_and_no_event_of_a_stranger(bench: Reques
     assert found["token_usage"] == {"runs": 0, "inputTokens": 0, "outputTokens": 0, "cachedTokens": 0, "costUsd": None}
 
 
+async def test_a_context_has_the_status_that_people_see(bench: RequestBench):
+    plan = bench.stage.local() / "plan.md"
+    plan.write_text("# Greet\n\n## TODO\n\n- [ ] Say hello\n")
+    active = await bench.ask("get_context", PLAN)
+    plan.write_text("# Greet\n\n## TODO\n\n- [x] Say hello\n")
+    review = await bench.ask("get_context", PLAN)
+    bench.plan.event_store.commit("operator", "operator", paused=True)
+    paused = await bench.ask("get_context", PLAN)
+
+    assert [each["plan"]["status"] for each in (active, review, paused)] == ["active", "review", "paused"]
+
+
 async def test_events_are_read_on_from_an_id(bench: RequestBench):
     bench.stage.append(said("c-1"), said("c-2", type="check_failed"), said("c-3"))
     admission.take_in(bench.plan, lambda event: None)

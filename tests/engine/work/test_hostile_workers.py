@@ -62,9 +62,7 @@ async def test_a_worker_that_kills_what_supervises_it_loses_its_run_and_the_todo
     assert bench.commits == ["Be fast"]
 
 
-async def test_the_refs_of_the_remote_that_move_during_a_run_are_named(
-    bench: Workbench, tmp_path: Path
-):
+async def test_the_refs_of_the_remote_that_move_during_a_run_are_named(bench: Workbench, tmp_path: Path):
     remote = Remote(bench, tmp_path)
     pushes = f"""
 import subprocess
