@@ -23,7 +23,7 @@ def report(runtimes: Collection[PlanRuntime], stall_after: timedelta) -> Mapping
         hooks=tuple(hook for each in busy for hook in each.in_flight.hooks),
         waiting=tuple(each.id for each in queued if not is_triaging(each.event_store.state)),
         limits={plan: each.waits_for for plan, each in under_way if each.waits_for is not None},
-        todo_limits={plan: each.todo_waits_for for plan, each in under_way if each.todo_waits_for is not None},
+        todo_limits={plan: each.todo_limit for plan, each in under_way if each.todo_limit is not None},
     )
     found: Mapping[str, Any] = record.to_wire(running)
     return {**found, "stallAfterMs": stall_after // timedelta(milliseconds=1)}

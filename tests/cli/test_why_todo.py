@@ -9,6 +9,7 @@ from typing import Any
 from stage import Stage
 from worked_plan import WorkedPlan
 
+from prloom.core.work.progress import RunLimit
 from prloom.model.record import Timestamp
 from prloom.model.work import Block
 
@@ -66,10 +67,15 @@ async def test_a_todo_that_waits_for_a_free_worker_names_the_setting(stage: Stag
     WorkedPlan(stage, "Make it fast").at("ready")
     async with stage.running() as dispatcher:
         await stage.until(lambda: "pr-7" in dispatcher.board.runtimes)
-        dispatcher.board.runtimes["pr-7"].in_flight.todo_waits_for = "agents.claude.max_parallel"
+        since = Timestamp.of(stage.clock())
+        limit = RunLimit(setting="agents.claude.max_parallel", since=since)
+        dispatcher.board.runtimes["pr-7"].in_flight.todo_limit = limit
 
         await stage.until(
             lambda: prloom("why", "t-1").out.endswith(
                 "Now open; it waits: as many runs are active as agents.claude.max_parallel allows.\n"
             )
         )
+        (wait,) = json.loads(prloom("status", "--json").out)["dashboard"]["waiting"]
+        assert (wait["kind"], wait["since"]) == ("todo", "2026-01-01T12:00:00.000Z")
+        assert wait["ageMs"] > 0

@@ -80,6 +80,13 @@ class RunningHook(Record, frozen=True, kw_only=True):
     since: Timestamp
 
 
+class RunLimit(Record, frozen=True, kw_only=True):
+    """The setting because of which the next run for a TODO waits until another run has ended, and since when."""
+
+    setting: str
+    since: Timestamp
+
+
 class RunningWork(Record, frozen=True, kw_only=True):
     """The hook calls that are under way, and the plans that wait until one more agent may run.
 
@@ -90,4 +97,4 @@ class RunningWork(Record, frozen=True, kw_only=True):
     hooks: tuple[RunningHook, ...] = ()
     waiting: tuple[str, ...] = ()
     limits: Mapping[str, str] = msgspec.field(default_factory=dict)
-    todo_limits: Mapping[str, str] = msgspec.field(default_factory=dict)
+    todo_limits: Mapping[str, RunLimit] = msgspec.field(default_factory=dict)

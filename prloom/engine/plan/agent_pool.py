@@ -143,11 +143,8 @@ class AgentPool:
             return
         if room.locked():
             self.workers.end_preparing(in_flight)
-            in_flight.todo_waits_for = setting
-        try:
+        with in_flight.waiting_for(setting if room.locked() else None):
             await room.acquire()
-        finally:
-            in_flight.todo_waits_for = None
         try:
             async with self.workers.slot(in_flight):
                 yield

@@ -7,7 +7,9 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from prloom.core.work.progress import RunningHook
+from prloom.core.work.progress import RunLimit, RunningHook
+from prloom.engine.bus.event_store import Clock
+from prloom.model.record import Timestamp
 
 
 @dataclass
@@ -19,11 +21,12 @@ class InFlight:
     `deliveries` are the bridges that deliver actions of this plan, each with whether those are of low priority.
     `agent_queued` says that a triage run waits for a free slot, or has one. `working` says that a TODO is worked on,
     `took` that one was begun, and `preparing` that it is prepared for a worker. `waits_for` is the setting because
-    of which the next run for events or a hook has to wait, and `todo_waits_for` that of the next run for a TODO.
+    of which the next run for events or a hook has to wait, and `todo_limit` that of the next run for a TODO.
     `at_forge` says that the pull request is opened or described. `writers` counts the programs that may write in the
     plan's folder.
     """
 
+    clock: Clock
     event_ids: set[str] = field(default_factory=set)
     isolated: set[str] = field(default_factory=set)
     suspects: set[str] = field(default_factory=set)
@@ -31,7 +34,7 @@ class InFlight:
     hooks: tuple[RunningHook, ...] = ()
     agent_queued: bool = False
     waits_for: str | None = None
-    todo_waits_for: str | None = None
+    todo_limit: RunLimit | None = None
     working: bool = False
     preparing: bool = False
     at_forge: bool = False
@@ -41,7 +44,7 @@ class InFlight:
     @property
     def is_reported(self) -> bool:
         """Whether there is anything of this that `prloom status` tells of."""
-        return bool(self.hooks) or self.agent_queued or bool(self.waits_for or self.todo_waits_for)
+        return bool(self.hooks) or self.agent_queued or bool(self.waits_for or self.todo_limit)
 
     @contextmanager
     def working_on(self, event_ids: Collection[str]) -> Iterator[None]:
@@ -51,6 +54,16 @@ class InFlight:
             yield
         finally:
             self.event_ids.difference_update(event_ids)
+
+    @contextmanager
+    def waiting_for(self, setting: str | None) -> Iterator[None]:
+        """Note until the block ends that the next run for a TODO waits because of a setting, if it does."""
+        if setting is not None:
+            self.todo_limit = RunLimit(setting=setting, since=Timestamp.of(self.clock()))
+        try:
+            yield
+        finally:
+            self.todo_limit = None
 
     def clear(self, event_ids: AbstractSet[str], opened: AbstractSet[str]) -> None:
         """Show events together with others again; forget also those that are not open any more."""

@@ -132,7 +132,7 @@ class PlanRuntime:
         own = partial(plugin_stores.writes, folders.local.make_sub(paths.BUS), "plan")
         self.stores = PluginStores(folders.local.make_sub(paths.PLUGIN_STATE), "plan", own)
         self.stores_by_scope = {"plan": self.stores, "global": shared}
-        self.in_flight = InFlight()
+        self.in_flight = InFlight(clock)
         self.failure = FailureBackoff()
         self.orphans_stopped = False
         self.read_to: Cursor | None = None

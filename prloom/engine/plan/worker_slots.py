@@ -48,9 +48,5 @@ class WorkerSlots:
 
 async def _acquire(places: asyncio.Semaphore, in_flight: InFlight) -> None:
     """Get one of the places; the setting that says how many there are is noted while there is none."""
-    if places.locked():
-        in_flight.todo_waits_for = SETTING
-    try:
+    with in_flight.waiting_for(SETTING if places.locked() else None):
         await places.acquire()
-    finally:
-        in_flight.todo_waits_for = None

@@ -21,7 +21,7 @@ from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
-    from prloom.core.work.progress import RunningWork
+    from prloom.core.work.progress import RunLimit, RunningWork
 
 R = TypeVar("R", bound=Record)
 
@@ -81,12 +81,11 @@ def work(local: SafeDir) -> RunningWork:
         return RunningWork()
 
 
-def todo_limits(local: SafeDir) -> Mapping[str, str]:
+def todo_limits(local: SafeDir) -> Mapping[str, RunLimit]:
     """Return, by plan, the setting because of which its TODO waits; none where no dispatcher is running."""
-    limits = _published_state(local, paths.WORK).get("todoLimits")
-    if not isinstance(limits, dict) or not dispatcher(local).running:
+    if not _published_state(local, paths.WORK).get("todoLimits") or not dispatcher(local).running:
         return {}
-    return {plan: limit for plan, limit in limits.items() if isinstance(limit, str)}
+    return work(local).todo_limits
 
 
 def stall_after(local: SafeDir) -> timedelta | None:

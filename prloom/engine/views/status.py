@@ -33,6 +33,7 @@ from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from prloom.core.reports.costs import CostGroup
+    from prloom.core.work.progress import RunLimit
 
 NOTHING_SPENT = Spent(runs=0, seconds=0, input_tokens=0, output_tokens=0, cost_usd=None, unmeasured_runs=0)
 
@@ -147,7 +148,7 @@ def plan_status(
     *,
     refused: str | None = None,
     refused_since: Timestamp | None = None,
-    limit: str | None = None,
+    limit: RunLimit | None = None,
     session: PlanSession | None = None,
 ) -> PlanStatus:
     """Return the status of one plan.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from prloom.core.plans import plan_file
 from prloom.core.plans.plan_file import TodoItem
+from prloom.core.work.progress import RunLimit
 from prloom.engine.bus import plans, replay
 from prloom.engine.bus.replay import ReplayStep
 from prloom.engine.views import event_history, history, runtime_status, search, snapshot
@@ -37,7 +38,7 @@ class TodoHistory(NamedTuple):
     happened: tuple[HistoryStep, ...]
     now: DispatchState
     events: tuple[EventHistory, ...] = ()
-    limit: str | None = None
+    limit: RunLimit | None = None
 
     @property
     def commit(self) -> str | None:
@@ -90,7 +91,7 @@ def _of_plan(repository: RepositoryPaths, plan_id: str, todo_id: str) -> TodoHis
     return TodoHistory(plan_id, item, state, trail.steps(), now, events, _limit(repository, plan_id))
 
 
-def _limit(repository: RepositoryPaths, plan_id: str) -> str | None:
+def _limit(repository: RepositoryPaths, plan_id: str) -> RunLimit | None:
     local = SafeDir.open(repository.root, *paths.LOCAL)
     if local is None:
         return None

@@ -26,9 +26,10 @@ from prloom.storage.plan_session import PlanSession
 
 if TYPE_CHECKING:
     from prloom.core.plans.plan_file import TodoItem
+    from prloom.core.work.progress import RunLimit
 
 
-def todo_counts(of: Snapshot, limit: str | None, now: datetime) -> TodoCounts:
+def todo_counts(of: Snapshot, limit: RunLimit | None, now: datetime) -> TodoCounts:
     """Return how many TODOs a plan has, and the one that is worked on; a TODO that was dropped counts no more.
 
     `limit` is the setting because of which the next run waits.
@@ -80,7 +81,7 @@ def session(found: PlanSession | None) -> SessionStatus | UnsetType:
     return SessionStatus(kind=found.kind, pid=found.pid, since=found.since)
 
 
-def current(state: DispatchState, limit: str | None = None, now: datetime | None = None) -> CurrentTodo | None:
+def current(state: DispatchState, limit: RunLimit | None = None, now: datetime | None = None) -> CurrentTodo | None:
     """Return the TODO that is worked on, or None; `limit` is the setting because of which its next run waits."""
     work = state.work
     if work is None:
@@ -89,7 +90,7 @@ def current(state: DispatchState, limit: str | None = None, now: datetime | None
     if work.retry_at is not None and work.waits_for is not None:
         wait = WorkWait(reason=work.waits_for, since=work.waits_since, until=work.retry_at)
     elif limit is not None:
-        wait = WorkWait(reason=f"as many runs are active as {limit} allows", since=None, until=None)
+        wait = WorkWait(reason=f"as many runs are active as {limit.setting} allows", since=limit.since, until=None)
     return CurrentTodo(
         id=work.id,
         title=work.title,

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+from fake_clock import NOON, Clock
+
+from prloom.core.work.progress import RunLimit
 from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.worker_slots import WorkerSlots
+from prloom.model.record import Timestamp
+
+
+def limit(setting: str) -> RunLimit:
+    return RunLimit(setting=setting, since=Timestamp.of(NOON))
 
 
 async def turns_of_the_loop() -> None:
@@ -14,21 +22,21 @@ async def turns_of_the_loop() -> None:
 
 
 async def test_no_more_plans_are_prepared_ahead_than_there_are_workers_and_the_setting_is_named():
-    slots, plans = WorkerSlots(2), [InFlight() for _ in range(3)]
+    slots, plans = WorkerSlots(2), [InFlight(Clock()) for _ in range(3)]
 
     waiting = [asyncio.create_task(slots.begin_preparing(plan)) for plan in plans]
     await turns_of_the_loop()
 
     assert [plan.preparing for plan in plans] == [True, True, False]
-    assert [plan.todo_waits_for for plan in plans] == [None, None, "agents.workers"]
+    assert [plan.todo_limit for plan in plans] == [None, None, limit("agents.workers")]
     slots.end_preparing(plans[0])
     await asyncio.gather(*waiting)
     assert [plan.preparing for plan in plans] == [False, True, True]
-    assert plans[2].todo_waits_for is None
+    assert plans[2].todo_limit is None
 
 
 async def test_a_plan_that_has_a_worker_lets_the_next_one_be_prepared():
-    slots, first, second = WorkerSlots(1), InFlight(), InFlight()
+    slots, first, second = WorkerSlots(1), InFlight(Clock()), InFlight(Clock())
     await slots.begin_preparing(first)
     waiting = asyncio.create_task(slots.begin_preparing(second))
 
@@ -39,7 +47,7 @@ async def test_a_plan_that_has_a_worker_lets_the_next_one_be_prepared():
 
 
 async def test_a_plan_that_is_prepared_waits_for_a_worker_and_the_setting_is_named():
-    slots, first, second = WorkerSlots(1), InFlight(), InFlight()
+    slots, first, second = WorkerSlots(1), InFlight(Clock()), InFlight(Clock())
 
     async def work() -> None:
         async with slots.slot(second):
@@ -48,14 +56,14 @@ async def test_a_plan_that_is_prepared_waits_for_a_worker_and_the_setting_is_nam
     async with slots.slot(first):
         waiting = asyncio.create_task(work())
         await turns_of_the_loop()
-        assert second.todo_waits_for == "agents.workers"
+        assert second.todo_limit == limit("agents.workers")
     await waiting
 
-    assert second.todo_waits_for is None
+    assert second.todo_limit is None
 
 
 async def test_a_plan_that_is_given_up_while_it_waits_takes_no_turn():
-    slots, first, second, third = WorkerSlots(1), InFlight(), InFlight(), InFlight()
+    slots, first, second, third = WorkerSlots(1), InFlight(Clock()), InFlight(Clock()), InFlight(Clock())
     await slots.begin_preparing(first)
     waiting = asyncio.create_task(slots.begin_preparing(second))
     await turns_of_the_loop()
@@ -67,11 +75,11 @@ async def test_a_plan_that_is_given_up_while_it_waits_takes_no_turn():
 
     async with asyncio.timeout(5):
         await slots.begin_preparing(third)
-    assert (second.preparing, second.todo_waits_for) == (False, None)
+    assert (second.preparing, second.todo_limit) == (False, None)
 
 
 async def test_a_turn_is_taken_and_ended_once():
-    slots, first, second = WorkerSlots(1), InFlight(), InFlight()
+    slots, first, second = WorkerSlots(1), InFlight(Clock()), InFlight(Clock())
     await slots.begin_preparing(first)
     await slots.begin_preparing(first)
 
