@@ -85,8 +85,10 @@ def called(result: dict[str, Json]) -> types.CallToolResult:
 
 
 def _tool(listed: dict[str, Json]) -> types.Tool:
-    description = str(listed["description"])
+    description = str(listed["description"]).strip()
     if listed["requiresConfirmation"]:
+        if description and description[-1] not in ".!?":
+            description += "."
         description = f"{description} A person has to allow each call.".strip()
     return types.Tool(name=listed["name"], description=description, input_schema=listed["schema"])
 

@@ -55,6 +55,28 @@ async def test_an_agent_lists_and_calls_a_plugins_tool_and_prlooms_own(bench: To
     assert bench.notes.types == ["TOOL_CALL_START", "TOOL_CALL_END"] * 2
 
 
+@pytest.mark.parametrize(
+    ("description", "shown"),
+    [
+        ("Deploys it", "Deploys it. A person has to allow each call."),
+        ("Deploy it?", "Deploy it? A person has to allow each call."),
+        ("", "A person has to allow each call."),
+    ],
+)
+async def test_an_agent_reads_that_a_person_has_to_allow_a_call(bench: ToolBench, description: str, shown: str):
+    def deploying(ctx: PluginContext) -> None:
+        ctx.register_tool("deploy", {"type": "object"}, dict, description=description, requires_confirmation=True)
+
+    bench.stage.plugin("ops", deploying)
+
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder), client(folder) as agent:
+            listed = (await agent.list_tools()).tools
+
+    assert [tool.description for tool in listed if tool.name == "deploy"] == [shown]
+
+
 async def test_an_agent_is_refused_by_a_plugin_and_reads_skills(bench: ToolBench):
     skill = bench.stage.root / "how.md"
     skill.write_text("# How we review\n")

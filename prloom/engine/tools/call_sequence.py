@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -84,9 +85,12 @@ class ToolCaller:
         started = time.monotonic()
         about = {"toolCallId": call.id, "toolName": call.name}
         begin = self.activity.record("TOOL_CALL_START", {**about, "arguments": call.arguments}, about=call)
-        result = tool_rules.failed("the call was cancelled", "cancelled")
+        result = tool_rules.failed("the call was broken off", "cancelled")
         try:
             result = await self._result(scene, call)
+        except asyncio.CancelledError as cancelled:
+            result = tool_rules.failed(str(cancelled) or "the call was cancelled", "cancelled")
+            raise
         finally:
             end = {
                 **about,

@@ -13,6 +13,7 @@ from pathlib import Path
 from prloom.agents import mcp_server, run_folder
 from prloom.agents.mcp_server import Access
 from prloom.agents.run_folder import RunInProgress
+from prloom.core.activity.activity_run import RUN_ENDED
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 
@@ -79,7 +80,7 @@ class RunSessions:
         session.over = True
         self._by_run.pop(session.run_id, None)
         for task in tuple(session.calls):
-            task.cancel()
+            task.cancel(RUN_ENDED)
         session.unhide()
 
     def goes_on(self, where: RepositoryPaths, plan_id: str, run_id: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prloom.api.manifest import Background, DeclaredTool, HealthCheck, Setting
+from prloom.core.plugins import tool_rules
 from prloom.errors import ExtensionError
 from prloom.extensions import keys, manifest_fields
 from prloom.model import kinds
@@ -18,7 +19,6 @@ from prloom.model.record import Json
 FIELDS = ("background", "tools", "config_schema")
 """The keys of a manifest that this module reads."""
 
-_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,51}")
 _SETTING_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _EVENTS = frozenset[str](kinds.ACTIVITY_TYPES)
 _LONGEST = 24 * 3600 * 1000
@@ -136,8 +136,9 @@ def _tools(value: Json, path: Path, warnings: list[str]) -> tuple[DeclaredTool, 
 
 
 def _check_tool(tool: DeclaredTool, where: str, folder: Path) -> None:
-    if _TOOL_NAME.fullmatch(tool.name) is None:
-        raise ExtensionError(f"{where}: a name has 1 to 51 letters, digits, '-' and '_'")
+    named = tool_rules.name_problem(tool.name)
+    if named is not None:
+        raise ExtensionError(f"{where}: {named}")
     _check_milliseconds(tool.timeout, f"{where}: timeout")
     if tool.type == "background_rpc" and not tool.method:
         raise ExtensionError(f"{where}: method is missing; name the method of the daemon")

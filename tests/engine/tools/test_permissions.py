@@ -107,6 +107,7 @@ async def test_a_call_whose_run_ends_is_denied_and_no_request_is_left(careful: T
         assert parts.people.confirmations.requests == ()
     assert careful.notes.of("PERMISSION_RESPONSE")[0]["choice"] == "deny"
     assert careful.notes.types[-1] == "TOOL_CALL_END"
+    assert careful.notes.of("TOOL_CALL_END")[0]["error"] == "the run ended"
 
 
 async def test_a_tool_that_is_always_allowed_stays_so_after_a_restart_for_this_plan_alone(careful: ToolBench):

@@ -75,7 +75,14 @@ def test_tools_and_the_socket_s_path_are_read(tmp_path: Path):
             "type: 'tcp' is not supported",
         ),
         ({"tools": [RPC]}, "get-stats: type background_rpc needs a background; declare one"),
-        ({"tools": [{"name": "a b", "type": "executable", "command": "x"}]}, "a name has 1 to 51 letters"),
+        (
+            {"tools": [{"name": "a b", "type": "executable", "command": "x"}]},
+            "a b: use 1 to 51 letters, digits, '_' and '-'",
+        ),
+        (
+            {"tools": [{"name": "prloom_note", "type": "executable", "command": "x"}]},
+            "prloom_note: prloom has a tool of this name itself; choose another name",
+        ),
         ({"tools": [{"name": "a", "type": "shell"}]}, "type: expected one of background_rpc, executable, got 'shell'"),
         ({"tools": [{"name": "a", "type": "executable"}]}, "command: it is missing; name a program"),
         ({"background": {"command": "x"}, "tools": [RPC, RPC]}, "tools: get-stats is declared twice; rename one"),
