@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from prloom.core.work import commit_message
 from prloom.workspace import git
 from prloom.workspace.repository import Repository
 
@@ -22,53 +23,81 @@ PRLOOM = {
 
 
 @dataclass(frozen=True)
+class KeptTodo:
+    """The TODO of a plan whose change is kept; TODOs of several plans may have one id, such as those of one title."""
+
+    plan: str
+    id: str
+
+    @property
+    def refs(self) -> tuple[str, str]:
+        """The ref under which its change is kept, and the one where that keeps the change of another plan's TODO."""
+        name = f"{_CHANGES}/{_component(self.id)}"
+        return name, f"{name}.{_component(self.plan)}"
+
+
+@dataclass(frozen=True)
 class KeptChange:
-    """The change of a TODO that was not committed to its branch: the commit that keeps it, its tree, and its base."""
+    """The change of a TODO that was not committed to its branch: the commit that keeps it, its tree, and its base.
+
+    `ref` leads to the commit.
+    """
 
     sha: str
     tree: str
     base: str
+    ref: str
 
 
-def ref(todo: str) -> str:
-    """Return the ref under which a TODO's change is kept."""
-    return f"{_CHANGES}/{_component(todo)}"
-
-
-def save(repo: Repository, *, todo: str, base: str, tree: str) -> str:
+def save(repo: Repository, todo: KeptTodo, *, base: str, tree: str) -> str:
     """Keep a tree as the change of a TODO since the commit `base`, and return the commit that keeps it.
 
     One that was kept before becomes a parent of it, so that it is not lost; the same again changes nothing.
     """
-    before = read(repo, todo)
+    kept = _kept(repo, todo)
+    before = next((each for plan, each in kept if plan in _owners(todo)), None)
     if before is not None and (before.tree, before.base) == (tree, base):
         return before.sha
     parents = ["-p", base]
-    old = "0" * len(base)
+    old, ref = "0" * len(base), todo.refs[bool(kept)]
     if before is not None:
         parents += ["-p", before.sha]
-        old = before.sha
-    argv = ["commit-tree", *parents, "-m", f"The change of TODO {_component(todo)}, which was not committed", tree]
+        old, ref = before.sha, before.ref
+    about = f"The change of TODO {_component(todo.id)}, which was not committed"
+    message = f"{about}\n\n{commit_message.PLAN}: {_component(todo.plan)}"
+    argv = ["commit-tree", *parents, "-m", message, tree]
     made = git.run(argv, cwd=repo.root, variables=PRLOOM).out.strip()
-    git.run(["update-ref", ref(todo), made, old], cwd=repo.root)
+    git.run(["update-ref", ref, made, old], cwd=repo.root)
     return made
 
 
-def read(repo: Repository, todo: str) -> KeptChange | None:
+def read(repo: Repository, todo: KeptTodo) -> KeptChange | None:
     """Return what is kept of a TODO; None if nothing is."""
-    asked = ["rev-parse", "--verify", "--quiet", f"{ref(todo)}^{{commit}}"]
-    sha = git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip()
-    if not sha:
-        return None
-    tree, base = git.run(["rev-parse", f"{sha}^{{tree}}", f"{sha}^1"], cwd=repo.root).out.split()
-    return KeptChange(sha, tree, base)
+    return next((each for plan, each in _kept(repo, todo) if plan in _owners(todo)), None)
 
 
-def drop(repo: Repository, todo: str) -> None:
+def drop(repo: Repository, todo: KeptTodo) -> None:
     """Forget what is kept of a TODO, such as once it was committed."""
     found = read(repo, todo)
     if found is not None:
-        git.run(["update-ref", "-d", ref(todo), found.sha], cwd=repo.root)
+        git.run(["update-ref", "-d", found.ref, found.sha], cwd=repo.root)
+
+
+def _owners(todo: KeptTodo) -> tuple[str, str]:
+    """Return what the plan of the TODO's kept change may be: an earlier version of prloom did not note it."""
+    return _component(todo.plan), ""
+
+
+def _kept(repo: Repository, todo: KeptTodo) -> list[tuple[str, KeptChange]]:
+    """Return what the refs of a TODO keep, each with its plan; the ref of the plan's own comes first."""
+    form = f"%(refname) %(objectname) %(tree) %(parent)%00%(trailers:key={commit_message.PLAN},valueonly)%00"
+    answer = git.run(["for-each-ref", f"--format={form}", "--sort=-refname", *todo.refs], cwd=repo.root).out
+    words = answer.split("\0")
+    found = []
+    for about, plan in zip(words[::2], words[1::2], strict=False):
+        name, sha, tree, *parents = about.split()
+        found.append((plan.strip(), KeptChange(sha, tree, parents[0], name)))
+    return found
 
 
 def keep_ref(repo: Repository, todo: str, name: str, sha: str) -> None:

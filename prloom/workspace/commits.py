@@ -150,15 +150,22 @@ def restore(
 
 
 def find(
-    repo: Repository, branch: str, *, todo: str, base: str | None = None, round_: int = 1, tree: str | None = None
+    repo: Repository,
+    branch: str,
+    *,
+    plan: str,
+    todo: str,
+    base: str | None = None,
+    round_: int = 1,
+    tree: str | None = None,
 ) -> str | None:
-    """Return the commit that does a TODO in this round, by its trailers; None if the branch has none.
+    """Return the commit that does a TODO of a plan in this round, by its trailers; None if the branch has none.
 
     Looks from the branch's tip back to what `base`, a commit or a ref, contains too, at most 5,000 commits. With `tree`
     only a commit of exactly that tree is found: a message can be forged by what an agent commits itself.
     """
     for each in walk(repo, branch, base=base):
-        if commit_message.is_of(each.message, todo=todo, round_=round_) and tree in {None, each.tree}:
+        if commit_message.is_of(each.message, plan=plan, todo=todo, round_=round_) and tree in {None, each.tree}:
             return each.sha
     return None
 

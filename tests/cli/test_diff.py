@@ -13,6 +13,7 @@ from prloom.cli import main
 from prloom.core.work import commit_message
 from prloom.core.work.commit_message import Trailers
 from prloom.workspace import backup_refs, commits, repository, snapshot
+from prloom.workspace.backup_refs import KeptTodo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +56,7 @@ def tree_of(root: Path) -> Path:
     return root / "prloom" / ".local" / "worktrees" / "faster"
 
 
-def work(root: Path, files: dict[str, str], todo: str, *, commit: bool = True) -> None:
+def work(root: Path, files: dict[str, str], todo: str, *, plan: str = "faster", commit: bool = True) -> None:
     """Have a TODO done, or parked with what was done."""
     repo, tree = repository.find(root), tree_of(root)
     for name, text in files.items():
@@ -63,10 +64,10 @@ def work(root: Path, files: dict[str, str], todo: str, *, commit: bool = True) -
     parent = git(tree, "rev-parse", "HEAD")
     found = snapshot.take(repo, tree, parent).tree
     if commit:
-        said = commit_message.write("x", title="", trailers=Trailers(plan="faster", todo=todo))
+        said = commit_message.write("x", title="", trailers=Trailers(plan=plan, todo=todo))
         commits.commit(repo, tree, tree=found, parent=parent, message=said, branch="faster")
     else:
-        backup_refs.save(repo, todo=todo, base=parent, tree=found)
+        backup_refs.save(repo, KeptTodo(plan, todo), base=parent, tree=found)
 
 
 def test_a_plans_branch_is_compared_with_where_it_left_its_base(root: Path) -> None:
@@ -88,6 +89,17 @@ def test_a_todo_is_its_commit(root: Path) -> None:
 
     assert "app.py" in run(root, "diff", "faster", "--todo", "t1").output
     assert "other.py" not in run(root, "diff", "faster", "--todo", "t1").output
+
+
+def test_the_commit_of_another_plans_todo_of_the_same_id_is_not_shown(root: Path) -> None:
+    work(root, {"theirs.py": "x\n"}, "t2", plan="other")
+    assert failure(root, "diff", "faster", "--todo", "t2") == (
+        "nothing was committed or kept for TODO t2 of plan faster yet"
+    )
+
+    work(root, {"ours.py": "x\n"}, "t2")
+
+    assert "theirs.py" not in run(root, "diff", "faster", "--todo", "t2").output
 
 
 def test_a_parked_todo_is_what_was_attempted(root: Path) -> None:

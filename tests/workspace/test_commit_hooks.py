@@ -77,7 +77,7 @@ def test_a_hook_may_add_to_the_message_but_not_take_prlooms_trailers_away(
     made = committed(repo, place, base)
 
     assert project.git("log", "-1", "--format=%B", made).endswith("Prloom-Todo: t1\nChange-Id: I1")
-    assert commits.find(repo, "feature", todo="t1") == made
+    assert commits.find(repo, "feature", plan="p", todo="t1") == made
 
     a_hook(hooks, "commit-msg", 'echo "mine" > "$1"')
     (place / "more").write_text("x\n")

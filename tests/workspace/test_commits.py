@@ -121,12 +121,12 @@ def test_the_commit_of_a_todo_is_found_by_its_trailers(repo: Repository, place: 
     second = committed(repo, place, first, a_message("t2"))
     again = committed(repo, place, second, a_message("t1", round_=2))
 
-    assert commits.find(repo, "feature", todo="t1") == first
-    assert commits.find(repo, "feature", todo="t2", base=base) == second
-    assert commits.find(repo, "feature", todo="t1", round_=2) == again
-    assert commits.find(repo, "feature", todo="t1", base=first) is None
-    assert commits.find(repo, "feature", todo="t3") is None
-    assert commits.find(repo, "no-such", todo="t1") is None
+    assert commits.find(repo, "feature", plan="p", todo="t1") == first
+    assert commits.find(repo, "feature", plan="p", todo="t2", base=base) == second
+    assert commits.find(repo, "feature", plan="p", todo="t1", round_=2) == again
+    assert commits.find(repo, "feature", plan="p", todo="t1", base=first) is None
+    assert commits.find(repo, "feature", plan="p", todo="t3") is None
+    assert commits.find(repo, "no-such", plan="p", todo="t1") is None
 
 
 def test_a_message_that_an_agent_has_forged_is_told_by_the_tree(
@@ -137,7 +137,7 @@ def test_a_message_that_an_agent_has_forged_is_told_by_the_tree(
     project.git("add", "new", cwd=place)
     project.git("commit", "--quiet", "-m", a_message(), cwd=place)
 
-    assert commits.find(repo, "feature", todo="t1", tree=tree) is None
+    assert commits.find(repo, "feature", plan="p", todo="t1", tree=tree) is None
 
 
 def test_after_a_commit_nothing_is_left_but_what_git_ignores_junk_and_prlooms_own(

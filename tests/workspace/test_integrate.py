@@ -74,7 +74,7 @@ def test_prlooms_own_commits_are_made_again_on_what_was_pushed(
     assert isinstance(made, Rebased)
     assert [old for old, _ in made.new] == [first, second]
     assert project.git("log", "--format=%s|%an", f"{tip}..feature") == "Do t2|Ada\nDo t1|Ada"
-    assert project.sha("feature") == made.tip == commits.find(repo, "feature", todo="t2")
+    assert project.sha("feature") == made.tip == commits.find(repo, "feature", plan="p", todo="t2")
     assert {each.name for each in place.iterdir()} >= {"one", "two", "theirs"}
     assert [sha for _, sha in backup_refs.kept_refs(repo, "rebased")] == [second]
 

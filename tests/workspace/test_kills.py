@@ -53,7 +53,7 @@ PROGRAMS = {
     "commit": """
 repo = repository.find(root)
 commits.recover(repo, place, branch="feature")
-if commits.find(repo, "feature", todo="t1", tree=args["tree"]) is None:
+if commits.find(repo, "feature", plan="p", todo="t1", tree=args["tree"]) is None:
     commits.commit(repo, place, tree=args["tree"], parent=args["parent"], message=args["message"], branch="feature")
 """,
     "integrate": """

@@ -6,6 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from prloom.workspace import backup_refs, repository, snapshot, trees, worktree
+from prloom.workspace.backup_refs import KeptTodo
 from prloom.workspace.trees import TreeChange, TreeFile
 
 if TYPE_CHECKING:
@@ -130,7 +131,9 @@ def test_a_repository_with_longer_ids_is_read_too(project: Project, tmp_path: Pa
     (place / "a").write_text("2\n")
 
     found = snapshot.take(repo, place, base)
-    saved = backup_refs.save(repo, todo="t1", base=base, tree=found.tree)
+    saved = backup_refs.save(repo, KeptTodo("p", "t1"), base=base, tree=found.tree)
 
     assert [each.path for each in found.paths] == ["a"]
-    assert backup_refs.read(repo, "t1") == backup_refs.KeptChange(saved, found.tree, base)
+    assert backup_refs.read(repo, KeptTodo("p", "t1")) == backup_refs.KeptChange(
+        saved, found.tree, base, "refs/prloom/kept/t1"
+    )

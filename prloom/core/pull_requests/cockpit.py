@@ -68,7 +68,8 @@ class CockpitView:
     """What the cockpit shows.
 
     `text` is the plan's text without its TODOs. `block` says why no TODO is worked on, and `way_on` is the command that
-    lets the plan continue. `asks` says that TODOs wait for consent. `host` is the forge's, whose images are shown.
+    lets the plan continue. `asks` says that TODOs wait for consent, `waits` that the work or a reply waits for a time
+    until which a person can end the wait. `host` is the forge's, whose images are shown.
     """
 
     text: str = ""
@@ -77,6 +78,7 @@ class CockpitView:
     block: str | None = None
     way_on: str | None = None
     asks: bool = False
+    waits: bool = False
     drafts: Sequence[CockpitDraft] = ()
     host: str | None = None
 
@@ -178,7 +180,7 @@ def _draft_list(view: CockpitView) -> str:
 def _boxes(view: CockpitView) -> Iterable[Box]:
     if not view.paused:
         yield "pause"
-    if view.paused or view.block:
+    if view.paused or view.block or view.waits:
         yield "resume"
     yield from ("retry", "rebase")
     if view.asks:

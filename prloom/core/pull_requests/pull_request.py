@@ -10,6 +10,7 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from prloom.backoff import Backoff
+from prloom.core.delivery import reply_limit
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.pull_requests import front_matter_actions
 from prloom.core.pull_requests.cockpit import CockpitDraft, CockpitTodo, CockpitView
@@ -133,18 +134,27 @@ def view(
         block=block,
         way_on=way_on,
         asks=rules.mode == "ask",
+        waits=_waits(state),
         host=host,
         drafts=drafts,
     )
 
 
+def _waits(state: DispatchState) -> bool:
+    """Whether something waits for a time, and `resume` ends that wait."""
+    if state.work is not None and state.work.retry_at is not None:
+        return True
+    return any(map(reply_limit.is_on, state.queue.values()))
+
+
 def _todo(state: DispatchState, todo: TodoItem) -> CockpitTodo:
     done, work = state.done_todos.get(todo.id or ""), state.work
     if work is not None and work.id == todo.id and todo.state == "open":
-        until = None
         if work.retry_at is not None:
-            until = str(work.retry_at)
-        return CockpitTodo(title=todo.title, state="running", attempt=work.attempt, reason=work.waits_for, until=until)
+            return CockpitTodo(title=todo.title, reason=work.waits_for, until=str(work.retry_at))
+        return CockpitTodo(title=todo.title, state="running", attempt=work.attempt)
+    if state.proposed is not None and state.proposed == todo.id and todo.state == "open":
+        return CockpitTodo(title=todo.title, reason="your consent")
     commit = None
     if done is not None:
         commit = done.commit

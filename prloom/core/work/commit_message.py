@@ -67,11 +67,14 @@ def read(message: str) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def is_of(message: str, *, todo: str, round_: int | None = None) -> bool:
-    """Whether a commit's message says that it does this TODO, in this round if one is given."""
+def is_of(message: str, *, plan: str, todo: str, round_: int | None = None) -> bool:
+    """Whether a commit's message says that it does this TODO of this plan, in this round if one is given.
+
+    Plans may have TODOs of one id, and the base of one plan the commits of others.
+    """
     found = read(message)
     in_round = round_ is None or found.get(ROUND, ("1",)) == (str(round_),)
-    return found.get(TODO) == (_value(todo),) and in_round
+    return found.get(PLAN) == (_value(plan),) and found.get(TODO) == (_value(todo),) and in_round
 
 
 def is_prlooms(message: str) -> bool:

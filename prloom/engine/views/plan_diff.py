@@ -14,6 +14,7 @@ from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import backup_refs, commits, git, remote, repository, trees
+from prloom.workspace.backup_refs import KeptTodo
 from prloom.workspace.repository import Repository
 
 LONGEST = 50_000_000
@@ -43,11 +44,13 @@ def of_todo(where: RepositoryPaths, plan_id: str, todo: str) -> str:
     """
     repo = repository.find(where.root)
     plan = _plan(where, plan_id)
-    found = [each for each in commits.walk(repo, plan.branch) if commit_message.is_of(each.message, todo=todo)]
+    found = [
+        each for each in commits.walk(repo, plan.branch) if commit_message.is_of(each.message, plan=plan_id, todo=todo)
+    ]
     if found:
         changes = [(each.parents[0], each.sha) for each in reversed(found) if each.parents]
         return "".join(trees.diff_text(repo, old, new, limit_bytes=LONGEST) for old, new in changes)
-    saved = backup_refs.read(repo, todo)
+    saved = backup_refs.read(repo, KeptTodo(plan_id, todo))
     if saved is not None:
         return trees.diff_text(repo, saved.base, saved.tree, limit_bytes=LONGEST)
     raise PrloomError(_nothing(where, plan_id, todo))

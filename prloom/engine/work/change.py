@@ -30,6 +30,7 @@ from prloom.workspace import (
     undo,
     worktree,
 )
+from prloom.workspace.backup_refs import KeptTodo
 from prloom.workspace.repository import Repository
 from prloom.workspace.snapshot import WorktreeSnapshot
 
@@ -157,7 +158,7 @@ class Changes:
     def _commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:
         base, tree = _inspected(work)
         name, folder, junk = runtime.plan.branch, runtime.folders.worktree, runtime.rules.config.work.junk
-        found = commits.find(self.repo, name, todo=work.id, base=base, round_=work.round, tree=tree)
+        found = commits.find(self.repo, name, plan=runtime.id, todo=work.id, base=base, round_=work.round, tree=tree)
         if found is not None:
             commits.restore(self.repo, folder, found, branch=name, junk=junk)
             return found
@@ -177,8 +178,8 @@ class Changes:
         self._recover(runtime)  # bringing in what others pushed may have been broken off before
         text = branch.push(self.repo, runtime)
         # What others pushed may have made another commit of it; its trailers say which, also after a crash.
-        found = commits.find(self.repo, runtime.plan.branch, todo=work.id, round_=work.round)
-        backup_refs.drop(self.repo, work.id)
+        found = commits.find(self.repo, runtime.plan.branch, plan=runtime.id, todo=work.id, round_=work.round)
+        backup_refs.drop(self.repo, KeptTodo(runtime.id, work.id))
         if text is None:
             return work_results.not_pushed(work)
         return work_results.pushed(work, text, commit=found)
@@ -188,7 +189,7 @@ class Changes:
             return
         taken = self._take(runtime, work.base)
         if not taken.is_empty:
-            backup_refs.save(self.repo, todo=work.id, base=work.base, tree=taken.tree)
+            backup_refs.save(self.repo, KeptTodo(runtime.id, work.id), base=work.base, tree=taken.tree)
         junk = runtime.rules.config.work.junk
         commits.restore(self.repo, runtime.folders.worktree, work.base, branch=runtime.plan.branch, junk=junk)
 

@@ -40,9 +40,10 @@ def test_a_first_round_goes_without_saying():
     said = commit_message.write("x", title="", trailers=ONE)
 
     assert "Round" not in said
-    assert commit_message.is_of(said, todo="t1", round_=1)
-    assert not commit_message.is_of(said, todo="t1", round_=2)
-    assert not commit_message.is_of(said, todo="t2", round_=1)
+    assert commit_message.is_of(said, plan="p", todo="t1", round_=1)
+    assert not commit_message.is_of(said, plan="p", todo="t1", round_=2)
+    assert not commit_message.is_of(said, plan="p", todo="t2", round_=1)
+    assert not commit_message.is_of(said, plan="pr-8", todo="t1", round_=1)
 
 
 @pytest.mark.parametrize(
