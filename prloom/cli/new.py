@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from prloom.config.models import Config
     from prloom.engine.adoption.issue import IssuePlan
+    from prloom.engine.operator.new_draft import Created
 
 
 _EMPTY = "## TODO\n"
@@ -65,27 +66,29 @@ def command(
     blocked = None
     if design:
         from prloom.cli import design as designing  # noqa: PLC0415 - likewise
+        from prloom.core.plans import front_matter  # noqa: PLC0415 - likewise
 
         request = f"{title or ''}\n\n{text.removeprefix(_EMPTY)}".strip()
         title = None
         text, blocked = designing.write(given, config.for_preset(preset), request, plan_id=plan_id)
-        queue = queue and blocked is None
+        if blocked is not None:
+            queue, text = False, front_matter.with_status(text, "draft")
     options = new_draft.DraftOptions(title, plan_id, branch, base, preset, source, queue=queue)
     made = new_draft.create(where, config, text, options)
-    _print_next(made, where.local / "inbox" / f"{made}.md", queued=queue, blocked=blocked)
+    _print_next(made, where.local / "inbox" / f"{made.id}.md", blocked=blocked)
 
 
-def _print_next(made: str, path: Path, *, queued: bool, blocked: str | None) -> None:
+def _print_next(made: Created, path: Path, *, blocked: str | None) -> None:
     """Print where the draft is and what comes next; raises PrloomError with what keeps it from being queued."""
-    if queued:
-        click.echo(f"Queued {terminal.paint(made, 'name')}: the dispatcher makes its branch and worktree.")
+    if made.queued:
+        click.echo(f"Queued {terminal.paint(made.id, 'name')}: the dispatcher makes its branch and worktree.")
         click.echo(f"  draft  {terminal.clean(str(path))}")
         return
-    click.echo(f"Drafted {terminal.paint(made, 'name')}.")
+    click.echo(f"Drafted {terminal.paint(made.id, 'name')}.")
     click.echo(f"  draft  {terminal.clean(str(path))}")
     if blocked is not None:
-        raise PrloomError(f"{blocked}; correct it with `prloom edit {made}`, then `prloom queue {made}`")
-    click.echo(f"Next: `prloom edit {made}`, or hand it to the dispatcher with `prloom queue {made}`.")
+        raise PrloomError(f"{blocked}; correct it with `prloom edit {made.id}`, then `prloom queue {made.id}`")
+    click.echo(f"Next: `prloom edit {made.id}`, or hand it to the dispatcher with `prloom queue {made.id}`.")
 
 
 def _read_issue(given: Options, config: Config, number: int) -> IssuePlan:

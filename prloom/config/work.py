@@ -68,7 +68,7 @@ class WorkSection(Section):
 class LimitsSection(Section):
     """When prloom stops and asks a person; 0 means no limit."""
 
-    max_attempts: Count = Field(default=3, ge=1, description="How often a TODO is tried before it is parked.")
+    max_attempts: Count = Field(default=3, ge=0, description="How often a TODO is tried before it is parked.")
     max_runs_per_plan_per_day: Count = Field(
         default=50, ge=0, description="How many agent runs a plan may have in a day (UTC)."
     )
@@ -88,5 +88,7 @@ class LimitsSection(Section):
         description="How often a failed check becomes a TODO until a person pushes, or resumes the plan.",
     )
     max_review_rounds: Count = Field(
-        default=2, ge=1, description="How often a reviewer may reject a change before the TODO is parked."
+        default=2,
+        ge=0,
+        description="How often a rejected change goes back to the worker; the next rejection parks the TODO.",
     )

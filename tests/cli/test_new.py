@@ -35,6 +35,14 @@ def editor(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Non
     return use
 
 
+def test_a_file_that_says_that_it_is_queued_is_queued(stage: Stage, prloom: Prloom) -> None:
+    (stage.root / "plan.txt").write_text("---\nstatus: queued\n---\n# Make it fast\n")
+
+    ran = prloom("new", "--file", str(stage.root / "plan.txt"))
+
+    assert ran.out.startswith("Queued make-it-fast: the dispatcher makes its branch and worktree.\n")
+
+
 def test_a_title_makes_a_draft_that_waits(stage: Stage, prloom: Prloom) -> None:
     ran = prloom("new", "Make it fast!")
 

@@ -78,10 +78,10 @@ def _why_parked(work: TodoWork, failure: AttemptFailed, rules: WorkRules) -> str
     if failure.kind == "violation" and work.violated:
         return "two attempts in a row broke the rules"
     if failure.kind == "review":
-        if work.rejections + 1 > rules.max_review_rounds:
+        if rules.max_review_rounds and work.rejections + 1 > rules.max_review_rounds:
             return f"the reviewer rejected the change {work.rejections + 1} times"
         return None
-    if work.failures + 1 >= rules.max_attempts:
+    if rules.max_attempts and work.failures + 1 >= rules.max_attempts:
         return f"{work.failures + 1} attempts failed"
     return None
 

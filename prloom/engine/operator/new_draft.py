@@ -35,8 +35,15 @@ class DraftOptions(NamedTuple):
     queue: bool = False
 
 
-def create(where: RepositoryPaths, config: Config, text: str, options: DraftOptions) -> str:
-    """Write a new draft, and return its id; raises PrloomError where it could not become a plan."""
+class Created(NamedTuple):
+    """A draft that was written: its id, and whether the dispatcher may make it a plan."""
+
+    id: str
+    queued: bool
+
+
+def create(where: RepositoryPaths, config: Config, text: str, options: DraftOptions) -> Created:
+    """Write a new draft; raises PrloomError where it could not become a plan."""
     front = _front(text, options)
     title = options.title or plan_file.title(text)
     if not title.strip():
@@ -50,7 +57,7 @@ def create(where: RepositoryPaths, config: Config, text: str, options: DraftOpti
     text = front_matter.write(front, text)
     with SafeDir.make(where.root, *paths.LOCAL) as local, inbox.folder(local) as drafts:
         inbox.add(drafts, chosen, text)
-    return chosen
+    return Created(chosen, queued=front.status == "queued")
 
 
 def queue(where: RepositoryPaths, config: Config, plan_id: str) -> None:

@@ -78,6 +78,7 @@ def test_the_boxes_are_those_that_would_do_something() -> None:
     assert boxes() == ["pause", "retry", "rebase"]
     assert boxes(paused=True) == ["resume", "retry", "rebase"]
     assert boxes(block="3 attempts failed") == ["pause", "resume", "retry", "rebase"]
+    assert boxes(waits=True) == ["pause", "resume", "retry", "rebase"]
     assert boxes(asks=True) == ["pause", "retry", "rebase", "go"]
     assert set(boxes(paused=True, asks=True)) | set(boxes()) == set(cockpit.BOXES)
 

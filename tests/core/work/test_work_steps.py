@@ -334,6 +334,17 @@ def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:
     assert "the reviewer rejected the change 3 times: too slow" in plan.state.block.reason
 
 
+def test_limits_of_zero_park_no_todo() -> None:
+    plan = Plan(FAST, rules=WorkRules(max_attempts=0, max_review_rounds=0))
+    for number in range(10):
+        for kind in ("answer", "review"):
+            failure = AttemptFailed(kind=kind, reason="no", feedback="No.", fingerprints=(f"{kind} {number}",))
+            plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, failure))
+
+    assert (plan.work.failures, plan.work.rejections) == (10, 10)
+    assert plan.state.block is None
+
+
 @pytest.mark.parametrize(
     ("report", "reason"),
     [

@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import pytest
 from forge_bridge import ForgeBridge
+from values import an_event
 from workbench import Run, Workbench
+
+from prloom.api import Author
+from prloom.core.plans import plan_file
 
 
 def adding(name: str) -> Run:
@@ -34,6 +38,38 @@ async def test_it_is_opened_as_a_draft_with_the_first_commit_and_shows_what_is_d
     (commit,) = [done.commit for done in bench.state.done_todos.values()]
     assert commit is not None
     assert f"- [x] first: done in {commit[:12]}\n- [ ] second\n" in pull.body
+
+
+async def test_a_todo_that_a_brake_holds_back_is_shown_with_the_reason_the_end_and_the_box_that_lifts_it(
+    bench: Workbench, forge: ForgeBridge
+):
+    bench.configure(rest="[limits]\nmax_runs_per_day = 1\n")
+    bench.todo("- [ ] first", "- [ ] second")
+
+    await bench.ticks(3)
+    bench.stage.clock.advance(minutes=1)
+    await bench.tick()
+
+    assert "- [ ] second: waits until 2026-01-02 00:00 UTC (the brake max" in forge.pulls[1].body
+    assert "- [ ] continue the work on this plan <!-- prloom:box resume -->" in forge.pulls[1].body
+
+    author = Author("ann", "write")
+    forge.news.append(an_event("box", type="box_ticked", source="forge", pr=1, body="/prloom resume", author=author))
+    await bench.ticks(2)
+
+    assert bench.commits == ["Add one", "Add two"]
+
+
+async def test_a_todo_that_waits_for_consent_says_so(bench: Workbench, forge: ForgeBridge):
+    bench.configure('mode = "ask"')
+    bench.todo("- [ ] first", "- [ ] second")
+    await bench.tick()
+    (first, _) = (todo.id for todo in plan_file.todos(bench.plan.read_text()))
+    bench.stage.ask("todo_go", first, plan="work")
+
+    await bench.ticks(3)
+
+    assert "- [ ] second: waits (your consent)" in forge.pulls[1].body
 
 
 async def test_it_is_opened_once_and_marked_ready_when_no_todo_is_left(bench: Workbench, forge: ForgeBridge):
