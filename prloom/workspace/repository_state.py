@@ -18,6 +18,7 @@ from prloom.core.work.repository_changes import CheckoutState, Difference, FileS
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, git, repository, root, snapshot
 from prloom.workspace.checkout import Checkout
+from prloom.workspace.new_branches import NOTES
 from prloom.workspace.repository import Repository
 
 OWN_REFS = "refs/prloom/"
@@ -46,6 +47,8 @@ def record(repo: Repository, worktree: Path) -> RepositoryState:
     """
     _write_identity(repo)
     own = snapshot.require(repo, worktree)
+    # The refs come first: a branch that prloom is making is noted until its worktree is marked as that of a plan.
+    refs, new = _refs(repo)
     others = [each for each in checkout.linked(repo.git_dir) if each.path != own.path]
     plans = [each for each in others if root.is_plans(each)]
     people = [repository.main_checkout(repo), *(each for each in others if each not in plans and each.path.is_dir())]
@@ -53,8 +56,8 @@ def record(repo: Repository, worktree: Path) -> RepositoryState:
     return RepositoryState(
         branch=None if branch is None else _text(branch),
         head=_head(own),
-        refs=_refs(repo),
-        plan_branches=tuple(sorted({name for each in plans if (name := checkout.branch(each))})),
+        refs=refs,
+        plan_branches=tuple(sorted(new | {name for each in plans if (name := checkout.branch(each))})),
         settings=_all_settings(repo),
         files=dict(_files(repo, own)),
         checkouts={_text(str(each.path)): _checkout(each) for each in people},
@@ -110,10 +113,13 @@ def _head(own: Checkout) -> str:
         return ""
 
 
-def _refs(repo: Repository) -> dict[str, str]:
+def _refs(repo: Repository) -> tuple[dict[str, str], set[str]]:
+    """Return the commit of each ref that is not prloom's own, and the branches that prloom is making."""
     answer = git.run(["for-each-ref", "--format=%(refname) %(objectname)"], cwd=repo.root).out
-    pairs = (line.rpartition(" ") for line in answer.split("\n") if line)
-    return {_text(name): sha for name, _, sha in pairs if not name.startswith(OWN_REFS)}
+    pairs = [line.rpartition(" ") for line in answer.split("\n") if line]
+    refs = {_text(name): sha for name, _, sha in pairs if not name.startswith(OWN_REFS)}
+    noted = {name.removeprefix(NOTES) for name, _, _ in pairs if name.startswith(NOTES)}
+    return refs, noted
 
 
 def _settings(file: Path) -> dict[str, tuple[str, ...]] | None:

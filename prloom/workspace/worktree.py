@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prloom import flock
 from prloom.core.text.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, checks, git, repository, root
+from prloom.workspace import checkout, checks, git, new_branches, repository, root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,8 +51,12 @@ def create(repo: Repository, path: Path, branch: str) -> str:
         if there:
             made = head(repo, path)
         else:
+            if local is None:
+                new_branches.note(repo, branch, sha)
             made = _make(repo, path, branch, sha, track=local is None)
         root.mark_as_plans(_at(repo, path))
+        if not there:
+            new_branches.forget(repo, branch)
         return made
 
 

@@ -13,7 +13,7 @@ import pytest
 from prloom.core.work import worker_identity
 from prloom.core.work.repository_changes import Difference, RepositoryState
 from prloom.model import record
-from prloom.workspace import backup_refs, repository_state, undo, worktree
+from prloom.workspace import backup_refs, branches, repository_state, undo, worktree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,6 +107,20 @@ def test_what_another_plan_commits_meanwhile_is_no_violation(
     (place.with_name("other") / "README.md").write_text("its worker's change\n")
 
     assert [each.is_violation for each in found(repo, place, before)] == [False]
+
+
+def test_a_branch_that_prloom_makes_meanwhile_is_no_violation_at_any_moment_of_it(
+    repo: Repository, place: Path, project: Project, before: RepositoryState
+) -> None:
+    branches.create(repo, "new", project.sha("main"))
+    assert [each.is_violation for each in found(repo, place, before)] == [False]  # it has no worktree yet
+
+    worktree.create(repo, place.with_name("new"), "new")
+
+    assert [each.kind for each in found(repo, place, before)] == ["plan"]
+    assert project.git("for-each-ref", "refs/prloom/new") == ""
+    project.git("branch", "theirs", "main")
+    assert [each.name for each in found(repo, place, before) if each.is_violation] == ["refs/heads/theirs"]
 
 
 def test_settings_hooks_and_what_else_steers_git_are_named(
