@@ -12,6 +12,7 @@ from prloom.core.text.naming import printable
 from prloom.core.work.work_steps import WorkContext
 from prloom.model.decision import Change, DecisionParts, Thread, Todo
 from prloom.model.event import Event
+from prloom.model.plan import ENDED, Plan
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work import Block, CiFixes
@@ -25,11 +26,18 @@ _OWNER = "prloom/automatic"
 _REBASE_OWNER = "triage/rebase"
 
 
-def settle(ctx: WorkContext, state: DispatchState, events: Sequence[Event]) -> DecisionParts:
+def settle(ctx: WorkContext, plan: Plan, state: DispatchState, events: Sequence[Event]) -> DecisionParts:
     """Return what becomes of failed checks, and of conflicts where rebases are automatic; nothing where there are none.
 
-    All checks that failed on one head become one TODO.
+    All checks that failed on one head become one TODO. Where the pull request is merged or closed, nothing does.
     """
+    if plan.status in ENDED:
+        reason = f"the pull request is {plan.status}"
+        over = tuple(event.id for event in events if event.type in {CHECK, CONFLICT})
+        changes = tuple(Change(event_id=each, verdict="handled", state="handled", reason=reason) for each in over)
+        if changes:
+            return {"changes": changes}
+        return {}
     failed = [event for event in events if event.type == CHECK]
     if failed:
         head = _head(failed[0])

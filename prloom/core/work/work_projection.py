@@ -91,7 +91,7 @@ def _questions(state: DispatchState, step: WorkStep | None) -> Mapping[str, Json
 def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:
     """Return what a decision changes in the work on TODOs: the fields of the state by name."""
     block = decision.block or state.block
-    if decision.unblocked:
+    if decision.unblocked or decision.plan_status in ENDED:  # nothing is left that a block could keep from being done
         block = decision.block
     changed: dict[str, Json] = {"block": block}
     step = decision.work

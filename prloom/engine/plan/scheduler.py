@@ -152,7 +152,8 @@ def _made_todos(runtime: PlanRuntime, event_ids: Iterable[str], dependencies: Pl
         return False
     opened = [store.state.open[each] for each in event_ids if each in store.state.open]
     events = [event for each in opened if (event := store.texts.get(each)) is not None]
-    parts = automatic_todos.settle(WorkContext(runtime.id, runtime.rules.work, runtime.clock()), store.state, events)
+    ctx = WorkContext(runtime.id, runtime.rules.work, runtime.clock())
+    parts = automatic_todos.settle(ctx, runtime.plan, store.state, events)
     if parts:
         store.commit("todo", "prloom", **parts)
     return bool(parts)

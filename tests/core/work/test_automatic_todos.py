@@ -11,6 +11,7 @@ from prloom.core.work import automatic_todos, work_requests, work_results
 from prloom.core.work.work_steps import WorkContext, WorkRules
 from prloom.model.decision import DecisionParts
 from prloom.model.event import Event
+from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work import Block, TodoWork
@@ -32,7 +33,9 @@ def after(folded: Folded) -> After:
 
 
 def settle(state: DispatchState, *events: Event, **rules: object) -> DecisionParts:
-    return automatic_todos.settle(WorkContext("fast", WorkRules(**rules), NOW), state, events)  # type: ignore[arg-type]
+    return automatic_todos.settle(
+        WorkContext("fast", WorkRules(**rules), NOW), Plan(id="fast", branch="fast"), state, events
+    )  # type: ignore[arg-type]
 
 
 @pytest.fixture

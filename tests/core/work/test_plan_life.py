@@ -79,6 +79,12 @@ def test_a_block_keeps_the_hooks_of_the_end_from_running(folded: Folded) -> None
     assert due(a_plan("merged"), folded(ended, unblocked=True)) == RunHooks("afterMerge")
 
 
+def test_a_block_of_before_ends_with_the_plan(folded: Folded) -> None:
+    ended = folded(DispatchState(block=BLOCK), plan_status="merged")
+
+    assert due(a_plan("merged"), ended) == RunHooks("afterMerge")
+
+
 def test_the_work_on_a_todo_ends_with_the_plan_but_a_report_is_made(folded: Folded) -> None:
     def working(phase: str) -> DispatchState:
         return folded(DispatchState(work=TodoWork(id="t-1", title="fast", phase=phase)), plan_status="merged")  # type: ignore[arg-type]

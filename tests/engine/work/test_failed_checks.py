@@ -61,6 +61,25 @@ async def test_a_check_that_goes_on_failing_stops_the_plan_until_a_person_resume
     assert bench.state.ci_fixes.count == 1
 
 
+async def test_a_merge_ends_the_brake_and_later_failures_are_nobodys_work(bench: Workbench, forge: ForgeBridge):
+    merged: list[str] = []
+    bench.stage.plugin("end", lambda ctx: ctx.register_hook("afterMerge", lambda plan, ctx: merged.append(ctx.plan_id)))
+    bench.configure(rest="[limits]\nmax_ci_fixes = 1\n")
+    for number in (1, 2):
+        await fails(bench, forge, number)
+    assert bench.state.block is not None
+
+    forge.news.append(an_event("end", type="pr_merged", source="forge", pr=1, body="", author=None))
+    await fails(bench, forge, 3)
+    bench.stage.ask("retry", "check-2")
+    await bench.ticks(2)
+
+    assert bench.state.block is None
+    assert merged == ["work"]
+    assert [bench.stage.fate(f"check-{number}", "work")[-1] for number in (2, 3)] == ["handled", "handled"]
+    assert len(bench.boxes) == 2
+
+
 async def test_a_push_of_a_person_begins_the_count_anew(bench: Workbench, forge: ForgeBridge):
     bench.configure(rest="[limits]\nmax_ci_fixes = 1\n")
     await fails(bench, forge, 1)
