@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
+
+from msgspec import field
 
 from prloom.model.record import Cursor, Record, Timestamp
 
@@ -123,7 +126,8 @@ class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     `work` is the state after the step; None ends the work on the TODO. `box` is what `plan.md` shows from then on, with
     the reason where that is `blocked`; `notes` are added to the plan for later TODOs. A step with a `hook` is about the
     plan as a whole: every plugin's hook of that point has run. A `question` waits for an answer by a trusted person,
-    and an `answer` is what the next attempt is told.
+    and an `answer` is what the next attempt is told. `moved` are the new commits of TODOs that are done, by their ids,
+    where a rebase has put other commits in the place of theirs.
     """
 
     todo_id: str
@@ -136,6 +140,7 @@ class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     hook: LifeHook | None = None
     question: Question | None = None
     answer: str | None = None
+    moved: Mapping[str, str] = field(default_factory=dict)
 
 
 class Block(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -170,6 +170,16 @@ def find(
     return None
 
 
+def by_todo(repo: Repository, branch: str, *, plan: str) -> dict[str, str]:
+    """Return the newest commit of each TODO of a plan that its branch has, by the trailers, at most 5,000 back."""
+    found: dict[str, str] = {}
+    for each in walk(repo, branch):
+        todo = commit_message.todo_of(each.message, plan=plan)
+        if todo is not None:
+            found.setdefault(todo, each.sha)
+    return found
+
+
 def walk(repo: Repository, branch: str, *, base: str | None = None) -> Iterator[Commit]:
     """Yield the commits of a branch that are not in `base`, the newest first, at most 5,000."""
     tip = repository.branch_sha(repo, branch)

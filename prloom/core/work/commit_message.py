@@ -77,6 +77,14 @@ def is_of(message: str, *, plan: str, todo: str, round_: int | None = None) -> b
     return found.get(PLAN) == (_value(plan),) and found.get(TODO) == (_value(todo),) and in_round
 
 
+def todo_of(message: str, *, plan: str) -> str | None:
+    """Return the TODO of this plan that a commit does, as its message says; None where it does none."""
+    found = read(message)
+    if found.get(PLAN) != (_value(plan),) or len(found.get(TODO, ())) != 1:
+        return None
+    return found[TODO][0]
+
+
 def is_prlooms(message: str) -> bool:
     """Whether a commit's message has the trailers of prloom."""
     found = read(message)

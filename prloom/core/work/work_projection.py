@@ -88,6 +88,14 @@ def _questions(state: DispatchState, step: WorkStep | None) -> Mapping[str, Json
     return {"questions": questions, "answers": answers}
 
 
+def _moved(state: DispatchState, step: WorkStep) -> Mapping[str, Json]:
+    """Return the TODOs that are done with their new commits, where a rebase has changed those."""
+    if not step.moved:
+        return {}
+    done = {name: replace(each, commit=step.moved.get(name, each.commit)) for name, each in state.done_todos.items()}
+    return {"done_todos": done}
+
+
 def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:
     """Return what a decision changes in the work on TODOs: the fields of the state by name."""
     block = decision.block or state.block
@@ -97,6 +105,7 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
     step = decision.work
     if step is None or step.verdict in _ELSEWHERE:
         return changed
+    changed.update(_moved(state, step))
     match step.verdict:
         case "proposed" | "granted":
             return {**changed, **_permissions(state, step, at)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, assert_never
 
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from prloom.core.text.shown_text import command, to_run
 from prloom.core.work.work_steps import BlockPlan, Correct, Propose, Take, Unblock, Withdraw, WorkContext
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
-from prloom.model.work import Block, LifeHook, TodoWork, WorkStep, WorkVerdict
+from prloom.model.work import Block, DoneTodo, LifeHook, TodoWork, WorkStep, WorkVerdict
 
 
 def taken(step: Take, event_ids: tuple[str, ...], *, rebase: bool = False, answer: str | None = None) -> DecisionParts:
@@ -91,6 +91,17 @@ def pushed(work: TodoWork, reason: str, *, commit: str | None = None) -> Decisio
 def not_pushed(work: TodoWork) -> DecisionParts:
     """Return that the branch stays here, because there is no remote: the work goes on as after a push."""
     return moved(work, "not_pushed", replace(without_wait(work), phase="pushed"), "there is no remote `origin`")
+
+
+def with_moved(parts: DecisionParts, done: Mapping[str, DoneTodo], commits: Mapping[str, str]) -> DecisionParts:
+    """Return a step after which TODOs that are `done` have the `commits` that the branch has for them now."""
+    step = parts.get("work")
+    new = {
+        todo: commits[todo] for todo, was in done.items() if was.commit and commits.get(todo, was.commit) != was.commit
+    }
+    if step is None or not new:
+        return parts
+    return {**parts, "work": replace(step, moved=new)}
 
 
 def done(work: TodoWork, *, pause: bool) -> DecisionParts:

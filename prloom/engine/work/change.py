@@ -178,11 +178,12 @@ class Changes:
         self._recover(runtime)  # bringing in what others pushed may have been broken off before
         text = branch.push(self.repo, runtime)
         # What others pushed may have made another commit of it; its trailers say which, also after a crash.
-        found = commits.find(self.repo, runtime.plan.branch, plan=runtime.id, todo=work.id, round_=work.round)
+        found = commits.by_todo(self.repo, runtime.plan.branch, plan=runtime.id)
         backup_refs.drop(self.repo, KeptTodo(runtime.id, work.id))
         if text is None:
             return work_results.not_pushed(work)
-        return work_results.pushed(work, text, commit=found)
+        parts = work_results.pushed(work, text, commit=found.get(work.id))
+        return work_results.with_moved(parts, runtime.event_store.state.done_todos, found)
 
     def _keep(self, runtime: PlanRuntime, work: TodoWork) -> None:
         if work.base is None:

@@ -125,10 +125,14 @@ class RebaseRuns:
             done = remote.push(repo, branch, tip, there)
             if isinstance(done, Rejected) and done.failure.cause != "lost_race":
                 raise refused(done.failure)
+            parts = None
             if isinstance(done, NoRemote):
-                return work_results.not_pushed(work)
-            if isinstance(done, Pushed):
-                return work_results.pushed(work, f"the branch is at {tip[:12]}")
+                parts = work_results.not_pushed(work)
+            elif isinstance(done, Pushed):
+                parts = work_results.pushed(work, f"the branch is at {tip[:12]}")
+            if parts is not None:
+                found = commits.by_todo(repo, branch, plan=runtime.id)
+                return work_results.with_moved(parts, runtime.event_store.state.done_todos, found)
         self._give_up(runtime, work)
         return work_results.begun_again(work, "others pushed during the rebase")
 

@@ -61,6 +61,18 @@ async def test_a_rebased_branch_replaces_what_prloom_pushed(bench: Workbench, tm
     assert bench.project.git("merge-base", "main", "work") == bench.project.git("rev-parse", "main")
 
 
+async def test_what_was_done_before_a_rebase_is_known_by_its_new_commit(bench: Workbench):
+    before = await with_one_commit(bench)
+    move_base(bench, "other.py", "other\n")
+
+    bench.stage.ask("rebase", "work")
+    await bench.ticks(2)
+
+    (done,) = (each.commit for each in bench.state.done_todos.values() if each.commit)
+    assert done == bench.project.git("rev-parse", "work")
+    assert done != before
+
+
 async def test_a_branch_that_is_up_to_date_is_left_alone(bench: Workbench):
     tip = await with_one_commit(bench)
 
