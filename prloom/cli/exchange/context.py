@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 database_option = click.option(
     "--database",
     metavar="PATH|URL",
-    help=f"The exchange: {store_url.NAMES}  [default: {store_url.VARIABLE}, or this repository's]",
+    help=f"The exchange: {store_url.NAMES}  [default: {store_url.VARIABLE}, [exchange] url, or this repository's]",
 )
 
 
 def open_exchange(given: Options, database: str | None) -> Exchange:
-    """Open the exchange that was named, or the environment's, or the repository's; raises StoreError."""
-    import os  # noqa: PLC0415 - `prloom exchange --help` needs none
-    from pathlib import Path  # noqa: PLC0415
+    """Open the exchange that `name_of` names, or else the file in the repository; raises StoreError."""
+    from pathlib import Path  # noqa: PLC0415 - `prloom exchange --help` needs none
 
     from prloom.cli.context import repo_root  # noqa: PLC0415
     from prloom.exchange.exchange import Exchange  # noqa: PLC0415
@@ -37,9 +36,32 @@ def open_exchange(given: Options, database: str | None) -> Exchange:
         start = repo_root(given)
     except PrloomError:  # no repository is needed where an exchange is named
         start = Path(given.directory).absolute()
-    if not (database or os.environ.get(store_url.VARIABLE) or (start / store_url.IN_REPOSITORY).exists()):
+    name = name_of(given, database)
+    if name is None and not (start / store_url.IN_REPOSITORY).exists():
         _keep_out_of_git(start)
-    return Exchange(store_url.open_store(database or None, start=start))
+    return Exchange(store_url.open_store(name, start=start))
+
+
+def name_of(given: Options, database: str | None) -> str | None:
+    """Return the exchange that was named, or the environment's, or the server's that the repository configures.
+
+    None for the file in the repository. Raises ConfigError where prloom.toml cannot be read.
+    """
+    import os  # noqa: PLC0415
+
+    named = database or os.environ.get(store_url.VARIABLE)
+    if named:
+        return named
+    from prloom.cli.context import repo_root  # noqa: PLC0415
+    from prloom.config import layers  # noqa: PLC0415
+
+    try:
+        root = repo_root(given)
+    except PrloomError:
+        return None
+    section = layers.merge(layers.read(root, os.environ, given.overrides)).get("exchange")
+    url = section.get("url") if isinstance(section, dict) else None
+    return url if isinstance(url, str) and url else None
 
 
 def _keep_out_of_git(root: Path) -> None:
@@ -53,14 +75,6 @@ def _keep_out_of_git(root: Path) -> None:
         found = repository.find(root)
         roots.claim(repository.main_checkout(found))
         repository.exclude(found, found.root / roots.LOCAL_STATE)
-
-
-def name_of(exchange: Exchange, database: str | None) -> str:
-    """Return the name by which another process, in whatever folder, opens the same exchange."""
-    import os  # noqa: PLC0415
-
-    path: str | None = getattr(exchange.store, "path", None)
-    return path or database or os.environ[store_url.VARIABLE]
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:

@@ -76,7 +76,8 @@ def command(
 
     config = checked(WorkerConfig(topics=(topic, *more_topics), command=argv, **limits))  # type: ignore[arg-type]
     with context.open_exchange(given, database) as exchange:
-        name = context.name_of(exchange, database)
+        # Another process, in whatever folder, opens the same exchange by this name.
+        name = getattr(exchange.store, "path", None) or context.name_of(given, database) or ""
     pool = WorkerPool(config, CommandJobs(config), lambda: context.open_exchange(given, name), name=name, report=show)
     if concurrency > 1:
         pool.work_with(concurrency)

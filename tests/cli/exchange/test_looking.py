@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
+import layouts
 import pytest
 
 from prloom.cli import main
@@ -40,6 +42,21 @@ def test_what_is_no_text_is_unknown_in_one_line(command: str, run: Run):
     assert ran.code == 1
     assert ran.err.count("\n") == 1
     assert "there is no " in ran.err
+
+
+def test_the_exchange_is_the_one_that_the_repository_configures(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("PRLOOM_EXCHANGE")
+    root = layouts.plain(tmp_path)
+    (root / "prloom.toml").write_text('[exchange]\nurl = "postgresql:///none?host=/no/such/folder"\n')
+    monkeypatch.chdir(root)
+
+    ran = run("stats")
+
+    assert ran.code == 1
+    assert "/no/such/folder" in ran.err
+    assert not (root / "prloom/.local/exchange.db").exists()
 
 
 @pytest.mark.parametrize("outcome", SETTLED)
