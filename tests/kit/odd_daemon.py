@@ -76,12 +76,27 @@ def serve(connection: socket.socket) -> None:
                 return
 
 
+def leave_an_orphan() -> None:
+    """Start a process that has another parent, session and environment, so that nothing shows whose it is."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        orphan = os.fork()
+        if orphan == 0:
+            os.execve("/bin/sleep", ["sleep", "1000"], {})
+        note(f"orphan {orphan}")
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
 def main() -> None:
     if "ignore-sigterm" in MODES:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "grandchild" in MODES:
         started = subprocess.Popen(["sleep", "1000"], start_new_session=True)
         note(f"grandchild {started.pid}")
+    if "orphan" in MODES:
+        leave_an_orphan()
     if "flood" in MODES:
         threading.Thread(target=lambda: [print("x" * 1000) for _ in iter(int, 1)], daemon=True).start()
     if "exit-early" in MODES:

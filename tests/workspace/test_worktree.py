@@ -556,3 +556,14 @@ def test_a_git_file_that_an_agent_rewrote_is_not_followed(project: Project, repo
     refused_removal(repo, place)
 
     assert not mark.exists()
+
+
+def test_the_folders_above_a_worktree_are_their_owners_alone_whatever_the_umask(repo: Repository, tmp_path: Path):
+    before = os.umask(0)
+    try:
+        worktree.create(repo, tmp_path / "else" / "where" / "plan", "feature")
+    finally:
+        os.umask(before)
+
+    folders = [tmp_path / "else", tmp_path / "else" / "where"]
+    assert [stat.S_IMODE(each.stat().st_mode) for each in folders] == [0o700, 0o700]

@@ -247,6 +247,18 @@ async def test_a_daemon_that_ignores_sigterm_and_leaves_grandchildren_is_ended_w
         assert [gone(pid) for pid in pids] == [True, True]
 
 
+async def test_a_process_that_a_daemon_starts_with_another_parent_and_without_an_environment_ends_with_it(
+    scene: Opener,
+):
+    async with scene("orphan") as at:
+        await at.until("running")
+        pids = [await at.pid(), int((await at.noted_line("orphan")).split()[1])]
+
+        await at.daemons.order("stop", "odd")
+
+        assert [gone(pid) for pid in pids] == [True, True]
+
+
 async def test_a_flood_of_output_holds_up_nothing_and_the_log_is_bounded(scene: Opener, tmp_path: Path):
     async with scene("flood") as at:
         await at.until("running")

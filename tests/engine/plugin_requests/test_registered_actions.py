@@ -175,6 +175,17 @@ async def test_a_comment_runs_an_action_with_its_text_and_gets_the_answer_in_its
     assert reply.payload.message == "deployed"  # type: ignore[union-attr]
 
 
+async def test_the_answer_to_a_comment_is_posted_without_its_effects(bench: RequestBench):
+    await a_deploy(bench)
+    bench.result = {"message": "Ask &#64;eve ![x](https://evil.example/a.png)"}
+
+    (reply,) = (await bench.actions.answer("ci", by_comment(), LIMIT)).actions
+
+    message = reply.payload.message  # type: ignore[union-attr]
+    assert message.startswith("Ask ")
+    assert not any(part in message for part in ("&#64;eve", "@eve", "![x]("))
+
+
 async def test_a_comment_that_does_not_fit_is_told_so_and_a_daemon_that_fails_is_tried_again(bench: RequestBench):
     await a_deploy(bench, params_schema={"type": "object", "properties": {"text": {"enum": ["staging"]}}})
     outcome = await bench.actions.answer("ci", by_comment(), LIMIT)
