@@ -80,7 +80,7 @@ def daemon(repository: Repository) -> Any:
 
 
 def until(condition: Callable[[], object]) -> None:
-    given_up = time.monotonic() + 20
+    given_up = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < given_up
         time.sleep(0.05)

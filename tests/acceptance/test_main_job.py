@@ -274,7 +274,7 @@ def _tree(root: Path) -> dict[str, bytes]:
 
 def _until(true) -> None:
     """Wait for another process, which tells nobody when it is ready; give up after a while."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not true():
         assert time.monotonic() < end, "it did not come to pass"
         time.sleep(0.05)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -213,10 +213,10 @@ def test_nothing_is_lost_and_twice_is_as_good_as_once(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["` `` " * 100_000, "@a-" * 300_000, " " * 10**6, "```\n" * 200_000, "@" * 10**6])
 def test_no_text_takes_long(text: str) -> None:
-    began = perf_counter()
+    began = process_time()
     sanitize(text, to="ann")
 
-    assert perf_counter() - began < 20
+    assert process_time() - began < 20
 
 
 def test_a_reply_of_the_agent_is_sanitized() -> None:
@@ -309,7 +309,7 @@ def test_where_a_forge_may_see_no_code_a_mention_is_muted(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["`a`" * 20_000, "`a` " * 15_000, "`a\n" * 20_000, "- `a`\n" * 10_000, "[`" * 20_000])
 def test_no_code_takes_long(text: str) -> None:
-    began = perf_counter()
+    began = process_time()
     sanitize(text, to="ann")
 
-    assert perf_counter() - began < 20
+    assert process_time() - began < 20

