@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from stage import Stage
 from worked_plan import WorkedPlan
 
 from prloom.core.work.progress import RunLimit
+from prloom.engine.views import todo_history
 from prloom.model.record import Timestamp
 from prloom.model.work import Block
 
@@ -61,6 +63,20 @@ def test_the_document_is_one_for_programs(stage: Stage, prloom: Prloom) -> None:
     assert list(document["steps"][-1]) == [
         *("ts", "stage", "by", "verdict", "reason", "durationMs", "actions", "todo", "commit"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "begun"),
+    [
+        ([("taken", 1), ("started", 1)], 1),
+        ([("taken", 1), ("started", 1), ("cut_short", 1), ("started", 1), ("cut_short", 1)], 1),
+        ([("taken", 1), ("started", 1), ("failed", 1), ("started", 2)], 2),
+        ([("taken", 1), ("started", 1), ("parked", None), ("taken", 1), ("started", 1)], 2),
+        ([("taken", 1), ("limited", 1)], 0),
+    ],
+)
+def test_a_run_that_was_cut_short_is_no_attempt(steps: list[tuple[str, int | None]], begun: int) -> None:
+    assert todo_history.attempts_begun(steps) == begun
 
 
 async def test_a_todo_that_waits_for_a_free_worker_names_the_setting(stage: Stage, prloom: Prloom) -> None:

@@ -17,11 +17,18 @@ BRAKE = "the brake max_replies_per_thread_per_day"
 
 
 def thread(action: Action) -> str | None:
-    """Return a short name of the conversation in which an action says something; None for one that says nothing."""
-    if action.target.token is None or not action.has_words:
+    """Return a short name of the conversation in which an action says something; None for one that says nothing.
+
+    Where the token of the target names a thread, all replies in that are one conversation, whichever of its comments
+    they answer; every other token is a conversation of its own.
+    """
+    token = action.target.token
+    if token is None or not action.has_words:
         return None
-    token = msgspec.json.encode(action.target.token, order="sorted")
-    return f"{action.target.target}:{crc32(token):08x}"
+    if isinstance(token, Mapping) and token.get("thread") is not None:
+        token = {key: value for key, value in token.items() if key in {"pr", "thread"}}
+    encoded = msgspec.json.encode(token, order="sorted")
+    return f"{action.target.target}:{crc32(encoded):08x}"
 
 
 def counted(replies: RepliesToday, delivered: Iterable[QueuedAction], at: datetime) -> RepliesToday:

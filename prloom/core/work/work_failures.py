@@ -40,7 +40,7 @@ def failed(ctx: WorkContext, work: TodoWork, failure: AttemptFailed) -> Decision
     """Return what follows a failed attempt: another one, or a parked TODO and a blocked plan."""
     why_parked = _why_parked(work, failure, ctx.rules)
     if why_parked is not None:
-        return parked(ctx, work, f"{why_parked}: {failure.reason}")
+        return parked(ctx, work, f"{why_parked}: {failure.reason}{_other_side(work, failure)}")
     rejected = failure.kind == "review"
     after = replace(
         without_change(work),
@@ -86,9 +86,16 @@ def _why_parked(work: TodoWork, failure: AttemptFailed, rules: WorkRules) -> str
     return None
 
 
-def parked(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
+def _other_side(work: TodoWork, failure: AttemptFailed) -> str:
+    """Return the worker's last message, where it and the reviewer do not agree."""
+    if failure.kind == "review" and work.summary:
+        return f"; the worker's last message: {work.summary}"
+    return ""
+
+
+def parked(ctx: WorkContext, work: TodoWork, reason: str, *, notes: str | None = None) -> DecisionParts:
     """Return the end of the work on a TODO that needs a person; it blocks the plan, unless the others are to go on."""
-    step = WorkStep(todo_id=work.id, verdict="parked", reason=reason, box="blocked")
+    step = WorkStep(todo_id=work.id, verdict="parked", reason=reason, box="blocked", notes=notes)
     if ctx.rules.skip_blocked:
         return {"work": step}
     block = todo_block(ctx, work.id, f'the TODO "{work.title}" is blocked: {reason}')

@@ -66,7 +66,7 @@ def _by_answer(ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: W
     """Return what a run comes to that broke no rule, by its answer and by whether it changed anything."""
     match answer.outcome:
         case "blocked":
-            return work_failures.parked(ctx, work, answer.question or answer.summary)
+            return work_failures.parked(ctx, work, answer.question or answer.summary, notes=answer.notes or None)
         case "nothing_to_do":
             if report.paths:
                 return work_failures.failed(ctx, work, _changed_all_the_same(report))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from prloom.core.text.naming import printable
 from prloom.engine.bus import entries, inbox, plans, set_boxes
 from prloom.engine.bus.plan_files import PlanFile
 from prloom.engine.operator import emit
-from prloom.engine.views import plan_names, snapshot
+from prloom.engine.views import plan_names, snapshot, todo_history
 from prloom.errors import PrloomError
 from prloom.model.record import Record
 from prloom.model.state import DispatchState
@@ -25,6 +26,7 @@ from prloom.storage.reader import JournalReader
 from prloom.storage.safe_dir import SafeDir
 
 _LISTED = 8
+_BEGINS = re.compile(rb'"(?:taken|started)"')
 
 
 class NamedPlan(NamedTuple):
@@ -146,20 +148,21 @@ def state(where: RepositoryPaths, plan: NamedPlan) -> DispatchState:
 
 
 def _starts(where: RepositoryPaths, plan: NamedPlan) -> Mapping[str, int]:
-    """Return how often a worker was started on each TODO."""
+    """Return how many attempts at each TODO were begun."""
     bus = None
     if not plan.is_draft:
         bus = snapshot.open_bus(where, plan.id)
     if bus is None:
         return {}
-    found: dict[str, int] = {}
+    found: dict[str, list[tuple[str, int | None]]] = {}
     with bus:
-        lines = (entry for entry in JournalReader(bus, paths.DECISIONS).scan() if b'"started"' in entry.line)
+        lines = (entry for entry in JournalReader(bus, paths.DECISIONS).scan() if _BEGINS.search(entry.line))
         for logged in entries.logged_decisions(lines):
             step = logged.decision.work
-            if step is not None and step.verdict == "started":
-                found[step.todo_id] = found.get(step.todo_id, 0) + 1
-    return found
+            if step is not None:
+                attempt = None if step.work is None else step.work.attempt
+                found.setdefault(step.todo_id, []).append((step.verdict, attempt))
+    return {todo: todo_history.attempts_begun(steps) for todo, steps in found.items()}
 
 
 def open_inbox(where: RepositoryPaths) -> SafeDir:

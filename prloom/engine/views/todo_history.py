@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -47,8 +48,25 @@ class TodoHistory(NamedTuple):
 
     @property
     def attempts(self) -> int:
-        """How often a worker was started on it."""
-        return sum(step.verdict == "started" for step in self.happened)
+        """How many attempts were begun."""
+        return attempts_begun((step.verdict, step.attempt) for step in self.happened)
+
+
+def attempts_begun(steps: Iterable[tuple[str, int | None]]) -> int:
+    """Return how many attempts were begun by the steps of a TODO, each a verdict and the number of its attempt.
+
+    A run that was cut short is no attempt: the attempt begins anew, with the same number. Where the TODO is taken
+    again, the numbers begin anew.
+    """
+    begun = 0
+    before: int | None = 0  # no attempt has this number
+    for verdict, attempt in steps:
+        if verdict == "started":
+            begun += attempt != before
+            before = attempt
+        elif verdict == "taken":
+            before = 0
+    return begun
 
 
 def find(repository: RepositoryPaths, todo_id: str, *, plan: str | None = None) -> tuple[TodoHistory, ...]:

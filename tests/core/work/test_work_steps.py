@@ -321,6 +321,16 @@ def replace_report(report: WorkerReport, *, tree: str) -> WorkerReport:
     )
 
 
+def test_the_notes_of_a_worker_that_is_blocked_are_kept_as_well() -> None:
+    answer = WorkAnswer(outcome="blocked", summary="", question="Tabs?", notes="The style is in setup.cfg.")
+    plan = Plan(FAST)
+
+    parts = worker_results.judge(plan.ctx, plan.at("running").work, WorkerReport(end="ok", answer=answer))
+
+    assert parts["work"] is not None
+    assert parts["work"].notes == "The style is in setup.cfg."
+
+
 def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:
     plan = Plan(FAST)
     for tree in ("x", "y"):
@@ -331,7 +341,9 @@ def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:
     last = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", fingerprints=("z",))
     plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, last))
     assert plan.state.block is not None
-    assert "the reviewer rejected the change 3 times: too slow" in plan.state.block.reason
+    assert plan.state.block.reason.endswith(
+        "the reviewer rejected the change 3 times: too slow; the worker's last message: It is fast."
+    )
 
 
 def test_limits_of_zero_park_no_todo() -> None:

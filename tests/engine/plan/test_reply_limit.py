@@ -39,6 +39,15 @@ async def test_replies_beyond_the_limit_wait_for_the_next_day_and_none_is_lost(s
     assert stage.bridge.said == ["re a", "re b", "re d", "re c"]
 
 
+async def test_replies_to_several_comments_of_a_thread_are_one_conversation(stage: Stage):
+    threads = [("a", "t1"), ("b", "t1"), ("c", "t1"), ("d", "t2")]
+    targets = {name: Target("forge", {"pr": 7, "thread": thread, "inline": name}) for name, thread in threads}
+
+    await replies(stage, 2, *(said(name, reply_to=target) for name, target in targets.items()))
+
+    assert stage.bridge.said == ["re a", "re b", "re d"]
+
+
 async def test_status_and_why_name_the_brake_and_how_it_is_lifted(stage: Stage):
     await replies(stage, 1, in_thread("a"), in_thread("b"))
 
