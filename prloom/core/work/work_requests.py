@@ -6,15 +6,15 @@ from collections.abc import Collection
 from datetime import datetime
 
 from prloom.core.delivery import reply_limit
-from prloom.core.work import automatic_todos, work_failures, work_results
-from prloom.model.decision import DecisionParts
+from prloom.core.work import automatic_todos, brake_notices, work_failures, work_results
+from prloom.model.decision import Change, DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
 from prloom.model.work import Block, WorkStep
 
 
 def resumed(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
-    """Return the end of a plan's pause, of its block, of the wait of its TODO and of a brake on its replies, if any.
+    """Return the end of a plan's pause, of its block, of the wait of its TODO and of brakes on its events and replies.
 
     A TODO that blocks the plan is open again, with all its attempts, unless it is one of those that a person has
     `ended`. What else blocks it is looked at again: if it is still there, it blocks the plan again.
@@ -25,10 +25,22 @@ def resumed(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
         parts["work"] = work_failures.lifted(waiting)
     if state.paused:
         parts["paused"] = False
+    braked = _braked(state)
+    if braked:
+        parts["changes"] = (*parts.get("changes", ()), *braked)
     deliveries = reply_limit.lifted(state.queue.values())
     if deliveries:
         parts["deliveries"] = deliveries
     return parts
+
+
+def _braked(state: DispatchState) -> tuple[Change, ...]:
+    """Return that the events are looked at again which wait because no run may be started for them today."""
+    return tuple(
+        Change(event_id=event.id, verdict="retried", state="pending", reason="a person lifted the brake")
+        for event in state.open.values()
+        if event.state == "deferred" and (event.reason or "").startswith(brake_notices.NAMED)
+    )
 
 
 def blocked(state: DispatchState, plan_id: str, reason: str | None, now: datetime) -> DecisionParts:

@@ -448,6 +448,23 @@ async def test_the_end_of_a_run_is_one_line_of_the_log(bench: Bench, stage: Stag
 # ---- the end of the dispatcher
 
 
+async def test_an_event_that_a_daily_limit_holds_back_is_looked_at_when_a_person_resumes_the_plan(
+    bench: Bench, stage: Stage
+):
+    bench.plays("print(answer(*ids))", config="[limits]\nmax_runs_per_day = 1\n")
+    stage.append(said("a"))
+    await stage.tick()
+    stage.append(said("b"))
+    await stage.tick()
+    assert stage.open()["b"]["state"] == "deferred"
+    assert stage.open()["b"]["reason"].startswith("the brake max_runs_per_day = 1 is on")
+
+    stage.ask("resume", "pr-7")
+    await stage.tick()
+
+    assert stage.bridge.said == ["On a.", "On b."]
+
+
 async def test_a_run_that_prlooms_own_end_cut_short_is_ended_and_counts_as_no_attempt(bench: Bench, stage: Stage):
     begun = bench.signal("begun")
     bench.plays(f"""
