@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, new_branches, repository
+from prloom.workspace import git, new_branches, remote, repository
 
 if TYPE_CHECKING:
     from prloom.workspace.repository import Repository
@@ -18,9 +18,11 @@ _ASK_LIMIT = timedelta(seconds=30)
 def create(repo: Repository, branch: str, sha: str) -> None:
     """Make a local branch at a commit; raises WorkspaceError where there is one of its name, which stays as it is.
 
-    It is noted as new until `worktree.create` has made its worktree.
+    It is noted as new until `worktree.create` has made its worktree, and nothing is known of one at the remote: what
+    was noted is of an earlier branch of this name.
     """
     new_branches.note(repo, branch, sha)
+    remote.forget(repo, branch)
     git.run(["update-ref", f"refs/heads/{branch}", sha, "0" * len(sha)], cwd=repo.root)
 
 

@@ -135,6 +135,11 @@ def note(repo: Repository, branch: str, sha: str) -> None:
     git.run(["update-ref", f"{NOTED}{branch}", sha], cwd=repo.root)
 
 
+def forget(repo: Repository, branch: str) -> None:
+    """Forget what was noted of the remote's branch; nothing is no error."""
+    git.run(["update-ref", "-d", f"{NOTED}{branch}"], cwd=repo.root)
+
+
 def noted(repo: Repository, branch: str) -> str | None:
     """Return what was noted last; None if nothing was. By it, a commit that was removed is told from a new one."""
     asked = ["rev-parse", "--verify", "--quiet", f"{NOTED}{branch}^{{commit}}"]

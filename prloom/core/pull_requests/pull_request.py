@@ -70,13 +70,18 @@ def next_step(
         if opens and any(done.commit for done in state.done_todos.values()):
             return OpenPullRequest()
         return None
-    if not kept.opened and not state.done_todos and state.work is None and state.block is None:
-        return None  # nothing was done on a pull request of another's, so there is nothing to show
+    if not kept.opened and not _has_something_to_show(state):
+        return None
     if ticked or (digest(cockpit) != kept.shown and not _too_soon(state, now)):
         return ShowCockpit(own=kept.opened)
     if kept.opened and not kept.ready and is_finished(state, todos):
         return MarkReady()
     return None
+
+
+def _has_something_to_show(state: DispatchState) -> bool:
+    """Whether people need to read about the plan on a pull request of another's, or to tick a box there."""
+    return bool(state.done_todos) or any(each is not None for each in (state.work, state.block, state.proposed))
 
 
 def _too_soon(state: DispatchState, now: datetime) -> bool:

@@ -106,6 +106,14 @@ def test_a_branch_that_is_there_already_is_left_alone(box: Inbox, ref: str):
     assert box.notes == []
 
 
+def test_a_new_branch_knows_nothing_of_an_earlier_one_of_its_name(box: Inbox):
+    box.project.git("update-ref", "refs/prloom/remote/fast", "main")
+
+    box.activate(box.put())
+
+    assert box.project.git("for-each-ref", "refs/prloom") == ""
+
+
 def test_origin_is_asked_whether_it_has_the_branch(box: Inbox, tmp_path: Path):
     origin = tmp_path / "origin.git"
     box.project.git("clone", "--quiet", "--bare", str(box.project.root), str(origin))

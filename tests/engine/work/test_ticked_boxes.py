@@ -11,7 +11,7 @@ from stage import Stage, said
 from prloom.api import Author, ticked
 from prloom.engine.bus.event_store import EventStore
 from prloom.model.pull_request import KeptPullRequest
-from prloom.model.work import Block
+from prloom.model.work import Block, WorkStep
 from prloom.storage.safe_dir import SafeDir
 
 PAUSE = "- [ ] pause the work on this plan"
@@ -93,6 +93,24 @@ async def test_a_box_of_which_no_event_has_come_is_not_cleared(stage: Stage, for
     await stage.tick()
     assert ticked(forge.body) == ()
     assert "**Paused.**" in forge.body
+
+
+async def test_a_todo_that_waits_for_consent_on_a_pull_request_of_another_has_the_box_for_it(
+    stage: Stage, forge: DescribedBridge
+) -> None:
+    stage.configure('[work]\nmode = "ask"\n')
+    local = stage.adopt()
+    (local / "plan.md").write_text("# The plan\n\n## TODO\n\n- [ ] first <!-- prloom:todo t-1 -->\n")
+    with SafeDir.make(local / "bus") as bus:
+        store = EventStore.open(bus, stage.clock)
+        store.commit("work", "test", work=WorkStep(todo_id="t-1", verdict="proposed"))
+        store.save()
+
+    await stage.tick()
+
+    assert forge.comment is not None
+    assert "- [ ] first: waits (your consent)" in forge.comment
+    assert "<!-- prloom:box go -->" in forge.comment
 
 
 async def test_a_pull_request_of_another_has_the_cockpit_in_one_comment(stage: Stage, forge: DescribedBridge) -> None:
