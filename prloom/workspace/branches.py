@@ -26,6 +26,16 @@ def create(repo: Repository, branch: str, sha: str) -> None:
     git.run(["update-ref", f"refs/heads/{branch}", sha, "0" * len(sha)], cwd=repo.root)
 
 
+def in_the_way(repo: Repository, branch: str) -> str | None:
+    """Return a branch beside which git cannot have this one: `a` beside `a/b`; None where there is none."""
+    parts = branch.split("/")
+    above = ["/".join(parts[:count]) for count in range(1, len(parts))]
+    asked = [f"refs/heads/{branch}/", *(f"refs/heads/{each}" for each in above)]
+    listed = git.run(["for-each-ref", "--format=%(refname)", *asked], cwd=repo.root).out.splitlines()
+    found = [name.removeprefix("refs/heads/") for name in listed]
+    return next((each for each in found if each in above or each.startswith(f"{branch}/")), None)
+
+
 def base_sha(repo: Repository, base: str) -> str:
     """Return the commit that a new branch begins from: the base as it was last fetched from origin, else the local one.
 

@@ -147,6 +147,10 @@ def target(front: FrontMatter, plan_id: str, default_base: str) -> Target:
         raise PrloomError(
             f"branch {naming.printable(found.branch)} is also the plan's base; choose another `branch:`",
         )
+    if found.branch.startswith("refs/"):
+        raise PrloomError(
+            f"`branch:` is the name of a branch, without refs/heads/: {naming.printable(found.branch)}",
+        )
     return found
 
 

@@ -98,6 +98,12 @@ def _begin(repo: Repository, draft: Draft, target: Target, begun: Activation | N
     taken = branches.where_taken(repo, target.branch)
     if taken is not None:
         raise _taken(target.branch, taken)
+    other = branches.in_the_way(repo, target.branch)
+    if other is not None:
+        raise PrloomError(
+            f"git cannot have a branch {naming.printable(target.branch)} beside {naming.printable(other)}; "
+            f"give the draft another `branch:`"
+        )
     sha = branches.base_sha(repo, target.base)
     return Activation(branch=target.branch, base=target.base, sha=sha, digest=digest, created_at=Timestamp.of(now))
 

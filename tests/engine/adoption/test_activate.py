@@ -135,12 +135,16 @@ def test_an_origin_that_does_not_answer_is_in_nobodys_way(box: Inbox, tmp_path: 
     ("front", "error"),
     [
         ("branch: main", "branch main is also the plan's base; choose another `branch:`"),
+        ("branch: refs/heads/x", "`branch:` is the name of a branch, without refs/heads/: refs/heads/x"),
+        ("branch: work/sub", "git cannot have a branch work/sub beside work; give the draft another `branch:`"),
+        ("branch: perf", "git cannot have a branch perf beside perf/old; give the draft another `branch:`"),
         ("base: nowhere", "there is no branch nowhere to begin from, neither here nor fetched from origin"),
         ("preset: nowhere", "nowhere"),
     ],
 )
 def test_a_draft_that_cannot_become_a_plan_stays_as_it_is(box: Inbox, front: str, error: str):
     text = f"---\nstatus: queued\n{front}\n---\n# x\n"
+    box.project.git("branch", "perf/old")
 
     with pytest.raises((PrloomError, ConfigError), match=error):
         box.activate(box.put(text))
