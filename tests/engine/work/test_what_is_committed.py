@@ -28,6 +28,21 @@ async def test_hooks_of_the_repository_run_only_where_the_operator_says_so(bench
     assert bench.commits == ["Be fast"]
 
 
+async def test_a_hook_that_refuses_twice_alike_parks_the_todo_with_what_it_wrote(bench: Workbench):
+    bench.configure("git_hooks = true")
+    a_hook(bench, "pre-commit", "echo not really; exit 1")
+    answer = {"outcome": "done", "summary": "x", "commitMessage": "Be fast"}
+    bench.script(*(Run({"fast.py": f"{number}\n"}, answer=answer) for number in range(3)))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.ticks(3)
+
+    assert bench.runs() == 2
+    assert bench.state.block is not None
+    assert "no progress: two attempts in a row ended alike: the hook pre-commit refused" in bench.state.block.reason
+    assert "not really" in bench.state.block.reason
+
+
 async def test_a_hook_that_refuses_a_commit_goes_back_to_the_worker(bench: Workbench):
     bench.configure("git_hooks = true")
     a_hook(bench, "pre-commit", "grep -q really fast.py || { echo not really; exit 1; }")
