@@ -49,6 +49,14 @@ class DiscoveredPlugin(Record, frozen=True, kw_only=True):
         return self.manifest is not None and self.manifest.background is not None and not self.code.is_file()
 
     @property
+    def is_tools_only(self) -> bool:
+        """Whether the plugin is executables that its manifest declares as tools, without Python code or a daemon."""
+        manifest = self.manifest
+        if manifest is None or self.entry_point is not None or not manifest.tools:
+            return False
+        return manifest.background is None and not self.code.is_file()
+
+    @property
     def code(self) -> Path:
         """The file that is executed when the plugin is loaded (not of an installed one)."""
         path = Path(self.path)
@@ -161,7 +169,8 @@ def _folder(folder: Path, source: Source, category: tuple[str, ...]) -> Discover
     except ExtensionError as error:
         return DiscoveredPlugin(key=by_folder, source=source, path=str(folder), error=str(error))
     wrong = _bad_part(*category)
-    if wrong is None and read.manifest.background is None and not (folder / "__init__.py").is_file():
+    needs_code = read.manifest.background is None and not read.manifest.tools
+    if wrong is None and needs_code and not (folder / "__init__.py").is_file():
         wrong = "there is no __init__.py; add one with `def register(ctx):`"
     return DiscoveredPlugin(
         key="/".join((*category, read.manifest.name)),

@@ -60,6 +60,8 @@ def load(found: DiscoveredPlugin, values: Mapping[str, Json]) -> LoadedPlugin:
 def _registered(found: DiscoveredPlugin, values: Mapping[str, Json]) -> LoadedPlugin:
     if found.error is not None:
         raise ExtensionError(found.error)
+    if found.is_tools_only:
+        return LoadedPlugin(found.key, Registrations(), warnings=tuple(found.warnings))
     module, register = _entry(found)
     manifest = found.manifest or Manifest(name=found.key)
     config, warnings = inputs.config(found.key, module, values)

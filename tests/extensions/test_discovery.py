@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from prloom.api.manifest import Manifest
-from prloom.extensions import discovery
+from prloom.extensions import discovery, loading
 from prloom.extensions.discovery import DiscoveredPlugin, PluginPaths
 
 BOOM = "raise SystemExit('executed')\n"
@@ -89,6 +89,19 @@ def test_a_manifest_without_code_is_an_error_that_says_what_to_add(tmp_path: Pat
     assert project(tmp_path)[0].error == (
         f"{tmp_path / 'notes'}: there is no __init__.py; add one with `def register(ctx):`"
     )
+
+
+def test_a_manifest_that_declares_executables_needs_no_code(tmp_path: Path) -> None:
+    (tmp_path / "deploys").mkdir()
+    (tmp_path / "deploys" / "plugin.yaml").write_text(
+        "name: deploys\ntools:\n  - {name: latest-deploy, type: executable, command: ./latest.sh}\n"
+    )
+
+    (found,) = project(tmp_path)
+
+    loaded = loading.load(found, {})
+    assert (found.error, loaded.error) == (None, None)
+    assert loaded.registrations is not None
 
 
 def test_a_name_that_cannot_be_a_key_is_an_error(tmp_path: Path) -> None:
