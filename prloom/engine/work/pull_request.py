@@ -20,6 +20,7 @@ from prloom.core.pull_requests.pull_request import MarkReady, OpenPullRequest, S
 from prloom.core.text import secret_scan
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
+from prloom.engine.work import todo_events
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model.decision import DecisionParts
@@ -107,8 +108,14 @@ def _drafts(runtime: PlanRuntime) -> tuple[CockpitDraft, ...]:
             action = store.action(queued.position)
         if action is not None:
             words = secret_scan.masked("\n".join(secret_scan.texts(action)))
-            found.append(CockpitDraft(id=queued.id, to=None, message=words))
+            found.append(CockpitDraft(id=queued.id, to=_answered(runtime, queued.event_id), message=words))
     return tuple(found)
+
+
+def _answered(runtime: PlanRuntime, event_id: str | None) -> str | None:
+    """Return the login of the author of an event, if there is one."""
+    events = todo_events.of(runtime, () if event_id is None else (event_id,))
+    return next((event.author.login for event in events if event.author is not None), None)
 
 
 def _next(runtime: PlanRuntime) -> pull_request.Step | None:
