@@ -206,8 +206,10 @@ def test_without_an_agent_the_event_waits_with_that_reason(repository):
     assert "no agent program on PATH" in wait["reason"]
 
 
-def test_a_dispatcher_that_runs_takes_requests_and_ends_on_a_signal(repository):
-    running = repository.begin("start")
+def test_a_dispatcher_that_runs_takes_requests_says_what_it_decides_and_ends_on_a_signal(repository, tmp_path):
+    journal = tmp_path / "journal"
+    with journal.open("wb") as said:
+        running = repository.begin("start", said=said)
     _until(lambda: repository.json("status")["dispatcher"]["running"])
     second = repository.run("start", "--once", code=1)
     assert str(running.pid) in second.stderr
@@ -218,6 +220,9 @@ def test_a_dispatcher_that_runs_takes_requests_and_ends_on_a_signal(repository):
     running.send_signal(signal.SIGINT)
 
     assert running.wait(timeout=20) == 130
+    lines = journal.read_text().splitlines()
+    for about in ("intake by prloom: held s1", "operator by operator: vouched s1", "triage by"):
+        assert any(" INFO " in line and about in line for line in lines), about
 
 
 def test_a_dispatcher_that_is_killed_is_not_missed(repository):

@@ -153,6 +153,13 @@ def ids(prloom: Prloom, *options: str) -> list[str]:
     return [row["id"] for row in json.loads(prloom("events", "--json", *options).out)["events"]]
 
 
+def test_there_are_columns_from_60_on_only(mixed: Stage, on_terminal: OnTerminal) -> None:
+    wide, narrow = on_terminal(60, "events"), on_terminal(59, "events")
+
+    assert wide[0].split()[:2] == ["STATE", "EVENT"]
+    assert "STATE" not in "".join(narrow)
+
+
 def test_the_newest_event_is_the_last_whatever_its_plan(mixed: Stage, prloom: Prloom) -> None:
     assert ids(prloom) == ["old", "check", "new"]
     assert [line.split()[1] for line in prloom("events").out.splitlines()[1:]] == ["old", "check", "new"]

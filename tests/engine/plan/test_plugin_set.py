@@ -146,6 +146,7 @@ async def test_a_preset_names_a_plugin_as_the_configuration_does():
     plugin_set = await started(plugin("quiet_period", hooking("beforeTriage")), plugin("b", hooking("beforeTriage")))
 
     assert plugin_set.subscribers(["quiet-period"]).triagers == ("b",)
+    assert plugin_set.with_hook("beforeTriage", ["quiet-period"]) == ("b",)
 
 
 async def test_a_plugin_that_cannot_be_loaded_is_its_own_trouble(stage: Stage):

@@ -39,6 +39,15 @@ def test_all_is_in_a_schema_of_its_own(url: str, raw: psycopg.Connection, exchan
     assert "messages" in tables(raw, address.read_url(url).schema)
 
 
+def test_the_messages_of_a_topic_are_found_by_an_index(raw: psycopg.Connection, exchange: Exchange):
+    exchange.publish("work", "x")
+    raw.execute("SET enable_seqscan = off")  # of one message, all are read
+
+    plan = raw.execute("EXPLAIN SELECT * FROM messages WHERE topic = 'work' AND seq > 1 ORDER BY seq").fetchall()
+
+    assert any("messages_topic" in line for (line,) in plan)
+
+
 def test_of_many_programs_that_open_at_once_one_makes_the_tables(url: str, raw: psycopg.Connection):
     with ThreadPoolExecutor(8) as pool:
         stores = list(pool.map(PostgresStore, [url] * 8))
