@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from prloom.core.waits import wake
 from prloom.engine.views import plan_counts, plan_needs
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Wait
@@ -73,12 +74,18 @@ def _of_plan(plan: PlanStatus) -> Iterator[Wait]:
 
 
 def _deferred(plan: PlanStatus, event: DeferredEvent) -> Wait:
-    until = event.deferred_until
+    """Return the wait of an event; one that only something else or its deadline ends has no time of its own."""
+    until: Timestamp | None = event.deferred_until
+    text = f"{event.type} {event.id}, by {event.plugin}"
+    if event.wake_on:
+        text = f"waits for {wake.described(event.wake_on)} ({text})"
+        if event.deferred_until >= event.deadline:
+            until = None
     return Wait(
         kind="deferred",
         plan=plan.id or None,
         id=event.id,
-        text=f"{event.type} {event.id}, by {event.plugin}",
+        text=text,
         reason=event.reason,
         since=event.first_deferred_at,
         until=until,

@@ -7,11 +7,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from operator_scene import NOW, OperatorScene, every_state
 
 from prloom.cli.output import dashboard_text
 from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Dashboard, Need
+from prloom.model.decision import WakeOn
 from prloom.model.kinds import OPEN
 from prloom.model.state import DispatchState
 from prloom.model.work import Block, Question
@@ -173,6 +175,25 @@ def test_what_waits_has_a_reason_and_an_end_and_what_ends_first_is_the_first(sho
         ("agent", "pr-9", "as many runs are active as dispatcher.max_parallel_plans allows", None),
     ]
     assert (shown.waiting_oldest_ms, shown.waiting_next_ms) == (10_800_000, 5_000)
+
+
+@pytest.mark.parametrize(("due", "ends"), [({"seconds": 40}, 40_000), ({"days": 7}, None)])
+def test_a_conditional_wait_says_what_ends_it_and_has_an_end_only_if_it_is_tried_again_before_its_deadline(
+    tmp_path: Path, due: dict[str, float], ends: int | None
+) -> None:
+    scene = OperatorScene(tmp_path)
+    event = scene.deferred("d")
+    assert event.deferral is not None
+    until = scene.later(**due)
+    wait = replace(event.deferral, wake_on=WakeOn(types=("check_*", "pr_pushed")), deferred_until=until)
+    scene.plan("pr-5", "", DispatchState(open={"d": replace(event, deferral=wait)}))
+
+    shown = dashboard.read(scene.where, NOW)
+
+    (found,) = shown.waiting
+    assert found.text == "waits for an event check_* or pr_pushed (pr_comment d, by quiet-period)"
+    assert (found.ends_in_ms, found.deadline) == (ends, scene.later(days=7))
+    assert found.text in "\n".join(dashboard_text.progress(shown))
 
 
 def test_today_counts_the_runs_that_are_over_and_those_that_measured_nothing(shown: Dashboard) -> None:
