@@ -78,14 +78,15 @@ def totals(status: StatusDocument) -> str:
         held=totals.held,
         parked=totals.parked,
         failed=totals.actions_failed,
+        drafts=sum(plan.actions.drafts or 0 for plan in status.plans),
     )
     working = [(totals.pending, "pending"), (totals.actions_queued, _actions(totals.actions_queued, "queued"))]
     moving = [f"{count} {name}" for count, name in working if count]
     return f"{plans}: {', '.join([*moving, *work_text.totals(status.plans), *waits]) or 'nothing waits'}."
 
 
-def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, failed: int) -> list[str]:
-    """Return the counts of what waits for something, each with its name."""
+def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, failed: int, drafts: int) -> list[str]:
+    """Return the counts of what waits for something, each with its name; `drafts` are those of replies."""
     found = []
     if deferred:
         found.append(terminal.paint(f"{deferred} deferred", "warn"))
@@ -97,6 +98,8 @@ def _waits(*, deferred: int, oldest_ms: int | None, held: int, parked: int, fail
         found.append(terminal.paint(f"{parked} parked", "bad"))
     if failed:
         found.append(terminal.paint(f"{failed} {_actions(failed, 'failed')}", "bad"))
+    if drafts:
+        found.append(terminal.paint(f"{drafts} {'reply' if drafts == 1 else 'replies'} to send", "warn"))
     return found
 
 
@@ -143,6 +146,7 @@ def _counts(plan: PlanStatus) -> str:
         held=len(events.held),
         parked=len(events.parked),
         failed=len(actions.failed),
+        drafts=actions.drafts or 0,
     )
     moving = [(events.pending, "pending"), (actions.queued, _actions(actions.queued, "queued"))]
     done = [
