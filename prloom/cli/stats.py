@@ -15,7 +15,14 @@ from prloom.cli.output import layout, terminal
 if TYPE_CHECKING:
     from prloom.core.reports.stats import PluginTimes, Spread, Stats
 
-_KINDS = {"hook": "hook of", "delivery": "delivery in", "parked": "parked by", "run": "run of stage"}
+_KINDS = {
+    "hook": "hook of",
+    "delivery": "delivery in",
+    "parked": "parked by",
+    "run": "run of stage",
+    "triage": "triage by",
+    "attempt": "attempt by",
+}
 
 
 @click.command("stats")

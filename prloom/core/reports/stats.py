@@ -14,6 +14,8 @@ from prloom.model.record import Record, Timestamp
 from prloom.model.run import RunRecord
 
 _MILLISECOND = timedelta(milliseconds=1)
+_FAILED = frozenset({"failed", "violated", "rejected"})
+"""The verdicts on attempts at TODOs that failed, and after which there is another one."""
 
 
 class TimedDecision(NamedTuple):
@@ -54,7 +56,11 @@ class PluginTimes(Record, frozen=True, kw_only=True):
 
 
 class FailureCount(Record, frozen=True, kw_only=True):
-    """How often something of a kind failed: hooks of a plugin, deliveries, runs of a stage, or parked events."""
+    """How often something of a kind failed.
+
+    A `hook` of a plugin, a `delivery` in a plan, a `run` of a stage whose agent program failed, a `triage` or an
+    `attempt` at a TODO by an agent, whatever its run came to, or something that was `parked` for a person.
+    """
 
     kind: str
     name: str
@@ -189,6 +195,13 @@ def _failures(made: Iterable[TimedDecision], runs: Iterable[RunRecord]) -> tuple
     for each in made:
         counts.update(("delivery", each.plan) for change in each.decision.deliveries if change.state == "failed")
         counts.update(("parked", each.decision.by) for change in each.decision.changes if change.state == "parked")
+        if any(change.verdict == "failed" for change in each.decision.changes):
+            counts["triage", each.decision.by] += 1
+        step = each.decision.work
+        if step is not None and step.verdict in _FAILED:
+            counts["attempt", each.decision.by] += 1
+        elif step is not None and step.verdict == "parked":
+            counts["parked", each.decision.by] += 1
         if _is_failed_hook(each.decision):
             counts["hook", each.decision.by] += 1
     counts.update(("run", run.stage) for run in runs if run.status == "failed")

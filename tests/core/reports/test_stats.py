@@ -11,6 +11,7 @@ from prloom.core.reports.stats import TimedDecision
 from prloom.model.decision import Change, Decision, DeliveryChange
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord
+from prloom.model.work import WorkStep, WorkVerdict
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -69,3 +70,20 @@ def test_what_was_before_the_time_does_not_count_as_throughput() -> None:
     found = stats.of([old, new], [], NOW)
 
     assert (found.throughput.actions_delivered, found.throughput.handled) == (1, 1)
+
+
+def test_triages_and_attempts_at_todos_that_failed_are_failures_of_their_agent_whatever_their_runs_came_to() -> None:
+    failed = Change(event_id="e", verdict="failed", state="deferred", reason="the answer has no list of items")
+    triages = [made(seq, seq, stage="triage", by="codex", changes=(failed, failed)) for seq in (1, 2)]
+    verdicts: tuple[WorkVerdict, ...] = ("failed", "violated", "rejected", "parked", "done")
+    steps = [WorkStep(todo_id="t-1", verdict=verdict) for verdict in verdicts]
+    works = [made(3 + seq, seq, stage="work", by="claude", work=step) for seq, step in enumerate(steps)]
+
+    found = stats.of([*triages, *works], [a_run(), a_run(stage="worker", status="failed")], None)
+
+    assert {(each.kind, each.name): each.count for each in found.failures} == {
+        ("triage", "codex"): 2,
+        ("attempt", "claude"): 3,
+        ("parked", "claude"): 1,
+        ("run", "worker"): 1,
+    }
