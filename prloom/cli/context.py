@@ -112,23 +112,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def since(text: str, now: datetime) -> datetime:
     """Return the time that an option's value names: an age such as 2h, or a date or time, local if it has no zone."""
-    from datetime import datetime  # noqa: PLC0415 - `prloom --help` needs none
-
-    from prloom.config import durations  # noqa: PLC0415 - likewise
+    from prloom.config import durations  # noqa: PLC0415 - `prloom --help` needs none
     from prloom.config.problems import InvalidValue  # noqa: PLC0415 - likewise
 
     try:
-        return now - durations.parse(text)
-    except InvalidValue:
-        pass
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError):
-        raise click.BadParameter(
-            f"{text!r} is not a time; write an age such as 30m, 2h or 7d, a date such as 2026-11-21, "
-            "or a time such as 2026-11-21T20:16:05Z",
-            param_hint="'--since'",
-        ) from None
+        return durations.since(text, now)
+    except InvalidValue as error:
+        raise click.BadParameter(str(error), param_hint="'--since'") from None
 
 
 def duration(value: object) -> timedelta:

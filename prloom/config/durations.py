@@ -1,7 +1,7 @@
-"""Read and write durations as the configuration spells them: 250ms, 30s, 5m, 1h30m, 7d."""
+"""Read and write durations as the configuration spells them: 250ms, 30s, 5m, 1h30m, 7d; and times in the past."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from prloom.config.problems import InvalidValue, quoted
 
@@ -40,6 +40,23 @@ def parse(value: object) -> timedelta:
     parts = zip(match.groups(default="0"), _UNITS, strict=True)
     milliseconds = sum(int(count) * int(unit / timedelta(milliseconds=1)) for count, (_, unit) in parts)
     return _within_bounds(timedelta(milliseconds=min(milliseconds, 10**14)))
+
+
+def since(text: str, now: datetime) -> datetime:
+    """Return the time that a text names: an age such as 2h, or a date or time, local if it has no zone.
+
+    Raises InvalidValue.
+    """
+    try:
+        return now - parse(text)
+    except InvalidValue:
+        pass
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        what = f"{text!r} is not a time"
+        remedy = "write an age such as 30m, 2h or 7d, a date such as 2026-11-21, or a time such as 2026-11-21T20:16:05Z"
+        raise InvalidValue(what, remedy) from None
 
 
 def spell(duration: timedelta) -> str:

@@ -32,7 +32,7 @@ from prloom.web.gate import Gate
 from prloom.web.pages import costs, dashboard, event, events, extensions, plan, review, run, stats, todo
 from prloom.web.pages import log as log_page
 from prloom.web.sessions import Session, Sessions
-from prloom.web.site import Page, Query, Site
+from prloom.web.site import Page, Query, QueryError, Site
 from prloom.web.stream import ChangeStream
 
 log = logging.getLogger(__name__)
@@ -83,6 +83,8 @@ class Pages:
             query = Query(request.path_params, dict(request.query_params))
             try:
                 found = await to_thread.run_sync(read, self.site, query, limiter=self.limiter)
+            except QueryError as error:
+                return render.refusal(request.scope, 400, str(error))
             except (PrloomError, OSError) as error:
                 return render.refusal(request.scope, 404, errors.explain(error) or str(error))
             if render.wants_json(request.scope):

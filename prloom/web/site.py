@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from prloom.config.models import Config
 from prloom.engine.views.snapshot import SnapshotCache
+from prloom.errors import PrloomError
 from prloom.storage.paths import RepositoryPaths
 
 
@@ -41,6 +42,10 @@ class Page(NamedTuple):
     """Whether its texts may have secrets, which nobody is shown."""
 
 
+class QueryError(PrloomError):
+    """A part of the query of an address cannot be used; the page is refused, and not only missing."""
+
+
 class Query(NamedTuple):
     """What the address of a page asks for."""
 
@@ -52,8 +57,17 @@ class Query(NamedTuple):
         return self.given.get(name) or None
 
     def number(self, name: str, otherwise: int, most: int) -> int:
-        """Return a number of at least 1 and at most `most`."""
-        text = self.given.get(name, "")
-        if not text.isascii() or not text.isdecimal():
+        """Return a number of at least 1 and at most `most`. Raises QueryError."""
+        text = self.text(name)
+        if text is None:
             return otherwise
-        return max(1, min(int(text[:9]), most))
+        if not text.isascii() or not text.isdecimal() or not text.strip("0"):
+            raise QueryError(f"{name}={text} is not a number; write one from 1 to {most}")
+        return min(int(text[:9]), most)
+
+    def choice(self, name: str, choices: Collection[str]) -> str | None:
+        """Return a part of the query that is one of these, or None where it is empty. Raises QueryError."""
+        text = self.text(name)
+        if text is not None and text not in choices:
+            raise QueryError(f"{name}={text} is none of its values; use one of {', '.join(choices)}")
+        return text

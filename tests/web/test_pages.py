@@ -222,7 +222,6 @@ def test_the_page_of_plugins_shows_what_went_wrong(scene: OperatorScene, browser
         ("/plans/..%2F..%2Fetc", "there is no such page"),
         ("/runs/none", "no run none in the worktrees"),
         ("/event?id=none", "no event"),
-        ("/events?since=ever", "since=ever is not a period of this page"),
         ("/nothing", "there is no such page"),
     ],
 )
@@ -231,6 +230,30 @@ def test_what_is_not_there_is_said_in_one_line(stage: Stage, browser: Browser, p
 
     assert answer.status_code == 404
     assert told in whole_page.text(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/events?since=ever", "since: 'ever' is not a time; write an age such as 30m, 2h or 7d, a date such as"),
+        ("/costs?since=1x", "since: '1x' is not a time"),
+        ("/events?state=foo", "state=foo is none of its values; use one of pending, deferred, held, parked, handled"),
+        ("/events?sort=zz", "sort=zz is none of its values; use one of came, age"),
+        ("/events?limit=-1", "limit=-1 is not a number; write one from 1 to 2000"),
+        ("/log?limit=0", "limit=0 is not a number; write one from 1 to 2000"),
+    ],
+)
+def test_a_query_that_means_nothing_is_refused_with_what_is_right(browser: Browser, path: str, told: str):
+    answer = browser.get(path)
+
+    assert answer.status_code == 400
+    assert told in whole_page.text(answer.text)
+
+
+@pytest.mark.parametrize("since", ["2h", "1h30m", "2026-11-21", "2026-11-21T20:16:05Z"])
+def test_pages_take_any_age_or_date_that_the_command_line_takes(browser: Browser, since: str):
+    for page in ("/events", "/costs", "/log", "/stats"):
+        assert browser.get(f"{page}?since={since}").status_code == 200
 
 
 def test_a_program_is_refused_as_json(browser: Browser):

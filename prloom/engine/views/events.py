@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from msgspec import UNSET, UnsetType
 
@@ -59,6 +59,8 @@ class ListedEvent(NamedTuple):
 
 Order = Literal["came", "age"]
 """In the order in which they came in, or those first whose state has not changed for the longest time."""
+
+ORDERS: tuple[Order, ...] = get_args(Order)
 
 
 class EventFilter(NamedTuple):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from prloom.engine.views import events, plan_names
-from prloom.engine.views.events import EventFilter, EventRow, Order
+from prloom.engine.views.events import ORDERS, EventFilter, EventRow, Order
+from prloom.model.kinds import DONE, OPEN
 from prloom.model.record import Record
 from prloom.web.pages import spans
 from prloom.web.site import Page, Query, Site
@@ -25,10 +26,10 @@ def page(site: Site, query: Query) -> Page:
     if plan is not None:
         plan = plan_names.find(site.where, plan)
     order: Order = "came"
-    if query.text("sort") == "age":
+    if query.choice("sort", ORDERS) == "age":
         order = "age"
     wanted = EventFilter(
-        state=query.text("state"),
+        state=query.choice("state", (*OPEN, *DONE)),
         type=query.text("type"),
         author=query.text("author"),
         since=spans.since(query.text("since"), site.clock()),

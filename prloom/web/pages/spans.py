@@ -1,19 +1,23 @@
-"""Read the span of time that a page is asked for, such as `since=24h`."""
+"""Read since when a page is asked for something, such as `since=24h`."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
+from typing import Final
 
-from prloom.errors import PrloomError
+from prloom.config import durations
+from prloom.config.problems import InvalidValue
+from prloom.web.site import QueryError
 
-SPANS = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(days=7), "30d": timedelta(days=30)}
-"""The spans that pages offer, by their names."""
+SPANS: Final = ("1h", "24h", "7d", "30d")
+"""The ages that pages offer."""
 
 
 def since(text: str | None, now: datetime) -> datetime | None:
-    """Return the time from which something is wanted; raises PrloomError for what is none of the spans there are."""
+    """Return the time from which something is wanted: any age, date or time that `--since` takes. Raises QueryError."""
     if text is None:
         return None
-    if text not in SPANS:
-        raise PrloomError(f"since={text} is not a period of this page; use one of {', '.join(SPANS)}")
-    return now - SPANS[text]
+    try:
+        return durations.since(text, now)
+    except InvalidValue as error:
+        raise QueryError(f"since: {error}") from None
