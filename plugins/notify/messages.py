@@ -63,12 +63,19 @@ def body(needs: Sequence[Need]) -> str:
     """Return the text: what it is, and what to do, those of one plan together."""
     parts = []
     for need in sorted(needs, key=lambda each: each.plan)[:MOST]:
-        parts.append(f"{clean(need.plan)} {need.kind}: {_inert(clean(need.text))}".strip())
+        parts.append(f"{clean(need.plan)} {need.kind}: {_inert(clean(need.text))}{_new_count(need)}".strip())
         if need.remedy:
             parts.append(f"  {clean(need.remedy)}")
     if len(needs) > MOST:
         parts.append(f"and {len(needs) - MOST} more; run `prloom status`")
     return "\n".join(parts)
+
+
+def _new_count(need: Need) -> str:
+    """Return how many of the things are new, where some were reported before."""
+    if not need.known:
+        return ""
+    return f", {len(need.names)} of them new"
 
 
 def clean(text: str) -> str:

@@ -16,7 +16,10 @@ FORGOTTEN_AFTER = 7 * 86_400.0
 
 @dataclass(frozen=True)
 class Need:
-    """An entry of what needs a person: `names` tell apart the things that it is about; `since` is when they began."""
+    """An entry of what needs a person: `names` tell apart the things that it is about; `since` is when they began.
+
+    `known` counts the things of the entry that were reported before.
+    """
 
     kind: str
     plan: str
@@ -24,6 +27,7 @@ class Need:
     remedy: str
     names: tuple[str, ...]
     since: float | None = None
+    known: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def fresh(needs: Iterable[Need], reported: Mapping[str, Reported], now: float) -
     for need in needs:
         new = tuple(name for name in need.names if _is_new(reported.get(name), need.since, now))
         if new:
-            found.append(replace(need, names=new))
+            found.append(replace(need, names=new, known=len(need.names) - len(new)))
     return tuple(found)
 
 

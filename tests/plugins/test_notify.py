@@ -104,6 +104,17 @@ def test_what_is_new_beside_what_was_reported_is_reported_alone(scene: Callable[
     ]
 
 
+def test_of_several_things_in_one_entry_it_says_how_many_are_new(scene: Callable[..., Scene]) -> None:
+    at = scene()
+    at.check(a_need("held", "e1", "e2", "e3", text="3 comments by mallory"))
+    at.check(a_need("held", "e1", "e2", "e3", "e4", text="4 comments by mallory"))
+
+    assert [body.splitlines()[0] for _, body in at.sent] == [
+        "pr-7 held: 3 comments by mallory",
+        "pr-7 held: 4 comments by mallory, 1 of them new",
+    ]
+
+
 def test_what_was_over_and_came_again_is_reported_again_but_not_after_a_blip(scene: Callable[..., Scene]) -> None:
     at = scene()
     at.check(a_need("plugin", "monitor", plan=""))
