@@ -104,7 +104,8 @@ def confirm(verb: str, wanted: Selection, found: Sequence[RequestTarget]) -> Non
         raise PrloomError(
             f"{_counted(unnamed)} match, and nothing was {_PAST[verb]}; to {verb} all of them, run {again}"
         )
-    click.confirm(f"{verb.capitalize()} these {_counted(found)}?", abort=True)
+    if not click.confirm(f"{verb.capitalize()} these {_counted(found)}?"):
+        raise PrloomError(f"nothing was {_PAST[verb]}, because the answer was no")
 
 
 def _counted(found: Sequence[RequestTarget]) -> str:

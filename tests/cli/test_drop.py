@@ -79,9 +79,16 @@ async def test_all_open_events_of_an_author_are_dropped_after_a_yes(stage: Stage
     assert set(stage.open()) == {"h3"}
 
 
-@pytest.mark.parametrize(("answer", "left"), [("y", set[str]()), ("n", {"h1", "h2"})])
+@pytest.mark.parametrize(
+    ("answer", "end"),
+    [("y", (set(), "")), ("n", ({"h1", "h2"}, "prloom: nothing was dropped, because the answer was no\n"))],
+)
 async def test_more_than_one_event_is_dropped_on_a_terminal_only_after_a_yes_also_where_each_is_named(
-    stage: Stage, on_terminal: Callable[..., list[str]], answer: str, left: set[str]
+    stage: Stage,
+    on_terminal: Callable[..., list[str]],
+    capsys: pytest.CaptureFixture[str],
+    answer: str,
+    end: tuple[set[str], str],
 ) -> None:
     stage.adopt()
     stage.append(said("h1", author=Author("eve", "none")), said("h2", author=Author("eve", "none")))
@@ -90,7 +97,7 @@ async def test_more_than_one_event_is_dropped_on_a_terminal_only_after_a_yes_als
     lines = on_terminal(100, "drop", "h1", "h2", "--reason", "spam", answers=answer + "\n")
 
     assert "Drop these 2 events? [y/N]: " in "".join(lines)
-    assert set(stage.open()) == left
+    assert (set(stage.open()), capsys.readouterr().err) == end
 
 
 async def test_what_is_named_by_its_id_is_dropped_without_a_question_where_nobody_can_be_asked(
