@@ -95,4 +95,5 @@ def test_until_when_or_why_a_worktree_is_kept_is_shown(stage: Stage, prloom: Prl
     assert "  kept     until 2125-12-08 12:00:00 (in " in prloom("status", "--all").out
 
     plan.commit({"kept": Kept(reason="1 TODO is open")})
-    assert "  kept     1 TODO is open\n           `prloom forget pr-7` gives it up\n" in prloom("status", "--all").out
+    way_on = "`prloom forget pr-7 --yes` gives it up with what is open in it"
+    assert f"  kept     1 TODO is open\n           {way_on}\n" in prloom("status", "--all").out

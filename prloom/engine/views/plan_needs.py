@@ -28,12 +28,18 @@ def of_plan(plan: PlanStatus) -> Iterator[Need]:
     yield from _state(plan)
     yield from _todos(plan)
     yield from (_held(plan, group) for group in _grouped(plan.events.held, lambda each: each.author))
-    yield from (_parked(plan, group) for group in _grouped(plan.events.parked, lambda each: each.reason))
+    parked = [each for each in plan.events.parked if not _is_of_block(plan.block, each)]
+    yield from (_parked(plan, group) for group in _grouped(parked, lambda each: each.reason))
     yield from _drafts(plan)
     yield from (
         _failed(plan, group) for group in _grouped(plan.actions.failed, lambda each: (each.error, each.withheld))
     )
     yield from (_braked(plan, group) for group in _grouped(plan.actions.waiting or (), _brake))
+
+
+def _is_of_block(block: BlockStatus | None, event: ParkedEvent) -> bool:
+    """Whether the brake that parked an event is what blocks the plan: the command that lifts it is for both."""
+    return block is not None and is_brake(event.reason) and event.reason == block.reason
 
 
 def _key(plan: PlanStatus, kind: NeedKind, name: str) -> str:
@@ -64,14 +70,14 @@ def _state(plan: PlanStatus) -> Iterator[Need]:
             since=plan.paused_since or None,
         )
     if plan.kept and plan.kept.reason:
-        forget = command("forget", plan.id)
+        forget = command("forget", plan.id, "--yes")
         yield Need(
             key=_key(plan, "kept", ""),
             kind="kept",
             plan=plan.id or None,
             text=f"the plan has ended, and its worktree is kept: {plan.kept.reason}",
             commands=(forget,),
-            remedy=f"to give it up, `{forget}`",
+            remedy=f"to give it up with what is open in it, `{forget}`",
             since=plan.ended_at or None,
         )
 
@@ -80,7 +86,7 @@ def _blocked(plan: PlanStatus, block: BlockStatus) -> Need:
     about, reason, remedy = "", block.reason, ""
     if block.title:
         about = f'TODO "{block.title}": '
-        reason = reason.removeprefix(f'the TODO "{block.title}" is blocked: ')
+        reason = reason.removeprefix(f'the TODO "{block.title}" is blocked').removeprefix(": ") or "it is blocked"
     if block.question:
         reason, remedy = f'asks "{block.question}"', f"answer {_where_to_answer(plan)}, or `{block.way_on}`"
     kind: NeedKind = "blocked"

@@ -16,7 +16,7 @@ from prloom.engine.views.dashboard_schema import Dashboard, Need
 from prloom.model.decision import WakeOn
 from prloom.model.kinds import OPEN
 from prloom.model.state import DispatchState
-from prloom.model.work import Block, Question
+from prloom.model.work import Block, Kept, Question
 from prloom.storage import json_codec, paths
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
@@ -105,6 +105,39 @@ def test_a_question_in_a_plan_without_a_pull_request_is_answered_in_its_review_f
     (need,) = needs(dashboard.read(scene.where, NOW), "blocked")
 
     assert need.remedy == "answer in its review.md, or `prloom todo mine open t-1`"
+
+
+def test_a_brake_that_blocks_a_plan_and_parked_its_events_is_one_entry(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    reason = "the brake max_ci_fixes = 3 is on: checks still fail"
+    block = Block(reason=reason, since=scene.ago(hours=2), way_on="prloom resume pr-1", cause="limit")
+    parked = scene.event("ci", "parked", type="check_failed", reason=reason)
+    scene.plan("pr-1", "", DispatchState(block=block, open={"ci": parked}))
+
+    (need,) = dashboard.read(scene.where, NOW).needs
+
+    assert (need.kind, need.text, need.commands) == ("brake", reason, ("prloom resume pr-1",))
+
+
+@pytest.mark.parametrize(("more", "told"), [("", "it is blocked"), (": no time", "no time")])
+def test_a_todo_that_is_blocked_is_named_once(tmp_path: Path, more: str, told: str) -> None:
+    scene = OperatorScene(tmp_path)
+    reason, way_on = f'the TODO "three" is blocked{more}', "prloom todo pr-1 open t-3"
+    block = Block(reason=reason, since=scene.ago(hours=2), way_on=way_on, todo="t-3", cause="todo")
+    scene.plan("pr-1", "- [b] three <!-- prloom:todo t-3 -->\n", DispatchState(block=block))
+
+    assert [need.text for need in needs(dashboard.read(scene.where, NOW), "blocked")] == [f'TODO "three": {told}']
+
+
+def test_to_give_up_a_plan_that_is_kept_the_command_is_the_one_that_drops_what_is_open(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    state = DispatchState(ended_at=scene.ago(hours=2), kept=Kept(reason="1 TODO is open"))
+    scene.plan("p4", "- [ ] one <!-- prloom:todo t-1 -->\n", state, status="merged")
+
+    (need,) = needs(dashboard.read(scene.where, NOW), "kept")
+
+    assert need.commands == ("prloom forget p4 --yes",)
+    assert need.remedy == "to give it up with what is open in it, `prloom forget p4 --yes`"
 
 
 def test_calls_and_questions_of_runs_are_decided_with_their_commands(shown: Dashboard) -> None:
