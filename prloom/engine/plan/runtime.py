@@ -275,6 +275,11 @@ def reply_target(plan: Plan) -> Target:
     """Return where an answer goes that belongs to no thread: the pull request, or the local file if there is none."""
     if plan.pr is not None and plan.forge:
         return Target(plan.forge, {"pr": plan.pr})
+    return local_target(plan)
+
+
+def local_target(plan: Plan) -> Target:
+    """Return where an answer goes in the plan's local file that belongs to no item of it."""
     return Target("local", {"plan": plan.id, "section": "replies"})
 
 

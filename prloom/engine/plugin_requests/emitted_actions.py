@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -11,15 +11,25 @@ from msgspec.structs import replace
 from prloom.api import store
 from prloom.core.delivery import outbox
 from prloom.core.plugins import plugin_message
-from prloom.engine.plan.runtime import PlanRuntime, reply_target
+from prloom.engine.bus import entries
+from prloom.engine.plan.runtime import PlanRuntime, local_target, reply_target
 from prloom.engine.plugin_requests import caller as request
 from prloom.engine.plugin_requests import request_errors
 from prloom.engine.plugin_requests.caller import Caller, Params
 from prloom.engine.plugin_requests.messages import Messages
 from prloom.model.action import Action
+from prloom.model.event import Event, Target
 from prloom.model.record import Json
 
 EMIT_ACTION: Final = "emit_action"
+
+_NOT_OWN: Final = (
+    "it is neither the conversation of plan {plan} nor the replyTo of an event of it; leave it out for the plan's own"
+    " conversation, or give the replyTo of the event that relatedEventId names"
+)
+
+_LATEST_BYTES: Final = 1024 * 1024
+"""Bytes at the end of a plan's events in which one with the target of an action is looked for."""
 
 
 class EmitAction(Params, frozen=True, kw_only=True):
@@ -60,5 +70,31 @@ def _checked(runtime: PlanRuntime, wanted: Mapping[str, Json]) -> Action:
     target = action.target
     if target.target == outbox.PLAN_TARGET:
         target = reply_target(runtime.plan)
+    elif not _is_own(runtime, target, cause):
+        raise request_errors.invalid(EMIT_ACTION, f"action.target: {_NOT_OWN.format(plan=runtime.id)}")
     payload = outbox.pin_commit(action.payload, None, runtime.head)
     return replace(action, target=target, payload=payload)
+
+
+def _is_own(runtime: PlanRuntime, target: Target, cause: str | None) -> bool:
+    """Whether a target is this plan's conversation, or that of an event of it: the one it answers, or a late one."""
+    if target.token is None:  # it names no place, so the bridge takes the plan's
+        return True
+    if target in (reply_target(runtime.plan), local_target(runtime.plan)):
+        return True
+    return any(event.reply_to == target for event in _answerable(runtime, cause))
+
+
+def _answerable(runtime: PlanRuntime, cause: str | None) -> Iterator[Event]:
+    journal = runtime.event_store.events
+    position = None
+    if cause is not None:
+        position = runtime.seen_ids.position(cause)
+    if position is not None:
+        answered = entries.event(journal.read_at(position))
+        if answered is not None:
+            yield answered
+    for entry in journal.tail(_LATEST_BYTES):
+        event = entries.event(entry.line)
+        if event is not None:
+            yield event

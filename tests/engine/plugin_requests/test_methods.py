@@ -13,7 +13,7 @@ from stage import ScriptedTriager, Stage, said, until
 
 from prloom.engine.plan import admission
 from prloom.engine.plan.runtime import rules
-from prloom.model.event import Author
+from prloom.model.event import Author, Target
 
 PLAN = {"plan_id": "pr-7"}
 
@@ -280,6 +280,40 @@ async def test_an_action_that_is_none_is_refused(bench: RequestBench, action: di
     assert error.code == -32602
     assert str(error).startswith(f"emit_action: {text}")
     assert not bench.plan.event_store.state.queue
+
+
+@pytest.mark.parametrize(
+    ("name", "token"),
+    [
+        ("local", {"plan": "feat2", "section": "replies"}),
+        ("local", {"plan": "pr-7", "item": "of-no-event"}),
+        ("forge", {"pr": 8}),
+        ("forge", {"pr": 7, "thread": 99}),
+        ("elsewhere", {"channel": "all"}),
+    ],
+)
+async def test_an_action_with_a_target_that_is_not_of_its_plan_is_refused(
+    bench: RequestBench, name: str, token: dict[str, object]
+):
+    action = {"payload": {"type": "comment", "message": "Hi"}, "target": {"target": name, "token": token}}
+
+    error = await bench.error("emit_action", {**PLAN, "action": action})
+
+    assert error.code == -32602
+    assert str(error).startswith("emit_action: action.target: it is neither the conversation of plan pr-7 nor")
+    assert not bench.plan.event_store.state.queue
+    assert not bench.activity
+
+
+async def test_an_action_may_go_where_an_event_of_its_plan_is_answered(bench: RequestBench):
+    thread = {"target": "forge", "token": {"pr": 7, "thread": 5}}
+    bench.stage.append(said("c-1", reply_to=Target("forge", {"pr": 7, "thread": 5})))
+    payload = {"type": "comment", "message": "Hi"}
+
+    for target in (thread, {"target": "local", "token": {"plan": "pr-7", "section": "replies"}}, {"target": "forge"}):
+        await bench.ask("emit_action", {**PLAN, "action": {"payload": payload, "target": target}})
+
+    assert len(bench.plan.event_store.state.queue) == 3
 
 
 async def test_an_agent_runs_in_the_stage_that_is_permitted(bench: RequestBench):
