@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _VERBS: Mapping[str, Verb] = {"send": "draft_send", "drop": "draft_drop"}
-_DONE = {"send": "Sent", "drop": "Dropped"}
+_DONE = {"send": "To be posted by the next `prloom start`", "drop": "Dropped"}
 
 
 @click.command("outbox")

@@ -86,7 +86,7 @@ class Operator(NamedTuple):
 
     def send(self, subject: Subject) -> str:
         """Send the drafts of a row."""
-        return self._submit("draft_send", draft_ids(subject), "Sent")
+        return self._submit("draft_send", draft_ids(subject), "To be posted by the next `prloom start`")
 
     def pause(self, subject: Subject) -> str:
         """Pause the plan of a row."""

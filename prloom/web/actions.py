@@ -115,7 +115,7 @@ def _add_todo(site: Site, form: Form) -> str:
 
 
 def _send(site: Site, form: Form) -> str:
-    return _of_draft(site, form, "draft_send", "Sent")
+    return _of_draft(site, form, "draft_send", "To be posted by the next `prloom start`")
 
 
 def _drop_draft(site: Site, form: Form) -> str:

@@ -56,7 +56,7 @@ async def test_the_status_counts_the_drafts_and_says_where_they_are(stage: Stage
 async def test_a_draft_is_edited_and_sent(stage: Stage, draft: str):
     assert run(stage, "outbox", "edit", draft, "--message", "In better words.") == f"Changed: {draft}.\n"
     assert [each["payload"]["message"] for each in drafts(stage)] == ["In better words."]
-    assert run(stage, "outbox", "send", draft) == f"Sent: {draft}.\n"
+    assert run(stage, "outbox", "send", draft) == f"To be posted by the next `prloom start`: {draft}.\n"
     await stage.tick()
 
     assert stage.bridge.said == ["In better words."]

@@ -128,7 +128,7 @@ async def test_replies_that_wait_are_sent_edited_and_dropped(stage: Stage, brows
     assert browser.act("edit-draft", id=first, text="in other words") == f"Changed: {first}."
     (edited,) = [each for each in browser.json("/read")["drafts"] if each["id"] == first]
     assert edited["payload"]["message"] == "in other words"
-    assert browser.act("send", id=first) == f"Sent: {first}."
+    assert browser.act("send", id=first) == f"To be posted by the next `prloom start`: {first}."
     assert browser.act("drop-draft", id=second) == f"Dropped: {second}."
     assert browser.act("send", id=second).startswith(f"{second}: there is no such draft any more")
     await stage.tick()

@@ -142,7 +142,7 @@ def test_replies_are_edited_sent_and_dropped_and_plans_blocked_by_clicks(day: Bu
     browser.find("details[open] form button").click()
     browser.until(lambda: "Changed: a-" in browser.text and "In other words." in browser.text)
     browser.press("Send")
-    browser.until(lambda: "Sent: a-" in browser.text)
+    browser.until(lambda: "To be posted by the next `prloom start`: a-" in browser.text)
     browser.find("section[aria-labelledby=drafts-title] details[id^=confirm-drop] summary").click()
     browser.find("details[open] form button").click()
     browser.until(lambda: "Dropped: a-" in browser.text)
