@@ -51,7 +51,15 @@ def _cells(plan: PlanLine) -> list[str]:
         terminal.clean(dashboard_words.state(plan)),
         todos,
         "  ".join(dashboard_words.counts(plan)),
+        _age(plan),
     ]
+
+
+def _age(plan: PlanLine) -> str:
+    """Return for how long what has waited longest in a plan waits."""
+    if plan.age_ms is None:
+        return ""
+    return f"for {terminal.age(plan.age_ms)}"
 
 
 def _title(plan: PlanLine) -> str:

@@ -124,6 +124,12 @@ def test_what_needs_a_person_has_its_age_its_plan_its_sentence_and_its_command(s
     )
 
 
+def test_the_line_of_a_plan_says_for_how_long_the_oldest_in_it_waits(shown: Dashboard) -> None:
+    lines = [" ".join(click.unstyle(line).split()) for line in dashboard_text.whole(shown, [])]
+
+    assert any(re.match(r"pr-7 #7 active 0/1 TODOs 3 held for 1 h", line) for line in lines)
+
+
 def test_the_header_says_who_works_and_what_it_took_today(shown: Dashboard) -> None:
     text = click.unstyle(" ".join(dashboard_text.header(shown)))
 
