@@ -30,6 +30,7 @@ Rights = Literal["read", "work"]
 
 Trouble = Literal[
     "start",  # the program could not be started
+    "refused",  # the machine that took the run does not do it
     "session",  # the session that was to be resumed is not there: start a new one
     "auth",  # the credentials were refused
     "usage_limit",  # the allowance is used up

@@ -73,7 +73,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     about it, `commit` what it became. Nothing is done before `retry_at`, because of `waits_for`, which began at
     `waits_since`. `hooked` are the plugins whose hooks of this phase have run. A `rebase` is one of the branch: `base`
     is its old tip, `tree` and `commit` its new one. `lifted` says that a person lifted the daily limits for this TODO.
-    `refusals` counts how often the remote refused its commit.
+    `refusals` counts how often machines refused its run, or then the remote its commit.
     """
 
     id: str

@@ -20,7 +20,7 @@ Failure = Literal["run", "answer", "violation", "check", "review"]
 
 
 MOST_REFUSALS = 5
-"""How often a remote may refuse a commit, by its rules or for lack of rights, before the plan is blocked."""
+"""How often a remote may refuse a commit, or machines a run, before the plan is blocked."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,18 @@ def _unpushed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
     parts = work_results.blocked(ctx, kept, way_on=f"prloom resume {ctx.plan_id}", cause="branch")
     after = replace(work, retry_at=None, waits_for=None, waits_since=None, refusals=0)
     return {**moved(work, "delayed", after, reason), **parts}
+
+
+def refused(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
+    """Return the wait for a machine that does a run which another has refused: it is no failed attempt.
+
+    The waits grow, and after the last of `MOST_REFUSALS` the TODO is parked.
+    """
+    after = replace(without_change(work), refusals=work.refusals + 1)
+    if after.refusals >= MOST_REFUSALS:
+        return parked(ctx, work, reason)
+    wait = backoff.delay(ctx.rules.backoff, after.refusals, work.id)
+    return _delayed(after, "delayed", reason, ctx.now + wait, since=Timestamp.of(ctx.now))
 
 
 def lifted(work: TodoWork) -> WorkStep:

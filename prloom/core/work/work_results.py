@@ -55,7 +55,7 @@ def changed(
 ) -> DecisionParts:
     """Return that a worker made a change that broke no rule."""
     after = without_wait(work)
-    after = replace(after, phase="changed", tree=tree, summary=summary, message=message, violated=False)
+    after = replace(after, phase="changed", tree=tree, summary=summary, message=message, violated=False, refusals=0)
     return moved(work, "changed", after, remark, notes=notes)
 
 

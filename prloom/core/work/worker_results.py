@@ -27,6 +27,7 @@ class WorkerReport:
 
     `session` is that of the run. `paths` are what the worktree changes in the TODO's base commit, `tree` that change as
     a tree. `violations` are the rules that it broke, as sentences. `remark` is something else to know about the run.
+    `refused` says that a machine refused it, so that no agent was started.
     """
 
     end: RunEnd
@@ -38,6 +39,7 @@ class WorkerReport:
     tree: str = ""
     violations: tuple[str, ...] = ()
     remark: str | None = None
+    refused: bool = False
 
 
 def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts:
@@ -49,6 +51,8 @@ def _judged(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionP
     work = replace(work, session=report.session or work.session)
     if report.end == "interrupted":
         return work_failures.cut_short(work, report.error or "prloom stopped while the worker ran")
+    if report.refused:
+        return work_failures.refused(ctx, work, report.error)
     answer = report.answer
     has_good_answer = isinstance(answer, WorkAnswer)
     if report.end == "limited" and not has_good_answer:

@@ -44,7 +44,7 @@ class RemoteRuns:
             return _failed(remote_run.failed(run, str(error)))
         limits = self._machine.limits_for(run, asked)
         if isinstance(limits, RunRefused):
-            refused = remote_run.failed(run, f"refused by {platform.node()}: {limits.reason}")
+            refused = remote_run.refused(run, f"refused by {platform.node()}: {limits.reason}")
             return _failed(refused, retry=limits.elsewhere)
         if asked.session is not None:
             return _failed(remote_run.no_session())

@@ -146,6 +146,11 @@ def failed(run: str, error: str) -> RunReply:
     return RunReply(result=RunResult(status="failed", trouble="start", error=f"run {run}: {error}"))
 
 
+def refused(run: str, reason: str) -> RunReply:
+    """Return the reply to a run that this machine does not do; the reason is one line."""
+    return RunReply(result=RunResult(status="failed", trouble="refused", error=f"run {run}: {reason}"))
+
+
 def no_session() -> RunReply:
     """Return the reply to a run that was to resume a session: those of another machine are not here."""
     error = "the session was made on another machine, where alone it can be resumed"

@@ -218,4 +218,5 @@ def _report(result: RunResult, said: str | None) -> WorkerReport:
         retry_at=result.retry_at,
         answer=found,
         session=result.session_id,
+        refused=result.trouble == "refused",
     )

@@ -346,6 +346,20 @@ def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:
     )
 
 
+def test_a_run_that_machines_refuse_waits_and_counts_as_no_attempt_until_it_is_parked() -> None:
+    plan, refused = Plan(FAST), WorkerReport(end="failed", error="run x: refused by m2: it is for r1", refused=True)
+    for count in range(1, 5):
+        plan.commit(worker_results.judge(plan.ctx, plan.at("running").work, refused))
+        assert (plan.work.attempt, plan.work.failures, plan.work.refusals) == (1, 0, count)
+        assert plan.work.waits_for == "run x: refused by m2: it is for r1"
+        plan.commit({"work": work_failures.lifted(plan.work)})
+
+    plan.commit(worker_results.judge(plan.ctx, plan.at("running").work, refused))
+
+    assert plan.state.block is not None
+    assert "refused by m2: it is for r1" in plan.state.block.reason
+
+
 def test_limits_of_zero_park_no_todo() -> None:
     plan = Plan(FAST, rules=WorkRules(max_attempts=0, max_review_rounds=0))
     for number in range(10):
