@@ -26,6 +26,10 @@ class ActionNames:
         """Return the actions of a plugin."""
         return self._by_plugin.get(plugin, {})
 
+    def owners(self, name: str) -> tuple[str, ...]:
+        """Return the plugins that have an action of this name."""
+        return tuple(plugin for plugin, names in self._by_plugin.items() if name in names)
+
     def add(self, plugin: str, name: str, description: str) -> None:
         """Remember an action; of too many, the one that was registered first is forgotten."""
         names = self._by_plugin.setdefault(plugin, {})

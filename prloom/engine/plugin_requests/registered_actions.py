@@ -92,6 +92,7 @@ class RegisteredActions:
         if caller.plugin not in self._by_plugin:
             self._by_plugin[caller.plugin] = known
             caller.grant.on_end.append(lambda: self._forget(caller.grant))
+        self._take_over(params.name)
         known[params.name] = RegisteredAction(params.description, params.params_schema)
         self._names.add(caller.plugin, params.name, params.description)
         self._offer(caller.plugin, {**self._registered(caller.plugin).commands, params.name: params.description})
@@ -168,19 +169,27 @@ class RegisteredActions:
     def _forget(self, grant: Grant) -> None:
         self._by_plugin.pop(grant.plugin, None)
 
+    def _take_over(self, name: str) -> None:
+        """Forget an action where the daemon that runs has not registered it: comments mean the one that is there."""
+        for plugin in self._names.owners(name):
+            if name not in self._by_plugin.get(plugin, {}):
+                self._withdraw(plugin, name)
+
     def _withdraw(self, plugin: str, name: str) -> None:
         self._names.remove(plugin, name)
         commands = self._registered(plugin).commands
         self._offer(plugin, {each: text for each, text in commands.items() if each != name})
 
     def _registered(self, plugin: str) -> Registered:
-        if self.plugins is None:
+        if self.plugins is None or plugin not in self.plugins.keys:
             return Registered()
         return self.plugins[plugin].registered or Registered()
 
     def _offer(self, plugin: str, commands: Mapping[str, str]) -> None:
         """Have comments find these commands; a plugin whose code could not be loaded has none."""
-        if self.plugins is not None and self.plugins[plugin].registered is not None:
+        if self.plugins is None or plugin not in self.plugins.keys:  # it is not enabled any more
+            return
+        if self.plugins[plugin].registered is not None:
             self.plugins[plugin].registered = replace(self._registered(plugin), commands=commands)
 
 

@@ -64,6 +64,33 @@ async def test_a_comment_is_told_why_its_action_does_not_run_and_one_that_is_gon
     assert bench.actions.offered("ci") == bench.plugins.subscribers().commands == {}
 
 
+async def test_a_comment_goes_to_the_plugin_that_offers_its_action_not_to_one_that_did_at_an_earlier_start(
+    closed: RequestBench,
+):
+    with closed.open():
+        await a_deploy(closed)
+    with closed.open():
+        await closed.plugins.start()
+        await closed.ask("register_action", {"name": "deploy"}, "other")
+        taken_over = closed.plugins.subscribers().commands
+        remembered = dict(closed.actions.offered("ci"))
+        await closed.ask("register_action", {"name": "deploy"})
+
+        assert (taken_over, remembered) == ({"deploy": "other"}, {})
+        assert closed.plugins.subscribers().commands == {"deploy": "ci"}
+
+
+async def test_an_action_of_a_plugin_that_is_not_enabled_any_more_hinders_no_other(closed: RequestBench):
+    with closed.open():
+        await a_deploy(closed)
+    del closed.stage.hosts[0]
+    with closed.open():
+        await closed.plugins.start()
+
+        assert await closed.ask("register_action", {"name": "deploy"}, "other") == {"success": True}
+        assert closed.plugins.subscribers().commands == {"deploy": "other"}
+
+
 async def test_an_action_that_is_registered_again_and_again_leaves_nothing_behind(bench: RequestBench):
     grant = bench.grants.current("ci")
     assert grant is not None
