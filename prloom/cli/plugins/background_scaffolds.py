@@ -225,10 +225,15 @@ _PROGRAMS: Mapping[Language, tuple[str, Mapping[str, str]]] = {
 }
 
 
+_LONGEST = 45
+"""Characters of the plugin's name in that of its tool, which has at most 51."""
+
+
 def files(name: str, language: Language) -> Mapping[str, str]:
     """Return the texts of a plugin's files, by their paths in its folder."""
     command, programs = _PROGRAMS[language]
     manifest = _MANIFEST.replace("COMMAND", command).replace("ARGUMENTS", next(iter(programs)))
     slug = name.replace("-", "_")
     texts = {"plugin.yaml": manifest, **programs, f"tests/test_{slug}.py": _TEST}
-    return {path: text.replace("NAME", name) for path, text in texts.items()}
+    tool = f"{name[:_LONGEST]}-stats"
+    return {path: text.replace("NAME-stats", tool).replace("NAME", name) for path, text in texts.items()}

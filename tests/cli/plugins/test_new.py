@@ -11,6 +11,7 @@ import plain_pytest
 import pytest
 
 from prloom.cli import main
+from prloom.extensions import manifest
 from prloom.testing import a_comment, harness, runners
 
 
@@ -154,6 +155,12 @@ def test_the_tests_of_a_background_plugin_that_was_made_pass_with_plain_pytest(r
     tests = plain_pytest.run(repository, "prloom/plugins/call-counter")
 
     assert (tests.returncode, " passed" in tests.stdout) == (0, True), tests.stdout + tests.stderr
+
+
+def test_a_background_plugin_with_the_longest_name_is_right_as_it_is_made(repository: Path) -> None:
+    assert prloom("new", "n" * 64, "--background") == 0
+
+    manifest.read(repository / "prloom/plugins" / ("n" * 64))
 
 
 def test_a_language_is_for_background_plugins_only(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
