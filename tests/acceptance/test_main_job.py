@@ -219,7 +219,7 @@ def test_a_dispatcher_that_runs_takes_requests_says_what_it_decides_and_ends_on_
     _until(lambda: repository.plan()["events"]["triaged"] == 1)
     running.send_signal(signal.SIGINT)
 
-    assert running.wait(timeout=20) == 130
+    assert running.wait(timeout=120) == 130
     lines = journal.read_text().splitlines()
     for about in ("intake by prloom: held s1", "operator by operator: vouched s1", "triage by"):
         assert any(" INFO " in line and about in line for line in lines), about
