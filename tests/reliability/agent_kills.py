@@ -195,7 +195,7 @@ def wrong(load: Load) -> Iterator[str]:
     for run in load.runs():
         yield from (f"activity of {run.name}: {each}" for each in _activity(run))
     told = load.log.read_text()
-    yield from (f"output: {line}" for line in told.splitlines() if "Traceback" in line or "bug" in line)
+    yield from (f"output: {line}" for line in told.splitlines() if "Traceback" in line or "a bug" in line)
 
 
 def _calls(load: Load, said: str) -> Iterator[str]:

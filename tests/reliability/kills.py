@@ -206,7 +206,7 @@ def wrong(load: Load) -> Iterator[str]:
         odd = {each: said[each] for each in load.sent if said[each] != (each in trusted)}
         yield f"P3: replies, where there should be one: {odd}"
     yield from _counters(load, names, changes)
-    yield from (f"output: {line}" for line in load.said.splitlines() if "Traceback" in line or "bug" in line)
+    yield from (f"output: {line}" for line in load.said.splitlines() if "Traceback" in line or "a bug" in line)
     yield from (f"GitHub: {line}" for line in load.forge.wrong())
     yield from _left_behind(load)
     for local in load.locals:

@@ -181,7 +181,7 @@ class Bugs(logging.Handler):
         self.found: list[str] = []
 
     def emit(self, entry: logging.LogRecord) -> None:
-        if entry.exc_info is not None or "bug" in entry.getMessage():
+        if entry.exc_info is not None or "a bug" in entry.getMessage():  # the name of a temporary file may hold a "bug"
             error = entry.exc_info[1] if entry.exc_info else None
             self.found.append(f"a bug: {entry.getMessage()} {error!r}")
 

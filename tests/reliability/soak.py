@@ -182,7 +182,7 @@ class Bugs(logging.Handler):
         self.found = found
 
     def emit(self, entry: logging.LogRecord) -> None:
-        if entry.exc_info is not None or "bug" in entry.getMessage():
+        if entry.exc_info is not None or "a bug" in entry.getMessage():
             self.found.append(f"a bug: {entry.getMessage()} {entry.exc_info[1] if entry.exc_info else ''!r}")
 
 

@@ -42,7 +42,7 @@ def _tell_init(root: Path, telling: int) -> None:
     for _ in range(3):
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
             code = cli.run(cli.cli, ["-C", str(root), "init"])
-        if "Traceback" in said.getvalue() or "bug" in said.getvalue():
+        if "Traceback" in said.getvalue() or "a bug" in said.getvalue():
             logging.getLogger(__name__).error("a bug: %s", said.getvalue())
         if code == 0:
             return

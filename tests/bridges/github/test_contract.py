@@ -57,3 +57,15 @@ def test_a_bridge_without_a_repository_sends_no_request(new_runtime: Callable[..
 
     assert (events, runtime.hub.asked) == ([], [])
     assert refused.error == 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
+
+
+def test_a_bridge_with_nothing_to_ask_says_why(new_runtime: Callable[..., Any]) -> None:
+    nowhere, nothing = new_runtime(repo=""), new_runtime()
+    nowhere.track(nowhere.hub.pull())
+
+    reasons = [asyncio.run(each.bridge.events(each.context(), None)).idle for each in (nowhere, nothing)]
+
+    assert reasons == [
+        'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]',
+        "no plan has a pull request",
+    ]
