@@ -61,6 +61,7 @@ def command(
     second one returns them, and other workers do them.
     """
     from prloom.engine.machine import machine as machines  # noqa: PLC0415 - `prloom worker --help` needs none
+    from prloom.exchange import store_url  # noqa: PLC0415 - likewise
     from prloom.exchange.errors import StoreError  # noqa: PLC0415 - likewise
     from prloom.workspace import root as roots  # noqa: PLC0415 - likewise
 
@@ -69,7 +70,7 @@ def command(
     if not url:
         raise PrloomError(
             "no exchange is configured that other machines can reach; set [exchange] url in prloom.toml to that of a "
-            'PostgreSQL server, such as "postgresql://host/database"'
+            f'{store_url.SERVER_PRODUCTS} server, such as "{store_url.SERVER_EXAMPLE}"'
         )
     machine = machines.describe(found.path, config, os.environ, stages=stages, agents=agents)
     machines.prepare(machine)

@@ -7,15 +7,15 @@ from pydantic import BeforeValidator, Field
 from prloom.config.problems import InvalidValue, quoted
 from prloom.config.section import Section
 from prloom.config.values import Flag
-
-_SERVERS = ("postgresql://", "postgres://")
+from prloom.exchange import store_url
 
 
 def _exchange_url(value: object) -> object:
-    if isinstance(value, str) and value and not value.startswith(_SERVERS):
+    if isinstance(value, str) and value and store_url.server_of(value) is None:
         raise InvalidValue(
-            f"is {quoted(value.partition('@')[2] or value)}, which is not the address of a PostgreSQL server",
-            'write one such as "postgresql://host/database", or leave it out',
+            f"is {quoted(value.partition('@')[2] or value)}, which is not the address of a "
+            f"{store_url.SERVER_PRODUCTS} server",
+            f'write one such as "{store_url.SERVER_EXAMPLE}", or leave it out',
         )
     return value
 
@@ -25,8 +25,8 @@ class ExchangeSection(Section):
 
     url: Annotated[str, BeforeValidator(_exchange_url)] = Field(
         default="",
-        description="A database on a PostgreSQL server, of which workers on other machines take runs; if it is "
-        "empty, runs stay on this machine.",
+        description=f"A database on a {store_url.SERVER_PRODUCTS} server, of which workers on other machines take "
+        "runs; if it is empty, runs stay on this machine.",
     )
     local: Flag = Field(
         default=True,

@@ -44,6 +44,15 @@ SERVERS = (
 NAMES = ", or ".join(("a file", *(f"{server.schemes[0]}..." for server in SERVERS)))
 """The names that a store may have, for people."""
 
+SERVER_PRODUCTS = " or ".join(server.product for server in SERVERS)
+SERVER_EXAMPLE = f"{SERVERS[0].schemes[0]}host/database"
+"""What other machines can reach, for people: the servers, and a URL of one."""
+
+
+def server_of(name: str) -> ServerStore | None:
+    """Return the server that a store's name is a URL of; None for a path."""
+    return next((server for server in SERVERS if name.startswith(server.schemes)), None)
+
 
 def open_store(name: str | os.PathLike[str] | None = None, *, start: Path | None = None) -> ExchangeStore:
     """Open the store of that name; raises StoreError where none is named, or it cannot be opened.
@@ -55,9 +64,9 @@ def open_store(name: str | os.PathLike[str] | None = None, *, start: Path | None
         wanted = os.fspath(name)
     else:
         wanted = os.environ.get(VARIABLE) or ""
-    for server in SERVERS:
-        if wanted.startswith(server.schemes):
-            return _on_server(server, wanted)
+    server = server_of(wanted)
+    if server is not None:
+        return _on_server(server, wanted)
     from pathlib import Path  # noqa: PLC0415 (likewise, and no help text)
 
     from prloom.exchange.sqlite.store import SqliteStore  # noqa: PLC0415 (a server's clients need none)
