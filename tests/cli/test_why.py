@@ -57,6 +57,27 @@ Now triaged.
     )
 
 
+async def test_an_action_that_names_no_event_is_shown_for_each_that_its_call_decided(
+    stage: Stage, prloom: Prloom
+) -> None:
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def answer(plan: str, triage: TriageContext) -> None:
+            triage.emit_comment(None, "Thank you.")
+            for event in triage.events:
+                triage.mark_event_handled(event.id, "thanked")
+
+    stage.adopt()
+    stage.plugin("manners", register)
+    stage.append(said("one", reply_to=None), said("two", reply_to=None))
+    await stage.tick()
+
+    (action,) = stage.bridge.actions_seen
+    for event in ("one", "two"):
+        assert f"action {action.id}  delivered" in prloom("why", event).out
+    assert json.loads(prloom("why", action.id, "--json").out)["event"]["id"] == "two"
+
+
 async def test_json_is_one_document(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
     stage.append(said("e"))

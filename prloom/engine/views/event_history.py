@@ -106,7 +106,9 @@ class _Trail:
                 self.mentions.watch(todo.id)
         steps = [self._changed(change, said) for change in decision.changes if change.event_id == self.event_id]
         steps += self._of_todos(said)
-        caused = tuple(action.id for action in decision.actions if action.related_event_id == self.event_id)
+        caused = tuple(
+            action.id for action in decision.actions if self.event_id in search.answered_events(decision, action)
+        )
         if caused and not steps:
             steps = [_caused(said)]
         if caused:

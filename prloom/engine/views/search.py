@@ -13,6 +13,8 @@ from prloom.engine.bus.inbox import Draft
 from prloom.engine.views import events, plan_names, snapshot
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
+from prloom.model.action import Action
+from prloom.model.decision import Decision
 from prloom.model.record import Position
 from prloom.storage import json_codec, paths
 from prloom.storage.paths import RepositoryPaths
@@ -122,11 +124,21 @@ def _delivered_to(log: JournalReader, url: str) -> Iterator[str]:
 
 
 def _causes(log: JournalReader, action_id: str) -> Iterator[str]:
-    """Yield the event that caused an action."""
+    """Yield the events that caused an action."""
     for said in entries.logged_decisions(log.containing(needle(action_id))):
         for action in said.decision.actions:
-            if action.id == action_id and action.related_event_id is not None:
-                yield action.related_event_id
+            if action.id == action_id:
+                yield from answered_events(said.decision, action)
+
+
+def answered_events(decision: Decision, action: Action) -> tuple[str, ...]:
+    """Return the ids of the events that an action answers.
+
+    Where a plugin did not say which event its action is about, those are all the events that the same call decided.
+    """
+    if action.related_event_id is not None:
+        return (action.related_event_id,)
+    return tuple(dict.fromkeys(change.event_id for change in decision.changes))
 
 
 def _events_with(journal: JournalReader, text: str) -> Iterable[ReceivedEvent]:
