@@ -75,6 +75,7 @@ _QUIET = {
 _SERVING = {
     "MCP_CONNECTION_NONBLOCKING": "0",  # else 2.1.197 begins without the tools of a server that takes a second
     "MCP_TIMEOUT": str(mcp_server.START_LIMIT_MS),
+    "MCP_CONNECT_TIMEOUT_MS": str(mcp_server.START_LIMIT_MS),  # else it waits 5 s, and begins without the tools
     "ENABLE_TOOL_SEARCH": "false",
 }
 
@@ -160,8 +161,19 @@ def read(output: str, ending: Ending) -> RunResult:
         reading = _unfinished(spoken, retry, reset)
     else:
         reading = _finished(result, measured=_measured(result, spoken), reset=reset)
+        if reading.error is None:
+            reading = replace(reading, error=_without_server(init))
     session = parsing.text(result or init, "session_id") or parsing.text(init, "session_id")
     return parsing.conclude(replace(reading, session_id=session, model=parsing.text(init, "model")), ending)
+
+
+def _without_server(init: JsonObject) -> str | None:
+    """Return the error of a run that began before prloom's own server was connected: it offered none of the tools."""
+    for server in parsing.objects(init, "mcp_servers"):
+        status = parsing.text(server, "status")
+        if parsing.text(server, "name") == mcp_server.NAME and status != "connected":
+            return f"the agent began without prloom's tools, because their server was not connected ({status})"
+    return None
 
 
 def _unfinished(spoken: list[JsonObject], retry: JsonObject | None, reset: datetime | None) -> ParsedOutput:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from prloom.agents import mcp_server
 from prloom.agents.agent import Ending, RunRequest
 from prloom.agents.programs import claude
 
@@ -69,6 +71,31 @@ def test_side_traffic_is_switched_off(ask: Callable[..., RunRequest]) -> None:
     env = claude.invocation(ask()).env
 
     assert env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == env["DISABLE_AUTOUPDATER"] == "1"
+
+
+def test_it_waits_for_prlooms_server_as_long_as_that_may_take_to_start(
+    ask: Callable[..., RunRequest], tmp_path: Path
+) -> None:
+    server = mcp_server.of_run(tmp_path, tmp_path, timedelta(minutes=1))
+
+    env = claude.invocation(ask(server=server)).env
+
+    assert env["MCP_CONNECTION_NONBLOCKING"] == "0"
+    assert {env["MCP_TIMEOUT"], env["MCP_CONNECT_TIMEOUT_MS"]} == {str(mcp_server.START_LIMIT_MS)}
+
+
+@pytest.mark.parametrize("status", ["pending", "failed"])
+def test_a_run_that_began_without_prlooms_tools_has_failed(status: str, ending: Callable[..., Ending]) -> None:
+    init = {"type": "system", "subtype": "init", "mcp_servers": [{"name": "prloom", "status": status}]}
+    others = {**init, "mcp_servers": [{"name": "own", "status": status}, {"name": "prloom", "status": "connected"}]}
+
+    result = claude.read(lines(init, a_result()), ending())
+
+    assert (result.status, result.trouble) == ("failed", "error")
+    assert result.error == (
+        f"the agent began without prloom's tools, because their server was not connected ({status})"
+    )
+    assert claude.read(lines(others, a_result()), ending()).status == "ok"
 
 
 def test_a_used_up_allowance_is_a_wait_until_its_reset(ending: Callable[..., Ending]) -> None:
