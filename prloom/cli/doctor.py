@@ -56,7 +56,7 @@ def _findings(given: Options) -> Iterator[Finding]:
     except ConfigError as error:
         yield from doctor.of_error(error, "the configuration")
     except PrloomError as error:
-        yield from doctor.of_error(error, given.directory)
+        yield from doctor.of_error(error, "the repository")
     if where is None:
         return
     yield from doctor.guarded(lambda: environment_checks.of_git(where.root), "git")
@@ -87,7 +87,10 @@ def _lines(found: list[Finding]) -> Iterator[str]:
         else:
             what = f"{terminal.paint(terminal.clean(finding.where), 'strong')}: {terminal.clean(told)}"
         head = terminal.paint(finding.severity, role)
-        yield from layout.item(head, what, f"fix: {terminal.clean(finding.fix)}", room=9)
+        fix = terminal.clean(finding.fix)
+        if not fix.startswith("did you mean "):
+            fix = f"fix: {fix}"
+        yield from layout.item(head, what, fix, room=9)
     errors = sum(finding.severity == "error" for finding in found)
     yield ""
     yield f"{_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}"

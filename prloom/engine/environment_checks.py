@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 
 from prloom import programs
 from prloom.agents import registry
@@ -29,8 +30,6 @@ from prloom.workspace import checkout, git, repository
 
 OLDEST_GIT = (2, 38)
 """The first version that knows `safe.bareRepository`, which keeps git out of repositories among a branch's files."""
-
-_NO_AGENT = "no agent was found on this machine"
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
@@ -94,21 +93,18 @@ def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
 
 def of_agents(config: Config, root: Path, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
     """Yield the stages whose agent is not on this machine."""
-    lacking: dict[str, list[str]] = {}
+    lacking: dict[tuple[str, str], list[str]] = {}
     for stage in kinds.STAGES:
         missing = _missing(config, stage, root, environ)
         if missing is not None:
             lacking.setdefault(missing, []).append(stage)
-    for missing, of in lacking.items():
-        install = "install it"
-        if missing == _NO_AGENT:
-            install = "install one that prloom supports"
+    for (missing, fix), of in lacking.items():
         where = f"{'stage' if len(of) == 1 else 'stages'} {', '.join(of)}"
         # the only stage that every comment needs
         severity: Severity = "warning"
         if "triage" in of:
             severity = "error"
-        yield _finding(severity, missing, where, f"{install}, or name another agent under [stages] in prloom.toml")
+        yield _finding(severity, missing, where, f"{fix}, or name another agent under [stages] in prloom.toml")
 
 
 def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
@@ -179,27 +175,26 @@ def _forges(where: RepositoryPaths) -> Iterator[str]:
                     yield plan.forge
 
 
-def _missing(config: Config, stage: str, root: Path, environ: Mapping[str, str]) -> str | None:
-    """Return what a stage's agent lacks, or None."""
+def _missing(config: Config, stage: str, root: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return what a stage's agent lacks and how to get it, or None."""
     name = stages.stage(config, stage).agent
     if name == "auto":
         if registry.first_found(environ):
             return None
-        return _NO_AGENT
+        return "no agent was found on this machine", "install one that prloom supports"
     program = registry.get(name).program
     argv = config.agents.command.argv
+    if program is None and argv:
+        program = argv[0]
+        if "/" in program:
+            program = str(root / program)
     if program is None:
-        if argv and "/" in argv[0]:
-            program = str(root / argv[0])
-        elif argv:
-            program = argv[0]
-        else:
-            program = None
-    if program is None:
-        return 'the agent "command" has no program: set argv below [agents.command]'
+        return 'the agent "command" has no program', "set argv below [agents.command]"
     if programs.locate(program, environ):
         return None
-    return f"the program {program} of the agent {name} was not found"
+    if Path(program).is_absolute() and Path(program).is_file():
+        return f"the program {program} of the agent {name} is not executable", f"run `chmod +x {quote(program)}`"
+    return f"the program {program} of the agent {name} was not found", "install it"
 
 
 def _finding(severity: Severity, what: str, where: str, fix: str) -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 
 from prloom.core.text import bounds
 from prloom.extensions import keys
@@ -244,6 +245,8 @@ def _missing(where: str, names: Iterable[str], known: Collection[str]) -> Mappin
         if keys.resolve(name, known) is None:
             close = keys.nearest(name, known)
             hint = "; `prloom plugins list` lists all plugins"
+            if where == "plugins.enabled":
+                hint += f", and `prloom plugins disable {quote(name)}` takes this name out"
             if close:
                 hint = f"; did you mean {close!r}?"
             found[name] = f"{where}: there is no plugin {name!r}{hint}"

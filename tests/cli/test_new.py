@@ -64,7 +64,8 @@ def test_the_status_of_one_draft_is_shown_by_its_id(stage: Stage, prloom: Prloom
     assert "make-it-fast" in shown.out
     assert "pr-7" not in shown.out
     assert (plan["id"], plan["status"]) == ("make-it-fast", "draft")
-    assert prloom("status", "make-it-slow").err.endswith("; the drafts are make-it-fast\n")
+    assert prloom("status", "make-it-slow").err == "prloom: no plan make-it-slow; did you mean make-it-fast?\n"
+    assert prloom("status", "zzz").err == ("prloom: no plan zzz; the plans are pr-7, and the drafts are make-it-fast\n")
 
 
 def test_a_draft_from_a_file_keeps_its_front_matter_and_takes_what_the_command_says(

@@ -119,6 +119,16 @@ def test_a_program_of_ones_own_that_is_not_there_is_named(repo: Path) -> None:
     assert finding.what == f"the program {repo}/agent of the agent command was not found"
 
 
+def test_a_program_of_ones_own_that_is_not_executable_comes_with_the_command_that_makes_it_so(repo: Path) -> None:
+    (repo / "prloom.toml").write_text('[stages]\ndefault = "command"\n[agents.command]\nargv = ["./agent"]\n')
+    (repo / "agent").touch(mode=0o644)
+
+    (finding,) = environment_checks.of_agents(loading.load(repo, {}), repo, ENVIRON)
+
+    assert finding.what == f"the program {repo}/agent of the agent command is not executable"
+    assert finding.fix == f"run `chmod +x {repo}/agent`, or name another agent under [stages] in prloom.toml"
+
+
 def test_a_preset_that_a_plan_wants_and_nobody_configured_is_an_error(repo: Path) -> None:
     local = repo / "prloom/.local/worktrees/p/prloom/.local"
     local.mkdir(parents=True)

@@ -52,7 +52,10 @@ def _switch(given: Options, names: Sequence[str], verb: Verb) -> None:
 
     path = context.repo_root(given) / FILE_NAME
     known = _all_plugins(given)
-    chosen = [_key(name, {plugin.name for plugin in known}) for name in names]
+    names_known = {plugin.name for plugin in known}
+    if verb == "disable":  # also one whose file is gone
+        names_known.update(context.config(given).plugins.enabled)
+    chosen = [_key(name, names_known) for name in names]
     if path.exists():
         before = text = path.read_bytes().decode("utf-8-sig")
     else:

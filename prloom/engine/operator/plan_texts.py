@@ -25,7 +25,6 @@ from prloom.storage.paths import RepositoryPaths
 from prloom.storage.reader import JournalReader
 from prloom.storage.safe_dir import SafeDir
 
-_LISTED = 8
 _BEGINS = re.compile(rb'"(?:taken|started)"')
 
 
@@ -51,16 +50,9 @@ class ListedTodo(Record, frozen=True, kw_only=True):
 
 def find(where: RepositoryPaths, named: str) -> NamedPlan:
     """Return the plan or the draft of that name; raises PrloomError with the names that there are."""
-    ids = plan_names.draft_ids(where)
-    if named in ids and named not in plans.ids(where):
+    if named in plan_names.draft_ids(where) and named not in plans.ids(where):
         return NamedPlan(named, is_draft=True)
-    try:
-        return NamedPlan(plan_names.find(where, named), is_draft=False)
-    except PrloomError as error:
-        if not ids:
-            raise
-        some = ", ".join([*ids[:_LISTED], *(["…"] if len(ids) > _LISTED else [])])
-        raise PrloomError(f"{error}; the drafts are {printable(some)}") from error
+    return NamedPlan(plan_names.find(where, named), is_draft=False)
 
 
 def read(where: RepositoryPaths, plan: NamedPlan) -> str:

@@ -45,10 +45,11 @@ def find(where: RepositoryPaths, named: str) -> str:
         raise PrloomError(
             f"plan {missing.plan.id} is lost: see `prloom status`, or adopt it again with `{recovery(missing)}`"
         )
-    draft = next((each for each in inbox.every(where) if each.id == named), None)
+    drafts = inbox.every(where)
+    draft = next((each for each in drafts if each.id == named), None)
     if draft is not None:
         raise PrloomError(not_begun(draft))
-    raise PrloomError(_miss(named, ids, known))
+    raise PrloomError(_miss(named, ids, known, tuple(each.id for each in drafts)))
 
 
 def not_begun(draft: Draft) -> str:
@@ -108,14 +109,27 @@ def near(named: str, known: tuple[Plan, ...], ids: tuple[str, ...]) -> str | Non
     return None
 
 
-def _miss(named: str, ids: tuple[str, ...], known: tuple[Plan, ...]) -> str:
-    if not ids:
-        return f"no plan {printable(named)}: there are {NO_PLANS}"
-    meant = near(named, known, ids)
+def _miss(named: str, ids: tuple[str, ...], known: tuple[Plan, ...], drafts: tuple[str, ...]) -> str:
+    missing = f"no plan {printable(named)}"
+    meant = near(named, known, (*ids, *drafts))
     if meant is not None:
-        return f"no plan {printable(named)}; did you mean {meant}?"
-    some = ", ".join(ids if len(ids) <= _LISTED else [*ids[:_LISTED], f"and {len(ids) - _LISTED} more"])
-    return f"no plan {printable(named)}; the plans are {some}"
+        return f"{missing}; did you mean {printable(meant)}?"
+    there = []
+    if ids:
+        there.append(f"the plans are {_some(ids)}")
+    if drafts:
+        there.append(f"the drafts are {_some(drafts)}")
+    if there:
+        return f"{missing}; {', and '.join(there)}"
+    return f"{missing}: there are {NO_PLANS}"
+
+
+def _some(ids: tuple[str, ...]) -> str:
+    """Return a list of ids, of which the first few are named."""
+    named = [printable(each) for each in ids[:_LISTED]]
+    if len(ids) > _LISTED:
+        named.append(f"{len(ids) - _LISTED} more")
+    return ", ".join(named)
 
 
 def _load(where: RepositoryPaths, plan_id: str) -> Plan | None:

@@ -56,6 +56,18 @@ def test_every_command_of_the_group_is_listed(prloom: Prloom) -> None:
     assert [line.split()[0] for line in ran.out.partition("Commands:\n")[2].splitlines()] == list(plugins.COMMANDS)
 
 
+def test_a_name_whose_plugin_is_gone_can_be_taken_out_of_the_configuration(stage: Stage, prloom: Prloom) -> None:
+    file = stage.root / "prloom.toml"
+    file.write_text('[plugins]\nenabled = ["gone one", "notify"]\n')
+
+    told = json.loads(prloom("plugins", "list", "--json").out)["warnings"]
+    disabled = prloom("plugins", "disable", "gone one")
+
+    assert any("and `prloom plugins disable 'gone one'` takes this name out" in each for each in told)
+    assert (disabled.code, disabled.out) == (0, "gone one is disabled.\n")
+    assert file.read_text() == '[plugins]\nenabled = ["notify"]\n'
+
+
 @pytest.mark.parametrize("name", ["list", "enable", "disable"])
 def test_each_can_be_run(name: str) -> None:
     lazy = plugins.COMMANDS[name]
