@@ -21,7 +21,7 @@ from prloom.config import durations
 from prloom.config.models import BridgeSection, BridgesSection
 from prloom.config.problems import InvalidValue
 from prloom.errors import ExtensionError
-from prloom.extensions import bridge_shape, discovery, keys, loading
+from prloom.extensions import bridge_shape, discovery, inputs, keys, loading
 from prloom.model.action import React
 from prloom.model.event import Event
 from prloom.model.record import Json
@@ -228,10 +228,11 @@ def _run_step(what: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what
     except (KeyboardInterrupt, ExtensionError):
         raise
     except BaseException as error:
-        raise ExtensionError(f"{what} raised {loading.describe_error(error)}{_origin(error)}") from error
+        raise ExtensionError(f"{what} raised {loading.describe_error(error)}{origin(error)}") from error
 
 
-def _origin(error: BaseException) -> str:
+def origin(error: BaseException) -> str:
+    """Return the line of a bridge's own code at which an error was raised, in brackets; nothing for another error."""
     own = [
         f" ({Path(frame.f_code.co_filename).name}, line {line})"
         for frame, line in traceback.walk_tb(error.__traceback__)
@@ -255,9 +256,7 @@ def _config(candidate: _Candidate, module: ModuleType) -> Any:  # noqa: ANN401 -
     try:
         return model.model_validate(own)
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False, include_input=False)  # it may be a secret
-        said = [": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in problems]
-        raise ExtensionError(f"[bridges.{candidate.name}] {'; '.join(said)}") from error
+        raise ExtensionError(f"[bridges.{candidate.name}] {inputs.problems(error, model)}") from error
 
 
 def _interval(configured: Json, bridge: Bridge) -> timedelta:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ def config(key: str, module: ModuleType, values: Mapping[str, Json]) -> tuple[An
     try:
         config = model.model_validate(own)
     except ValidationError as error:
-        raise ExtensionError(f"plugin {key}: {_problems(key, error)}") from error
+        raise ExtensionError(f"plugin {key}: [plugins.settings.{key}] {problems(error, model)}") from error
     return config, _unknown(key, model, own)
 
 
@@ -47,12 +47,28 @@ def _is_pydantic(model: object) -> bool:
     return pydantic is not None and inspect.isclass(model) and issubclass(model, pydantic.BaseModel)
 
 
-def _problems(key: str, error: ValidationError) -> str:
-    lines = []
-    for problem in error.errors(include_url=False, include_context=False, include_input=False):  # it may be a secret
-        where = ".".join(str(part) for part in problem["loc"])
-        lines.append(f"{where}: {problem['msg']}" if where else problem["msg"])
-    return f"[plugins.settings.{key}] " + "; ".join(lines)
+def problems(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return what is wrong with the settings of an extension, without their values: one may be a secret."""
+    return "; ".join(
+        _problem(each["loc"], each["type"], each["msg"], model)
+        for each in error.errors(include_url=False, include_context=False, include_input=False)
+    )
+
+
+def _problem(loc: tuple[int | str, ...], kind: str, said: str, model: type[BaseModel]) -> str:
+    where = ".".join(map(str, loc))
+    if kind == "extra_forbidden" and len(loc) == 1:
+        return f"{where} is not known{_hint(where, model.model_fields)}"
+    if where:
+        return f"{where}: {said}"
+    return said
+
+
+def _hint(name: str, known: Collection[str]) -> str:
+    close = keys.nearest(name, known)
+    if close:
+        return f"; did you mean {close!r}?"
+    return ""
 
 
 def _unknown(key: str, model: type[BaseModel], own: Mapping[str, Json]) -> tuple[str, ...]:
@@ -63,14 +79,10 @@ def _unknown(key: str, model: type[BaseModel], own: Mapping[str, Json]) -> tuple
     known |= {field.alias for field in model.model_fields.values() if field.alias is not None}
     if any(field.validation_alias is not None for field in model.model_fields.values()):
         return ()  # its names are not known without trying
-    warnings = []
-    for name in sorted(own.keys() - known):
-        close = keys.nearest(name, known)
-        hint = ""
-        if close:
-            hint = f"; did you mean {close!r}?"
-        warnings.append(f"[plugins.settings.{key}] {name} is not known to the plugin and has no effect{hint}")
-    return tuple(warnings)
+    return tuple(
+        f"[plugins.settings.{key}] {name} is not known to the plugin and has no effect{_hint(name, known)}"
+        for name in sorted(own.keys() - known)
+    )
 
 
 # An allow-list: an operator's shell holds many secrets, and a plugin names those that it needs in `requires_env`.

@@ -348,11 +348,12 @@ def test_create_gets_the_bridges_own_config_if_it_has_one(repo: Path, bundled: P
 
 
 def test_settings_that_do_not_fit_the_bridges_config_are_named_without_their_values(repo: Path, bundled: Path) -> None:
-    error = failing(repo, bundled, CONFIGURED, room="hall", token=["s3cret"], colour=1)
+    error = failing(repo, bundled, CONFIGURED, room="hall", token=["s3cret"], colour=1, rooms=2)
 
     assert error == (
         "bridge acme (./tools/acme.py): [bridges.acme] room: Input should be a valid integer, unable to parse string "
-        "as an integer; token: Input should be a valid string; colour: Extra inputs are not permitted"
+        "as an integer; token: Input should be a valid string; colour is not known; "
+        "rooms is not known; did you mean 'room'?"
     )
 
 

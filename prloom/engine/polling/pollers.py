@@ -25,6 +25,7 @@ from prloom.engine.plan.runtime import PlanRuntime, Rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling.network import Network
 from prloom.engine.polling.poll import BridgeReader, CheckPlan
+from prloom.extensions import bridges as bridge_code
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model import kinds
 from prloom.model.decision import Change
@@ -104,7 +105,7 @@ class Poller:
             polled, plan_ids = await self.reader.read(runtimes, repository, context)
             self._note(polled, now)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
-            text = bounds.cut(errors.describe(error))
+            text = bounds.cut(_described(error))
             self.polls.failures += 1
             self.polls.error = text
             self.polls.idle, self.polls.requested_at = None, now
@@ -152,6 +153,13 @@ class Poller:
         if self.polls.warnings:
             shown["warnings"] = list(self.polls.warnings)
         return shown
+
+
+def _described(error: BaseException) -> str:
+    """Return one line about what a bridge raised: where in its code, if that was not foreseen."""
+    if errors.explain(error) is not None:
+        return errors.describe(error)
+    return f"{errors.describe(error)}{bridge_code.origin(error)}"
 
 
 def _kind(error: BaseException) -> str:

@@ -142,4 +142,12 @@ def _nothing_open(repository: RepositoryPaths, name: str) -> str:
     """Return why a name means nothing that could be worked on: it is done, or it never was."""
     if search.find(repository, name):
         return f"{name} is already done; `prloom why` shows how it ended"
+    if _has_written(repository, name):
+        return f"no event, reply or action {name}; did you mean @{name}, the events by {name}?"
     return search.not_found_message(repository, name)
+
+
+def _has_written(repository: RepositoryPaths, login: str) -> bool:
+    """Whether somebody of this login is the author of an open event."""
+    opened = (event for each in snapshot.every(repository) for event in each.bus.state.open.values())
+    return any(event.author is not None and trust.named(event.author, [login]) for event in opened)
