@@ -13,7 +13,7 @@ from prloom.cli.context import Options, pass_options
 @click.option("--reason", required=True, metavar="TEXT", help="Why; `prloom status` shows it.")
 @pass_options
 def block(given: Options, plan: str, reason: str) -> None:
-    """Work on no TODO of the plan until `prloom unblock`; feedback is still answered."""
+    """Stop the work on a plan's TODOs until `prloom unblock`; feedback is still answered."""
     where = context.repository(given)
     submit.submit_ids(where, "block", [context.plan_id(where, plan)], done="Blocked", reason=reason)
 

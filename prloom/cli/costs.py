@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("plan", required=False, shell_complete=completion.plans)
 @click.option("--since", metavar="TIME", help=f"Count only runs that began since then: {run_selection.TIMES}")
 @click.option(
-    "--by", "grouping", type=click.Choice(["plan", "stage", "model", "day", "plugin"]), help="Add up by this only."
+    "--by", "grouping", type=click.Choice(["plan", "stage", "model", "day", "plugin"]), help="Add up by this."
 )
 @json_option
 @pass_options

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "--sort",
     type=click.Choice(("came", "age")),
     default="came",
-    help="List the newest event last, or first the one that has been as it is for the longest time.",
+    help="List the newest event last, or the event whose state is the oldest first.",
 )
 @json_option
 @pass_options

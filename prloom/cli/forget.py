@@ -24,7 +24,7 @@ _SHOWN = 20
 @click.command("forget")
 @click.argument("plan", shell_complete=completion.plans)
 @click.option("--yes", is_flag=True, help="Give it up even if events, replies or TODOs are open in it.")
-@click.option("--worktree", is_flag=True, help="With --yes: remove also work in its worktree that is nowhere else.")
+@click.option("--worktree", is_flag=True, help="With --yes: also remove work that exists only in its worktree.")
 @pass_options
 def command(given: Options, plan: str, *, yes: bool, worktree: bool) -> None:
     """Stop looking after PLAN, and remove its worktree, its history and its feedback. Its branch stays.

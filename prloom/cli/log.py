@@ -30,7 +30,7 @@ _ROLES: dict[str, Role] = {"error": "bad", "run": "dim"}
     "--limit",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"Show only the newest N entries. By default, {_NEWEST}, or with --since all.",
+    help=f"Show only the newest N entries. The default is {_NEWEST}, or all with --since.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one entry on each line.")
 @pass_options

@@ -52,7 +52,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "poll": Lazy("prloom.cli.poll", "Poll the sources for feedback now."),
     "pause": Lazy("prloom.cli.pause", "Stop the work on a plan, or on all.", "pause"),
     "resume": Lazy("prloom.cli.pause", "Resume the work on a plan, or on all.", "resume"),
-    "block": Lazy("prloom.cli.block", "Work on no TODO of a plan, with a reason.", "block"),
+    "block": Lazy("prloom.cli.block", "Stop the work on a plan's TODOs, with a reason.", "block"),
     "unblock": Lazy("prloom.cli.block", "Let the TODOs of a blocked plan be worked on again.", "unblock"),
     "open": Lazy("prloom.cli.open", "Open a shell, or the agent, in a plan's worktree."),
     "rebase": Lazy("prloom.cli.rebase", "Rebase a plan's branch onto its base."),

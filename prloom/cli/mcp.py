@@ -12,7 +12,7 @@ from prloom.errors import PrloomError
 
 
 @click.command("mcp")
-@click.option("--run", "run", metavar="RUN", help="Serve the tools of this run; prloom itself starts it so.")
+@click.option("--run", "run", metavar="RUN", help="Serve the tools of this run. prloom itself uses this option.")
 @pass_options
 def command(given: Options, run: str | None) -> None:
     """Serve prloom over MCP, on standard input and output.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -104,13 +102,11 @@ def _lines(wanted: Wanted, shown: Shown, *, scrolls: bool = False) -> list[str]:
 
 
 def _height() -> int | None:
-    """Return the rows of the terminal, one of them for the prompt after; None where there is no terminal."""
-    if not sys.stdout.isatty():
+    """Return how many rows the status may take, for the prompt comes after it; None where that is not known."""
+    rows = terminal.height()
+    if rows is None:
         return None
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).lines - 1
-    except OSError:
-        return None
+    return rows - 1
 
 
 def _document(where: RepositoryPaths, shown: Shown) -> FullStatus:

@@ -82,9 +82,22 @@ def width() -> int:
     if columns.isascii() and columns.isdigit() and int(columns) > 0:
         return max(int(columns), _NARROWEST)
     try:
-        return max(os.get_terminal_size(sys.stdout.fileno()).columns, _NARROWEST)
+        found = os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError):  # no terminal; or a stdout without a file, as in tests
         return _DEFAULT_WIDTH
+    if found == 0:  # a terminal that does not say
+        return _DEFAULT_WIDTH
+    return max(found, _NARROWEST)
+
+
+def height() -> int | None:
+    """Return the rows of the terminal; None where there is none, or where it does not say."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines or None
+    except OSError:
+        return None
 
 
 def line_width() -> int | None:

@@ -3,6 +3,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 import unicodedata
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -206,6 +207,20 @@ with terminal.progress("counting \\x1b[31m [/nope]") as update:
     update("still \\u202e counting")
 print("rich" in sys.modules)
 """
+
+
+@pytest.mark.parametrize(("rows", "columns", "size"), [(24, 80, "24 80"), (0, 0, "None 100"), (24, 5, "24 40")])
+def test_a_terminal_that_does_not_say_its_size_has_an_unknown_one(rows: int, columns: int, size: str) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (rows, columns))
+
+    environ = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
+    code = "from prloom.cli.output import terminal; print(terminal.height(), terminal.width(), end='')"
+    subprocess.run([sys.executable, "-c", code], stdout=theirs, check=True, env=environ)
+
+    assert os.read(ours, 1000).decode() == size
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_progress_is_silent_and_free_in_a_pipe() -> None:
