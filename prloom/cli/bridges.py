@@ -67,6 +67,8 @@ def _what(bridge: BridgeLine, now: datetime) -> str:
 def _last_poll(bridge: BridgeLine, now: datetime) -> str:
     if bridge.idle:
         return f"not asked: {terminal.clean(bridge.idle)}"
+    if bridge.last_poll_at is None and bridge.error:
+        return ""
     if bridge.last_poll_at is None:
         return "never asked"
     return f"last asked {layout.when(bridge.last_poll_at, now)}"

@@ -31,6 +31,7 @@ class StatusFiles:
         self._folder = folder
         self._written: dict[str, Status] = {}
         self._since: dict[str, dict[str, Any]] = {}
+        self._earlier: dict[str, Mapping[str, Any]] | None = None
 
     def write(
         self, work: Mapping[str, Any], plugins: Status, bridges: Status, unreadable: Mapping[str, str], at: Timestamp
@@ -40,7 +41,7 @@ class StatusFiles:
         A bridge's times of polling are written every few seconds, so that polls of an idle repository write nothing.
         """
         plugins = self._dated(paths.PLUGINS, "plugins", plugins, at)
-        bridges = self._dated(paths.BRIDGES, "bridges", bridges, at)
+        bridges = [self._with_earlier_polls(each) for each in self._dated(paths.BRIDGES, "bridges", bridges, at)]
         since = self._refused_since(unreadable, at)
         files: tuple[tuple[str, Mapping[str, Any], Status], ...] = (
             (paths.WORK, work, [work]),
@@ -80,6 +81,14 @@ class StatusFiles:
             found.append(dated)
         return found
 
+    def _with_earlier_polls(self, bridge: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a bridge that was not asked yet with the times at which the dispatcher before this one asked it."""
+        if self._earlier is None:
+            self._earlier = {each["name"]: _polls(each) for each in _reports(self._read(paths.BRIDGES).get("bridges"))}
+        if bridge.get("lastPollAt") is not None:
+            return bridge
+        return {**bridge, **self._earlier.get(bridge["name"], {})}
+
     def _refused_since(self, unreadable: Mapping[str, str], at: Timestamp) -> Mapping[str, Any]:
         """Return since when each plan cannot be opened."""
         if paths.PLANS not in self._since:
@@ -98,15 +107,28 @@ class StatusFiles:
 
 def _times(listed: object) -> dict[str, Any]:
     """Return the times in a list of reports, by the name and the key of each."""
-    if not isinstance(listed, list):
-        return {}
-    reports = [each for each in listed if isinstance(each, dict)]
     return {
-        f"{report.get('name')} {since}": report[since]
-        for report in reports
+        f"{report['name']} {since}": report[since]
+        for report in _reports(listed)
         for since in _PROBLEMS.values()
         if isinstance(report.get(since), str)
     }
+
+
+def _polls(report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return when a bridge was asked, and when that worked, as far as a file says so."""
+    found = {}
+    for key in ("lastPollAt", "lastOkAt"):
+        with suppress(TypeError, ValueError):
+            found[key] = Timestamp.read(report.get(key))  # type: ignore[arg-type]
+    return found
+
+
+def _reports(listed: object) -> list[dict[str, Any]]:
+    """Return the reports in what a file holds: those that have a name."""
+    if not isinstance(listed, list):
+        return []
+    return [each for each in listed if isinstance(each, dict) and isinstance(each.get("name"), str)]
 
 
 def _without_times(bridge: Mapping[str, Any]) -> Mapping[str, Any]:

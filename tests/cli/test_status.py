@@ -30,6 +30,22 @@ from prloom.storage.safe_dir import SafeDir
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red][bold]\nDispatcher running"
 Prloom = Callable[..., Any]
+AGENT = '[stages]\ndefault = "command"\n[agents.command]\nargv = ["true"]\n'
+LETTERBOX = """
+from prloom.api import Polled
+
+class Letterbox:
+    name = "ci"
+    targets = ("ci",)
+
+    async def events(self, ctx, state):
+        return Polled()
+
+    async def actions(self, ctx, action): ...
+
+def create(config):
+    return Letterbox()
+"""
 TALKING = deferring(10**9, "people are still talking", saying="wait")
 
 
@@ -102,6 +118,22 @@ async def test_a_bridge_that_failed_says_when_it_was_asked_and_when_that_worked(
         r"forge  last asked 1 min( \d+ s)? ago, last success 1 h( \d+ s)? ago; the source is down",
         prloom("status", "--all").out,
     )
+
+
+def test_a_bridge_that_cannot_be_loaded_any_more_says_when_it_last_worked(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    (stage.root / "ci.py").write_text(LETTERBOX)
+    (stage.root / "prloom.toml").write_text(f'{AGENT}[bridges.ci]\nmodule = "./ci.py"\n')
+    prloom("start", "--once")
+    (stage.root / "ci.py").unlink()
+
+    assert prloom("start", "--once").code == 1
+
+    text = prloom("status", "--all").out
+    assert re.search(r"\n  ci +not loaded, last success .* ago; \(\./ci\.py\): there is no ", text)
+    assert re.search(r"\bci: fails, last success ", text)
+    assert re.search(r"bridge +bridge ci \(\./ci\.py\): there is no ", text)
+    assert re.search(r"failed  last asked .* ago|failed .* last asked .* ago", prloom("bridges", "list").out)
 
 
 async def test_a_bridge_that_had_nothing_to_ask_for_was_not_asked(stage: Stage, prloom: Prloom) -> None:

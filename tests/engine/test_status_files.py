@@ -79,6 +79,31 @@ def test_a_bridge_that_is_polled_again_and_again_is_written_every_few_seconds(fi
     assert (files.bridge()["lastPollAt"], files.bridge()["requests"]["total"]) == ("2026-01-01T12:00:05.000Z", 5)
 
 
+def test_a_bridge_that_was_not_asked_yet_keeps_the_times_of_the_dispatcher_before(files: Files, disk: NotingDisk):
+    files.write(bridges=[bridge(NOON)])
+    files.begin_anew()
+
+    files.write(bridges=[{**bridge(NOON), "lastPollAt": None, "lastOkAt": None, "error": "it cannot be loaded"}])
+    assert (files.bridge()["lastPollAt"], files.bridge()["lastOkAt"]) == (str(NOON), str(NOON))
+
+    disk.done.clear()
+    files.write(bridges=[{**bridge(NOON), "lastPollAt": None, "lastOkAt": None, "error": "it cannot be loaded"}])
+    assert disk.done == []
+
+    files.write(bridges=[bridge(later(60))])
+    assert files.bridge()["lastPollAt"] == str(later(60))
+
+
+@pytest.mark.parametrize("noted", ['"yesterday"', "7", "null"])
+def test_times_that_cannot_be_read_are_no_times(files: Files, tmp_path: Path, noted: str):
+    found = f'{{"bridges": [{{"name": "forge", "lastPollAt": {noted}}}, {{"lastPollAt": 1}}, 3]}}'
+    (tmp_path / "state/bridges.json").write_text(found)
+
+    files.write(bridges=[{**bridge(NOON), "lastPollAt": None, "lastOkAt": None}])
+
+    assert (files.bridge()["lastPollAt"], files.bridge()["lastOkAt"]) == (None, None)
+
+
 def test_a_bridges_error_is_written_at_once(files: Files):
     files.write(bridges=[bridge(NOON)])
 

@@ -206,6 +206,8 @@ def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:
     words = []
     if bridge.idle:
         words.append(f"not asked: {terminal.clean(bridge.idle)}")
+    elif bridge.loaded is False:
+        words.append("not loaded")
     elif bridge.last_poll_at is None:
         words.append("never asked")
     elif bridge.error is not None and bridge.last_ok_at is None:
@@ -220,7 +222,8 @@ def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:
         words.append(f"{requests.remaining} left")
     told = ", ".join(words)
     if bridge.error is not None:
-        told = f"{told}; {terminal.paint(terminal.clean(bridge.error), 'bad')}"
+        error = bridge.error.removeprefix(f"bridge {bridge.name} ")
+        told = f"{told}; {terminal.paint(terminal.clean(error), 'bad')}"
     return [terminal.paint(terminal.clean(bridge.name), "name"), told]
 
 

@@ -252,7 +252,14 @@ class Pollers:
     def reports(self) -> list[dict[str, Any]]:
         """Return what `prloom status` shows of the bridges, those included that could not be loaded."""
         failed = [
-            {"name": name, "lastPollAt": None, "lastOkAt": None, "error": error, "requests": {"total": 0, "charged": 0}}
+            {
+                "name": name,
+                "loaded": False,
+                "lastPollAt": None,
+                "lastOkAt": None,
+                "error": error,
+                "requests": {"total": 0, "charged": 0},
+            }
             for name, error in self._failed
         ]
         return [poller.report(self._network.requests(poller.bridge.name)) for poller in self._pollers] + failed

@@ -224,8 +224,8 @@ def _published(local: SafeDir) -> Iterator[Finding]:
             yield _warning(what, where, f"change the plugin and restart prloom, or {disable}")
     for bridge in runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus):
         if bridge.error:
-            polled = bridge.last_poll_at is not None
-            fix = f"{_to_fix(running=running, loaded=polled)}, or set enabled = false in [bridges.{bridge.name}]"
+            loaded = bridge.loaded is not False
+            fix = f"{_to_fix(running=running, loaded=loaded)}, or set enabled = false in [bridges.{bridge.name}]"
             yield _error(bridge.error, f"bridge {bridge.name}", fix)
         for warning in bridge.warnings or ():
             yield _warning(warning, f"bridge {bridge.name}", "correct that; the next poll takes it up")

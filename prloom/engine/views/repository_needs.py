@@ -111,16 +111,23 @@ def _request(request: PermissionRequest) -> Need:
     )
 
 
+def _bridge_error(name: str, error: str) -> str:
+    """Return a bridge's error with its name; that of one that could not be loaded names it already."""
+    if error.startswith(f"bridge {name} "):
+        return error
+    return f"{name}: {error}"
+
+
 def _bridge(bridge: BridgeStatus) -> Iterator[Need]:
     """Yield that a bridge fails for long, or has never worked, and what is wrong with its source."""
     polled, worked = bridge.last_poll_at, bridge.last_ok_at
-    fails_long = worked is None or polled is None or polled - worked >= FAILING
+    fails_long = bridge.loaded is False or worked is None or polled is None or polled - worked >= FAILING
     if bridge.error is not None and fails_long:
         yield Need(
             key=f"bridge//{bridge.name}",
             kind="bridge",
             plan=None,
-            text=f"{bridge.name}: {bridge.error}",
+            text=_bridge_error(bridge.name, bridge.error),
             commands=(command("doctor"),),
             ids=(bridge.name,),
             since=worked or bridge.error_since or None,

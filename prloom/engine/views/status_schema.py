@@ -197,11 +197,13 @@ class Requests(Record, frozen=True, kw_only=True):
 class BridgeStatus(Record, frozen=True, kw_only=True):
     """A bridge as the dispatcher last knew it.
 
-    `idle` says why it had nothing to ask for in its last poll, `warnings` what is wrong with its source. `error_since`
-    and `warnings_since` are when an error and warnings were first reported.
+    `loaded` is False if it could not be loaded; the times of its polls are those of an earlier dispatcher then. `idle`
+    says why it had nothing to ask for in its last poll, `warnings` what is wrong with its source. `error_since` and
+    `warnings_since` are when an error and warnings were first reported.
     """
 
     name: str
+    loaded: bool | UnsetType = UNSET
     last_poll_at: Timestamp | None = None
     last_ok_at: Timestamp | None = None
     error: str | None = None

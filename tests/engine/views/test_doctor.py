@@ -207,7 +207,8 @@ async def test_a_restart_is_recommended_only_for_what_a_running_dispatcher_could
     state = stage.root / "prloom/.local/bus/state"
     state.mkdir(parents=True)
     polled = {"name": "polled", "lastPollAt": "2026-01-01T12:00:00.000Z", "error": "the source is down"}
-    (state / "bridges.json").write_text(json.dumps({"bridges": [polled, {"name": "unloaded", "error": "it raised"}]}))
+    unloaded = {**polled, "name": "unloaded", "loaded": False}
+    (state / "bridges.json").write_text(json.dumps({"bridges": [polled, unloaded]}))
     off = {"name": "off", "loaded": True, "error": "switched off until 2026-01-01T12:05:00.000Z"}
     (state / "plugins.json").write_text(json.dumps({"plugins": [off, {"name": "broken", "error": "it raised"}]}))
 
