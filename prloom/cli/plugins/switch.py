@@ -62,11 +62,12 @@ def _switch(given: Options, names: Sequence[str], verb: Verb) -> None:
         before = text = ""
     for key in chosen:
         alike = [plugin for plugin in known if keys.slug(plugin.name) == keys.slug(key)]
+        rivals = {plugin.name for plugin in alike} - {key}
         on_by_default = {plugin.source == "bundled" and not plugin.background for plugin in alike}
         if verb == "enable":
-            text = text_with_enabled(text, key, listed=on_by_default != {True})
+            text = text_with_enabled(text, key, listed=on_by_default != {True}, rivals=rivals)
         else:
-            text = text_with_disabled(text, key, listed=True in on_by_default)
+            text = text_with_disabled(text, key, listed=True in on_by_default, rivals=rivals)
     changed = text != before
     if changed:
         write(path, text)
@@ -129,17 +130,20 @@ def _report(keys: Sequence[str], now: Sequence[PluginLine], verb: Verb, *, chang
             click.echo(f"{name} is enabled in prloom.toml, but does not run: {terminal.clean(why or 'see doctor')}.")
 
 
-def text_with_enabled(text: str, key: str, *, listed: bool) -> str:
-    """Return the text with the plugin not in `plugins.disabled`; and, if it must be listed, in `plugins.enabled`."""
-    return _switched(text, key, off="disabled", on="enabled" if listed else None)
+def text_with_enabled(text: str, key: str, *, listed: bool, rivals: Collection[str] = ()) -> str:
+    """Return the text with the plugin not in `plugins.disabled`; and, if it must be listed, in `plugins.enabled`.
+
+    A name in a list may differ from the key in `-` and `_`, unless it is that of a rival.
+    """
+    return _switched(text, key, rivals, off="disabled", on="enabled" if listed else None)
 
 
-def text_with_disabled(text: str, key: str, *, listed: bool) -> str:
+def text_with_disabled(text: str, key: str, *, listed: bool, rivals: Collection[str] = ()) -> str:
     """Return the text with the plugin not in `plugins.enabled`; and, if it must be listed, in `plugins.disabled`."""
-    return _switched(text, key, off="enabled", on="disabled" if listed else None)
+    return _switched(text, key, rivals, off="enabled", on="disabled" if listed else None)
 
 
-def _switched(text: str, key: str, *, off: str, on: str | None) -> str:
+def _switched(text: str, key: str, rivals: Collection[str], *, off: str, on: str | None) -> str:
     import tomlkit  # noqa: PLC0415 - `prloom plugins --help` needs none
 
     document = tomlkit.parse(text)
@@ -148,14 +152,14 @@ def _switched(text: str, key: str, *, off: str, on: str | None) -> str:
         return text
     if plugins is None:
         plugins = document["plugins"] = tomlkit.table()
-    for name in [name for name in plugins.get(off, ()) if _same(name, key)]:
+    for name in [name for name in plugins.get(off, ()) if _same(name, key, rivals)]:
         plugins[off].remove(name)
-    if on is not None and not any(_same(name, key) for name in plugins.get(on, ())):
+    if on is not None and not any(_same(name, key, rivals) for name in plugins.get(on, ())):
         if on not in plugins:
             plugins[on] = tomlkit.array()
         plugins[on].append(key)
     return tomlkit.dumps(document)
 
 
-def _same(name: str, key: str) -> bool:
-    return name.replace("-", "_") == key.replace("-", "_")
+def _same(name: str, key: str, rivals: Collection[str]) -> bool:
+    return name not in rivals and name.replace("-", "_") == key.replace("-", "_")

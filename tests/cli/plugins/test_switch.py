@@ -89,3 +89,12 @@ def test_switching_moves_one_name_and_no_other(enabled: list[str], disabled: lis
     assert set(on["disabled"]) == set(disabled) - {key}
     assert set(off["enabled"]) == set(enabled) - {key}
     assert set(off["disabled"]) == {*disabled, key}
+
+
+def test_two_plugins_whose_names_differ_in_a_dash_are_switched_each_for_itself() -> None:
+    text = '[plugins]\nenabled = ["x-y"]\n'
+
+    both = text_with_enabled(text, "x_y", listed=True, rivals={"x-y"})
+
+    assert plugins(both)["enabled"] == ["x-y", "x_y"]
+    assert text_with_disabled(both, "x_y", listed=False, rivals={"x-y"}) == text
