@@ -145,7 +145,8 @@ def _copy(where: RepositoryPaths, scratch: Path) -> tuple[RepositoryPaths, dict[
     return copied, refused
 
 
-_SKIPPED = frozenset({paths.RUNS, paths.INBOX, paths.ACTIVATIONS, paths.LOCK, "dispatcher.owner.json", "worktrees"})
+_DISPATCHER = frozenset({paths.LOCK, "dispatcher.owner.json", paths.HOST_SOCKET})
+_SKIPPED = _DISPATCHER | {paths.RUNS, paths.INBOX, paths.ACTIVATIONS, "worktrees"}
 _FIRST = (Path(paths.BUS, paths.BUS_STATE), Path(paths.PLUGIN_STATE), Path(paths.PLUGIN_STATE_GLOBAL))
 
 

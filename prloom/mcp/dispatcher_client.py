@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from typing import Final
 
 from prloom.engine.host_socket import paced_reader
@@ -18,10 +19,13 @@ _PAUSE: Final = 0.1
 
 
 class DispatcherClient:
-    """A connection to the socket of the dispatcher, opened by the first request; `hello` are the params of hello."""
+    """A connection to the socket of the dispatcher, opened by the first request; `hello` are the params of hello.
 
-    def __init__(self, socket: str, hello: Json) -> None:
-        self._socket = socket
+    `find` returns the socket's path, or raises OSError as long as there is none.
+    """
+
+    def __init__(self, find: Callable[[], str], hello: Json) -> None:
+        self._find = find
         self._hello = hello
         self._peer: AsyncioPeer | None = None
         self._writer: asyncio.StreamWriter | None = None
@@ -70,12 +74,14 @@ class DispatcherClient:
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         given_up = asyncio.get_running_loop().time() + _PATIENCE
+        where = "its socket"
         while True:
             try:
-                return await asyncio.open_unix_connection(self._socket, limit=jsonrpc.LIMIT)
+                where = self._find()
+                return await asyncio.open_unix_connection(where, limit=jsonrpc.LIMIT)
             except OSError as error:
                 if asyncio.get_running_loop().time() > given_up:
-                    text = f"prloom's dispatcher does not answer at {self._socket}; run `prloom start`"
+                    text = f"prloom's dispatcher does not answer at {where}; see with `prloom status` whether it runs"
                     raise PrloomError(text) from error
             await asyncio.sleep(_PAUSE)
 
@@ -88,9 +94,9 @@ class DispatcherClient:
             writer.close()
 
 
-async def request_once(socket: str, hello: Json, method: str, params: Json) -> Json:
+async def request_once(find: Callable[[], str], hello: Json, method: str, params: Json) -> Json:
     """Return the result of one request, over a connection of its own; raises PrloomError."""
-    client = DispatcherClient(socket, hello)
+    client = DispatcherClient(find, hello)
     try:
         return await client.request(method, params)
     finally:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
-from prloom.engine.host_socket import server
+from prloom.engine.host_socket import published_socket
 from prloom.engine.tools import operator_client
 from prloom.engine.views import runtime_status
 from prloom.errors import PrloomError
@@ -23,8 +24,8 @@ async def send(root: Path, method: str, params: Json, *, absent: str) -> Json:
     local = SafeDir.open(root, *paths.LOCAL)
     if local is None or not runtime_status.dispatcher(local).running:
         raise PrloomError(absent)
-    socket = str(server.folder(root) / server.NAME)
-    return await dispatcher_client.request_once(socket, {"operator": True}, method, params)
+    find = partial(published_socket.find, local)
+    return await dispatcher_client.request_once(find, {"operator": True}, method, params)
 
 
 async def answer(root: Path, request: str, choice: Choice, text: str | None = None) -> Mapping[str, str]:

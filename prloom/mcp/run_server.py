@@ -99,7 +99,7 @@ def serve(run: str, access: Access) -> None:
 
 
 async def _serve(run: str, access: Access) -> None:
-    client = DispatcherClient(access.socket, {"run": run, "token": access.token})
+    client = DispatcherClient(lambda: access.socket, {"run": run, "token": access.token})
     tools = RunServer(client)
     server: Server[Any] = Server(
         mcp_server.NAME,

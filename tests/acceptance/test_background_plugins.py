@@ -115,6 +115,19 @@ def test_a_daemon_is_stopped_and_started_by_orders_and_gone_after_a_kill_of_the_
     assert daemon(repository)["state"] == "stopped"
 
 
+def test_an_order_from_a_shell_with_another_runtime_folder_reaches_the_dispatcher(
+    repository: Repository, running: ForkedProcess, tmp_path: Path
+):
+    until(lambda: daemon(repository)["state"] == "running")
+    (tmp_path / "cron").mkdir(mode=0o700)
+    repository.env["XDG_RUNTIME_DIR"] = str(tmp_path / "cron")
+
+    repository.run("plugins", "stop", "greeter")
+
+    assert daemon(repository)["state"] == "stopped"
+    assert not list((tmp_path / "cron").iterdir())
+
+
 def test_a_plugin_without_its_settings_is_not_started_until_they_are_given_and_a_secret_is_kept_elsewhere(
     repository: Repository, running: ForkedProcess
 ):

@@ -90,7 +90,7 @@ def assemble(
         OperatorAuthority(waiting, checks.run_of, operator_methods),
         *authorities,
     )
-    return ToolParts(services, HostSocket(folder, known), answering)
+    return ToolParts(services, HostSocket(folder, known, board.local), answering)
 
 
 def _handlers(plugins: PluginSet, answering: People, budget: Budget, targets: CallTargets) -> Mapping[str, Handler]:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import prloom
 from prloom.core.text import naming
-from prloom.engine.host_socket import paced_reader, peer_process
+from prloom.engine.host_socket import paced_reader, peer_process, published_socket
 from prloom.engine.host_socket.paced_reader import PacedReader
 from prloom.engine.host_socket.peer_process import PeerProcess
 from prloom.errors import StorageError
@@ -22,6 +22,7 @@ from prloom.extensions.background import runtime_folder
 from prloom.extensions.jsonrpc import ErrorResponse, RpcError
 from prloom.extensions.jsonrpc.asyncio_peer import AsyncioPeer
 from prloom.model.record import Json
+from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
 
@@ -74,10 +75,11 @@ class Authority(Protocol):
 
 
 class HostSocket:
-    """The dispatcher's socket in a private folder, open from `start` to `close`."""
+    """The dispatcher's socket in a private folder, open from `start` to `close`; its path is published in `local`."""
 
-    def __init__(self, folder: Path, authorities: Sequence[Authority]) -> None:
+    def __init__(self, folder: Path, authorities: Sequence[Authority], local: SafeDir | None = None) -> None:
         self.path = folder / NAME
+        self._local = local
         self._authorities = tuple(authorities)
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
@@ -95,6 +97,8 @@ class HostSocket:
             self.path.chmod(0o600)
         except OSError as error:
             raise StorageError(f"prloom cannot listen at {self.path}: {error.strerror or error}") from error
+        if self._local is not None:
+            published_socket.publish(self._local, self.path)
 
     async def ready(self) -> None:
         """Return at once: it listens as soon as it is started."""
@@ -104,6 +108,8 @@ class HostSocket:
         server, self._server = self._server, None
         if server is None:
             return
+        if self._local is not None:
+            published_socket.withdraw(self._local)
         server.close()
         for task in tuple(self._connections):
             task.cancel()

@@ -179,7 +179,7 @@ async def test_a_command_that_a_run_has_started_allows_nothing_over_the_socket(c
     async with careful.open() as parts:
         with pytest.raises(PrloomError, match="run run-1 has started this command; only a person may give it"):
             await dispatcher_client.request_once(
-                str(parts.socket.path), {"operator": True}, "answerRequest", {"request": "x", "choice": "allow"}
+                lambda: str(parts.socket.path), {"operator": True}, "answerRequest", {"request": "x", "choice": "allow"}
             )
 
 
@@ -190,7 +190,7 @@ async def test_a_persons_command_allows_a_call_over_the_socket(careful: ToolBenc
             calling = asyncio.create_task(call(parts, folder, "deploy"))
             asked = {"request": await waiting(parts), "choice": "allow"}
             path = str(parts.socket.path)
-            answer = await dispatcher_client.request_once(path, {"operator": True}, "answerRequest", asked)
+            answer = await dispatcher_client.request_once(lambda: path, {"operator": True}, "answerRequest", asked)
             allowed = await calling
 
     assert answer == {"tool": "deploy", "plan": "pr-7"}
@@ -477,4 +477,4 @@ def token(folder: Path) -> str:
 
 async def refused(parts: ToolParts, hello: dict[str, object], why: str) -> None:
     with pytest.raises(PrloomError, match=why):
-        await dispatcher_client.request_once(str(parts.socket.path), hello, "listTools", None)
+        await dispatcher_client.request_once(lambda: str(parts.socket.path), hello, "listTools", None)
