@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 @pass_options
 def command(given: Options, plugin: str, name: str, params: str, plan: str | None, *, as_json: bool) -> None:
     """Run an action that the daemon of a plugin has registered, and show what it answers."""
-    from prloom.cli.plugins import daemons  # noqa: PLC0415 - `prloom action --help` needs none
+    from prloom.cli.plugins import background_plugins, daemons  # noqa: PLC0415 - `prloom action --help` needs none
     from prloom.engine.plugin_requests import operator_actions  # noqa: PLC0415 - likewise
 
-    key = daemons.resolved(plugin, daemons.background_plugins(given))
+    key = background_plugins.resolved(plugin, background_plugins.selection(given))
     if plan is not None:
         plan = context.plan_id(context.repository(given), plan)
     asked = {"plugin": key, "name": name.removeprefix("/"), "params": _object(params), "plan": plan}

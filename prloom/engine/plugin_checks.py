@@ -15,6 +15,7 @@ from prloom.config.models import Config
 from prloom.engine.assembly import plugins
 from prloom.engine.background.secret_store import SecretStore
 from prloom.engine.tools import arguments
+from prloom.engine.views import doctor
 from prloom.engine.views.doctor import Finding
 from prloom.errors import ConfigError, PrloomError
 from prloom.extensions import filters
@@ -45,8 +46,7 @@ def of_daemons(config: Config, root: Path, environ: Mapping[str, str]) -> Iterat
         table = filters.settings_of(found.key, options, known)
         where = f"plugin {found.key}"
         for warning in daemon_warnings.of(found, table, root, environ):
-            what, _, fix = warning.removeprefix(f"{where}: ").partition("; ")
-            yield _warning(what, where, fix or "correct the manifest")
+            yield doctor.of_warning(warning, where, "correct the manifest")
         yield from _of_settings(found, table, SecretStore(root, environ), environ)
         yield from _of_subscriptions(found, agents)
 

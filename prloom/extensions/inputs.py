@@ -79,10 +79,19 @@ def _unknown(key: str, model: type[BaseModel], own: Mapping[str, Json]) -> tuple
     known |= {field.alias for field in model.model_fields.values() if field.alias is not None}
     if any(field.validation_alias is not None for field in model.model_fields.values()):
         return ()  # its names are not known without trying
-    return tuple(
-        f"[plugins.settings.{key}] {name} is not known to the plugin and has no effect{_hint(name, known)}"
-        for name in sorted(own.keys() - known)
-    )
+    return unknown_settings(key, own, known)
+
+
+def unknown_settings(key: str, own: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Return a warning for each name in the operator's table of a plugin that is none of its settings."""
+    warnings = []
+    for name in sorted(set(own) - set(known)):
+        close = keys.nearest(name, known)
+        hint = "correct its name in prloom.toml, or remove it there"
+        if close:
+            hint = f"did you mean {close!r}?"
+        warnings.append(f"[plugins.settings.{key}] {name} is not known to the plugin and has no effect; {hint}")
+    return tuple(warnings)
 
 
 # An allow-list: an operator's shell holds many secrets, and a plugin names those that it needs in `requires_env`.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ import click
 from prloom.cli import context, dispatcher_request
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import layout, terminal
+from prloom.cli.plugins import background_plugins
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from prloom.cli.output.terminal import Role
     from prloom.engine.views.daemons import DaemonStatus, RequestCounts
-    from prloom.extensions.discovery import DiscoveredPlugin
     from prloom.storage.safe_dir import SafeDir
 
 _ROLES: dict[str, Role] = {"running": "good", "error": "bad", "stopped": "dim"}
@@ -61,9 +60,9 @@ def status(given: Options, *, as_json: bool) -> None:
     """Show the daemons of background plugins: whether they run, since when, and what they printed last."""
     from prloom.engine.views import daemons  # noqa: PLC0415 - `prloom plugins --help` needs none
 
-    with_daemon = [found.key for found in background_plugins(given)]
-    local = _local(given)
-    found = daemons.read(local, with_daemon)
+    selected = background_plugins.selection(given)
+    names = [found.key for found in background_plugins.running(selected)]
+    found = daemons.read(_local(given), names, background_plugins.broken(selected))
     if as_json:
         terminal.echo_json(daemons.DaemonList(plugins=found))
     elif found:
@@ -81,7 +80,7 @@ def logs(given: Options, name: str, *, follow: bool, lines: int) -> None:
     """Show what a plugin's daemon printed, with nothing in it that a terminal would obey."""
     from prloom.storage import paths  # noqa: PLC0415 - `prloom plugins --help` needs none
 
-    key = resolved(name, background_plugins(given))
+    key = background_plugins.resolved(name, background_plugins.selection(given))
     local = _local(given)
     folder = None
     if local is not None:
@@ -93,27 +92,6 @@ def logs(given: Options, name: str, *, follow: bool, lines: int) -> None:
         wait = _wait
     for line in log_lines(folder, paths.DAEMON_LOG, lines, wait):
         click.echo(terminal.clean(line))
-
-
-def background_plugins(given: Options) -> tuple[DiscoveredPlugin, ...]:
-    """Return the enabled plugins that have a daemon."""
-    from prloom.engine.assembly.plugins import select_plugins  # noqa: PLC0415 - `prloom plugins --help` needs none
-    from prloom.extensions import filters  # noqa: PLC0415 - likewise
-
-    selection = select_plugins(context.repo_root(given), context.config(given), os.environ)
-    return tuple(found for found in selection.chosen if filters.runs_daemon(found))
-
-
-def resolved(name: str, found: Sequence[DiscoveredPlugin]) -> str:
-    """Return the key of the background plugin that a name means; raises PrloomError."""
-    from prloom.extensions import keys  # noqa: PLC0415 - `prloom plugins --help` needs none
-
-    known = [each.key for each in found]
-    key = keys.resolve(name, known)
-    if key is None:
-        hint = context.did_you_mean(name, known) or "`prloom plugins list` lists all plugins"
-        raise PrloomError(f"no plugin {name} with a background process is enabled; {hint}")
-    return key
 
 
 def order(given: Options, verb: str, key: str) -> None:
@@ -141,7 +119,7 @@ def log_lines(folder: SafeDir, name: str, most: int, wait: Callable[[], None] | 
 
 
 def _order(given: Options, verb: str, name: str, done: str) -> None:
-    key = resolved(name, background_plugins(given))
+    key = background_plugins.resolved(name, background_plugins.selection(given))
     order(given, verb, key)
     click.echo(f"The daemon of {terminal.clean(key)} {done}.")
 

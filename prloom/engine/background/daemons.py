@@ -109,8 +109,8 @@ class Daemons:
         """
         key = keys.resolve(name, self._daemons)
         if key is None:
-            known = ", ".join(self._daemons) or "none"
-            raise ExtensionError(f"no plugin {name} with a background process is enabled; those that are: {known}")
+            text = f"when the dispatcher started, plugin {name} was not enabled or could not be loaded"
+            raise ExtensionError(f"{text}; start the dispatcher again")
         daemon = self._daemons[key]
         daemon.give(order)
         wanted: DaemonState = "running"

@@ -220,8 +220,7 @@ def _published(local: SafeDir) -> Iterator[Finding]:
         if plugin.error and plugin.chosen:  # the others are looked for in the configuration as it is now
             yield _error(plugin.error, where, f"{_to_fix(running=running, loaded=plugin.loaded)}, or {disable}")
         for warning in plugin.warnings:
-            what = warning.removeprefix(f"{where}: ")
-            yield _warning(what, where, f"change the plugin and restart prloom, or {disable}")
+            yield of_warning(warning, where, f"change the plugin and restart prloom, or {disable}")
     for bridge in runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus):
         if bridge.error:
             loaded = bridge.loaded is not False
@@ -257,6 +256,12 @@ def guarded(check: Callable[[], Iterable[Finding]], where: str) -> tuple[Finding
         return tuple(check())
     except PrloomError as error:
         return of_error(error, where)
+
+
+def of_warning(warning: str, where: str, fix: str) -> Finding:
+    """Return a warning as a finding: what is wrong, and behind the semicolon what to do; without one, `fix` is."""
+    what, _, own = warning.removeprefix(f"{where}: ").partition("; ")
+    return _warning(what, where, own or fix)
 
 
 def of_error(error: PrloomError, where: str) -> tuple[Finding, ...]:

@@ -61,7 +61,11 @@ def not_running(plugin: str, state: str) -> CallError:
 
 def socket_missing(plugin: str, path: str) -> CallError:
     """Return the error of a daemon whose socket is gone."""
-    return CallError("socket_missing", f"Background process '{plugin}' has no socket any more: {path} does not exist")
+    return CallError(
+        "socket_missing",
+        f"The socket of background process '{plugin}' is gone: {path} does not exist; "
+        f"run `prloom plugins restart {plugin}`",
+    )
 
 
 def permission_denied(plugin: str, path: str) -> CallError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prloom.api.manifest import Setting
 from prloom.errors import ExtensionError
-from prloom.extensions import keys
+from prloom.extensions import inputs
 from prloom.extensions.background import declaration
 from prloom.model import secret_names
 from prloom.model.record import Json
@@ -58,14 +58,7 @@ def resolve(plugin: str, schema: Mapping[str, Setting], given: Given) -> Mapping
 
 def unknown(plugin: str, schema: Mapping[str, Setting], table: Mapping[str, Json]) -> tuple[str, ...]:
     """Return a warning for each setting in a plugin's table that its manifest does not have."""
-    warnings = []
-    for name in sorted(table.keys() - schema.keys()):
-        close = keys.nearest(name, schema)
-        hint = ""
-        if close:
-            hint = f"; did you mean {close!r}?"
-        warnings.append(f"[plugins.settings.{plugin}] {name} is not known to the plugin and has no effect{hint}")
-    return tuple(warnings)
+    return inputs.unknown_settings(plugin, table, schema)
 
 
 def _value(name: str, setting: Setting, given: Given) -> tuple[Json, str | None]:

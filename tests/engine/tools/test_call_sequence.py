@@ -255,7 +255,11 @@ async def test_a_tool_of_a_daemon_is_its_method(bench: ToolBench):
 NINE_ERRORS = [
     (call_error.not_started("bg"), "plugin_error", "has not been started"),
     (call_error.not_running("bg", "starting"), "plugin_error", "is not running (state: starting)"),
-    (call_error.socket_missing("bg", "/s"), "plugin_error", "has no socket any more: /s does not exist"),
+    (
+        call_error.socket_missing("bg", "/s"),
+        "plugin_error",
+        "is gone: /s does not exist; run `prloom plugins restart bg`",
+    ),
     (call_error.permission_denied("bg", "/s"), "system_error", "Permission denied for the socket of 'bg'"),
     (call_error.refused("bg"), "plugin_error", "refuses connections"),
     (

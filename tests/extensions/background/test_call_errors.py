@@ -59,7 +59,7 @@ def told(error: CallError) -> tuple[str, str, str]:
 
 
 async def test_a_socket_that_is_missing(path: str) -> None:
-    text = "Background process 'P' has no socket any more: s does not exist"
+    text = "The socket of background process 'P' is gone: s does not exist; run `prloom plugins restart P`"
 
     assert told(await failure(path)) == ("socket_missing", "plugin_error", text)
 

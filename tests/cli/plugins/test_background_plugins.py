@@ -1,0 +1,94 @@
+"""What the commands about daemons, and doctor, say of a background plugin with which something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_command import Repository
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repo", tmp_path)
+
+
+def add(repository: Repository, name: str, manifest: str) -> None:
+    folder = repository.root / "prloom/plugins" / name
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text(f"name: {name}\n{manifest}")
+
+
+def of_plugins(findings: Any) -> list[tuple[str, str, str]]:
+    return [
+        (each["where"], each["what"], each["fix"])
+        for each in findings["findings"]
+        if each["where"].startswith("plugin ")
+    ]
+
+
+EMPTY = "background: command: it is empty; name a program; correct that, and start the dispatcher again"
+
+
+@pytest.mark.parametrize("command", [["start"], ["stop"], ["restart"], ["logs"], ["config"]])
+def test_a_command_says_why_a_plugin_that_is_enabled_cannot_be_loaded(
+    repository: Repository, command: list[str]
+) -> None:
+    add(repository, "broken", "background: {command: ''}\n")
+    repository.configure('[plugins]\nenabled = ["broken"]\n')
+
+    said = repository.run("plugins", *command, "broken", code=1).stderr
+
+    assert "plugin broken does not run: it cannot be loaded: " in said
+    assert EMPTY in said
+
+
+def test_the_status_has_the_plugins_that_cannot_be_loaded_with_the_reason(repository: Repository) -> None:
+    add(repository, "broken", "background: {command: ''}\n")
+    add(repository, "needy", "background: {command: python3}\nrequires_env: [NEEDY_KEY]\n")
+    add(repository, "off", "background: {command: ''}\n")
+    repository.configure('[plugins]\nenabled = ["broken", "needy"]\n')
+
+    shown = repository.run("plugins", "status").stdout
+    found = {each["name"]: each for each in repository.json("plugins", "status")["plugins"]}
+
+    assert {name: each["state"] for name, each in found.items()} == {"broken": "error", "needy": "error"}
+    assert found["broken"]["reason"].endswith(EMPTY)
+    assert "it cannot be loaded: it needs NEEDY_KEY in the environment; correct that" in shown
+
+
+def test_a_command_says_that_a_plugin_is_not_enabled_or_has_no_daemon(repository: Repository) -> None:
+    add(repository, "off", "background: {command: python3}\n")
+    add(repository, "code", "")
+    (repository.root / "prloom/plugins/code/__init__.py").write_text("def register(ctx): pass\n")
+    repository.configure('[plugins]\nenabled = ["code"]\n')
+
+    off = repository.run("plugins", "start", "off", code=1).stderr
+    code = repository.run("plugins", "start", "code", code=1).stderr
+
+    assert "plugin off does not run: not enabled; `prloom plugins enable off` enables it" in off
+    assert "plugin code has no background process; `prloom plugins list` lists all plugins" in code
+
+
+def test_doctor_names_what_has_no_effect_once_and_says_where_it_is_corrected(repository: Repository) -> None:
+    add(repository, "odd", "background: {command: 'true', events: [TOOL_CALL_STRAT, X]}\n")
+    repository.configure('[plugins]\nenabled = ["odd"]\n[plugins.settings.odd]\nspeed = 3\n')
+    repository.run("start", "--once")
+
+    found = of_plugins(repository.json_of_failure("doctor"))
+
+    manifest = repository.root / "prloom/plugins/odd/plugin.yaml"
+    assert sorted(found) == [
+        (
+            "plugin odd",
+            f"{manifest}: background: events: there is no type of event 'TOOL_CALL_STRAT'",
+            "did you mean 'TOOL_CALL_START'?",
+        ),
+        ("plugin odd", f"{manifest}: background: events: there is no type of event 'X'", "docs/activity.md lists them"),
+        (
+            "plugin odd",
+            "[plugins.settings.odd] speed is not known to the plugin and has no effect",
+            "correct its name in prloom.toml, or remove it there",
+        ),
+    ]
