@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
@@ -19,6 +20,9 @@ LONGEST_ID: Final = 256
 
 ID_PREFIX: Final = "plugin."
 """How the ids, the sources and the authors of messages by plugins begin; the plugin's key follows."""
+
+RECEIVED: Final = "PLUGIN_MESSAGE_RECEIVED"
+"""The activity event that tells of a message."""
 
 _TRUST: Final = "operator"  # who permitted the plugin to add messages
 _DIGITS: Final = 24
@@ -49,6 +53,11 @@ def event_id(plugin: str, plan_id: str, message_id: str) -> str:
 def action_id(plugin: str, plan_id: str, message_id: str) -> str:
     """Return the id of the action that a message becomes."""
     return outbox.action_id(f"{plan_id}\0{message_id}", source(plugin), 0)
+
+
+def is_echo(plugin: str, kind: str, data: Mapping[str, Json]) -> bool:
+    """Whether an activity event tells a plugin of its own message: it knows of that, and would answer itself."""
+    return kind == RECEIVED and data.get("pluginName") == plugin
 
 
 def source(plugin: str) -> str:

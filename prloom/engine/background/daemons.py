@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from prloom import errors
+from prloom.core.plugins import plugin_message
 from prloom.core.plugins.daemon_life import DaemonState
 from prloom.engine.activity.publisher import Publisher
 from prloom.engine.background import event_sender
@@ -174,7 +175,8 @@ class _LastEncoded:
 
 def _adder(daemon: Daemon, encoded: _LastEncoded) -> Callable[[ActivityEvent], None]:
     def add(event: ActivityEvent) -> None:
-        daemon.sender.add(encoded.line(event))
+        if not plugin_message.is_echo(daemon.key, event.type, event.data):
+            daemon.sender.add(encoded.line(event))
 
     return add
 

@@ -20,7 +20,7 @@ _REMEMBERED: Final = 1000
 
 _MOST_LINKS: Final = 16
 
-_OF_PLUGINS: Final = frozenset({"PLUGIN_MESSAGE_RECEIVED", "PLUGIN_EVENT_EMITTED"})
+_OF_PLUGINS: Final = frozenset({plugin_message.RECEIVED, "PLUGIN_EVENT_EMITTED"})
 """The activity that says how deep in a chain it is."""
 
 
@@ -81,7 +81,9 @@ class Chains:
         self.showed(plugin, max(map(plugin_message.depth, call.events), default=0))
 
     def showed_activity(self, plugin: str, event: ActivityEvent) -> None:
-        """Note that the plugin is sent an event of the activity."""
+        """Note that the plugin is sent an event of the activity; what it did itself is no cause of what it does."""
+        if event.type in _OF_PLUGINS and event.data.get("pluginName") == plugin:
+            return
         depths = [0]
         if event.plan_id is not None and event.run_id is not None:
             depths.append(self.depth_of_run(event.plan_id, event.run_id))

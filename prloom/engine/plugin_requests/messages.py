@@ -122,7 +122,7 @@ class Messages:
         self._rates.count(caller.plugin, "messages")
         self._chains.added(plan_id, depth)
         about = {"pluginName": caller.plugin, **data, "depth": depth}
-        self._activity("PLUGIN_MESSAGE_RECEIVED", about, plan_id=plan_id)
+        self._activity(plugin_message.RECEIVED, about, plan_id=plan_id)
 
     def _append(self, caller: Caller, params: AddMessage, depth: int) -> None:
         runtime = caller.plan

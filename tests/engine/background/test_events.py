@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 
 from daemon_scene import Opener
+from msgspec.structs import replace
 
 from prloom.core.plugins.event_queue import CAPACITY
 from prloom.engine.activity.activity_log import ActivityLog
@@ -46,6 +47,17 @@ async def test_events_of_the_types_that_were_subscribed_to_arrive_in_order_as_th
             "parent_id": "r:0",
         },
     }
+
+
+async def test_a_daemon_is_told_of_the_messages_of_other_plugins_and_not_of_its_own(scene: Opener):
+    async with scene(events=("PLUGIN_MESSAGE_RECEIVED",)) as at:
+        await at.until("running")
+        for number, plugin in enumerate(("odd", "other", "odd", "last"), 1):
+            at.publisher.publish(replace(an_event(number, "PLUGIN_MESSAGE_RECEIVED"), data={"pluginName": plugin}))
+        await at.noted_line('"last"')
+        received = [json.loads(line)["params"]["event_data"] for line in at.noted() if "on_event" in line]
+
+    assert received == [{"pluginName": "other"}, {"pluginName": "last"}]
 
 
 async def test_a_daemon_that_crashed_gets_its_events_again_after_a_restart_and_learns_how_many_it_missed(scene: Opener):

@@ -157,6 +157,16 @@ async def test_a_chain_ends_also_where_two_plugins_pass_their_messages_on_over_t
         assert (fourth.code, fourth.data) == (-32002, {"retry_after_ms": 60_000})
 
 
+async def test_a_plugins_own_messages_and_events_are_no_links_of_a_chain_to_itself(bench: RequestBench):
+    for number in range(5):
+        await bench.add(f"m-{number}")
+        bench.chains.showed_activity("ci", bench.activity[-1])
+        await bench.ask("emit_event", {"type": "note", "data": {}, "plan_id": "pr-7"})
+        bench.chains.showed_activity("ci", bench.activity[-1])
+
+    assert {event.data["depth"] for event in bench.activity if event.type == "PLUGIN_MESSAGE_RECEIVED"} == {1}
+
+
 async def test_a_run_passes_on_the_depth_of_the_messages_that_it_is_about(bench: RequestBench):
     said = await bench.add("m-1")
     admission.take_in(bench.plan, lambda event: None)
