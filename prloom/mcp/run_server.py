@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 from mcp import types
 from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
 
 from prloom import __version__
 from prloom.agents import mcp_server
@@ -20,14 +21,23 @@ from prloom.model.record import Json
 
 
 class RunServer:
-    """Passes an agent's requests on to the dispatcher."""
+    """Passes an agent's requests on to the dispatcher.
+
+    `failure` says why the agent has no tools: the dispatcher could not be asked for them, or refused.
+    """
 
     def __init__(self, client: DispatcherClient) -> None:
+        self.failure: str | None = None
         self._client = client
 
     async def list_tools(self, ctx: object, params: object) -> types.ListToolsResult:
         """Return the tools of the run."""
-        found = await self._client.request("listTools")
+        try:
+            found = await self._asked("listTools")
+        except MCPError as error:
+            self.failure = error.message
+            raise
+        self.failure = None
         return types.ListToolsResult(tools=[_tool(each) for each in found])
 
     async def call_tool(self, ctx: object, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -44,19 +54,19 @@ class RunServer:
 
     async def list_prompts(self, ctx: object, params: object) -> types.ListPromptsResult:
         """Return the skills of the plugins as prompts."""
-        found = await self._client.request("listSkills")
+        found = await self._asked("listSkills")
         prompts = [types.Prompt(name=each["name"], description=each["description"] or None) for each in found]
         return types.ListPromptsResult(prompts=prompts)
 
     async def get_prompt(self, ctx: object, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         """Return the text of a skill."""
-        text = await self._client.request("readSkill", params.name)
+        text = await self._asked("readSkill", params.name)
         content = types.TextContent(type="text", text=text)
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
     async def list_resources(self, ctx: object, params: object) -> types.ListResourcesResult:
         """Return the skills of the plugins as resources."""
-        found = await self._client.request("listSkills")
+        found = await self._asked("listSkills")
         listed = [
             types.Resource(
                 uri=each["uri"], name=each["name"], description=each["description"] or None, mime_type="text/markdown"
@@ -67,9 +77,16 @@ class RunServer:
 
     async def read_resource(self, ctx: object, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """Return the text of a skill."""
-        text = await self._client.request("readSkill", str(params.uri))
+        text = await self._asked("readSkill", str(params.uri))
         content = types.TextResourceContents(uri=str(params.uri), mime_type="text/markdown", text=text)
         return types.ReadResourceResult(contents=[content])
+
+    async def _asked(self, method: str, params: Json = None) -> Json:
+        """Return what the dispatcher answers; raises MCPError, with which the client is answered."""
+        try:
+            return await self._client.request(method, params)
+        except PrloomError as error:
+            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
 
 
 def called(result: dict[str, Json]) -> types.CallToolResult:
@@ -94,7 +111,7 @@ def _tool(listed: dict[str, Json]) -> types.Tool:
 
 
 def serve(run: str, access: Access) -> None:
-    """Serve the tools of a run until the agent's program closes standard input."""
+    """Serve the tools of a run until the agent's program closes standard input; raises PrloomError if it got none."""
     anyio.run(_serve, run, access)
 
 
@@ -115,3 +132,5 @@ async def _serve(run: str, access: Access) -> None:
         await stdio.serve(server)
     finally:
         await client.close()
+    if tools.failure is not None:
+        raise PrloomError(f"run {run} got no tools: {tools.failure}")

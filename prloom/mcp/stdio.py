@@ -10,11 +10,19 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
+from prloom.errors import PrloomError
 from prloom.mcp.client_lines import ClientLines
 
 
 async def serve(server: Server[Any]) -> None:
-    """Serve until the client closes standard input."""
+    """Serve until the client closes standard input; raises PrloomError where it reads no answers any more."""
+    try:
+        await _serve(server)
+    except* BrokenPipeError:
+        raise PrloomError("the client of this server has ended, and did not read all answers") from None
+
+
+async def _serve(server: Server[Any]) -> None:
     lines = ClientLines(sys.stdin.buffer)
     async with stdio_server(stdin=cast("Any", lines)) as (source, sink):
 

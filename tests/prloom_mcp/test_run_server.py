@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from asyncio.subprocess import Process
 from contextlib import suppress
 from pathlib import Path
@@ -110,6 +113,15 @@ def message(number: int | None = None, method: str = "tools/call", **params: obj
     return json.dumps(made).encode() + b"\n"
 
 
+GREETING = message(
+    9000,
+    "initialize",
+    protocolVersion="2025-06-18",
+    capabilities={},
+    clientInfo={"name": "raw", "version": "1"},
+)
+
+
 def count(number: int, word: str) -> bytes:
     return message(number, name="count", arguments={"word": word})
 
@@ -173,6 +185,38 @@ async def test_a_client_that_never_reads_holds_up_nobody(bench: ToolBench):
     assert all(each["success"] for each in beside)
 
 
+async def test_an_agent_that_gets_no_tools_is_answered_with_the_reason_which_is_the_servers_last_word(bench: ToolBench):
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            agent = await begun(folder)
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        agent.stdin.write(message(1, "tools/list"))
+        answer = json.loads(await agent.stdout.readline())
+        agent.stdin.close()
+        await agent.communicate()
+
+    why = "run run-1 has ended, or is not a run of this dispatcher"
+    assert (answer["error"]["code"], answer["error"]["message"]) == (-32603, why)
+    assert (folder / "client.log").read_text() == f"prloom: run run-1 got no tools: {why}\n"
+    assert agent.returncode == 1
+
+
+def test_a_client_that_is_gone_before_it_is_answered_is_told_of_in_one_line(tmp_path: Path):
+    access = {mcp_server.SOCKET_VARIABLE: str(tmp_path / "host.sock"), mcp_server.TOKEN_VARIABLE: "t"}
+    argv = [sys.executable, "-P", "-m", "prloom", "mcp", "--run", "run-1"]
+    reads, writes = os.pipe()
+    os.close(reads)
+    ended = subprocess.run(
+        argv, env=access, input=GREETING, stdout=writes, stderr=subprocess.PIPE, timeout=60, check=False
+    )
+    os.close(writes)
+
+    told = b"prloom: the client of this server has ended, and did not read all answers\n"
+    assert (ended.returncode, ended.stderr) == (1, told)
+
+
 async def kill(agent: Process) -> None:
     """Kill the server, and hear of all that comes of it: what nobody hears of is logged in whatever test runs later."""
     agent.kill()
@@ -185,7 +229,6 @@ async def kill(agent: Process) -> None:
 async def begun(folder: Path, limit: int = 1 << 20) -> Process:
     """Start the server of a run, and greet it; about so many bytes of its answers are read before they are wanted."""
     entry = json.loads((folder / mcp_server.CONFIG).read_text())["mcpServers"]["prloom"]
-    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
     with (folder / "client.log").open("w") as errors:
         agent = await asyncio.create_subprocess_exec(
             entry["command"],
@@ -198,7 +241,7 @@ async def begun(folder: Path, limit: int = 1 << 20) -> Process:
         )
     assert agent.stdin is not None
     assert agent.stdout is not None
-    agent.stdin.write(message(9000, "initialize", **about))
+    agent.stdin.write(GREETING)
     await agent.stdout.readline()
     agent.stdin.write(message(None, "notifications/initialized"))
     return agent
