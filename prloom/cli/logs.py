@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from prloom.agents.agent import StreamEntry
     from prloom.cli.output.terminal import Role
-    from prloom.engine.runs.output import RunOutput
+    from prloom.engine.runs.steps import RunSteps
 
 _PAUSE = 0.3
 _SIGNS: dict[str, tuple[str, Role | None]] = {
@@ -74,7 +74,7 @@ def _follow_runs(latest: Callable[[], Path | None], show: Callable[[Path], None]
 def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
     """Print one run from its beginning; with `follow` until it ends."""
     from prloom.engine.runs import records  # noqa: PLC0415 - `prloom logs --help` needs none
-    from prloom.engine.runs.output import RunOutput  # noqa: PLC0415 - likewise
+    from prloom.engine.runs.steps import RunSteps  # noqa: PLC0415 - likewise
 
     run = records.build(folder, plan_id, datetime.now(UTC))
     about = [run.stage, run.agent, run.model or "", f"TODO {run.todo}" if run.todo else ""]
@@ -82,7 +82,7 @@ def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
         about.append(f"attempt {run.attempt}")
     said = ", ".join(terminal.clean(each) for each in about if each)
     click.echo(terminal.paint(f"{run.id}: {said}, began {terminal.clock(run.started_at)}", "strong"))
-    for line in lines(RunOutput(folder), wait=_wait if follow else None):
+    for line in lines(RunSteps(folder), wait=_wait if follow else None):
         click.echo(line)
     run = records.build(folder, plan_id, datetime.now(UTC))
     taken = terminal.duration(timedelta(seconds=run.seconds))
@@ -114,11 +114,11 @@ def _show_events(folder: Path, plan_id: str, *, follow: bool) -> None:
         )
 
 
-def lines(output: RunOutput, *, wait: Callable[[], None] | None) -> Iterator[str]:
+def lines(steps: RunSteps, *, wait: Callable[[], None] | None) -> Iterator[str]:
     """Yield the lines that show a run so far; with `wait`, which is called between two looks, until it ends."""
     while True:
-        is_over = output.is_over()  # first: what it says until then is read after
-        for entry in output.entries(last=is_over or wait is None):
+        is_over = steps.is_over()  # first: what it says until then is read after
+        for entry in steps.entries(last=is_over or wait is None):
             yield _line(entry)
         if is_over or wait is None:
             return

@@ -11,7 +11,7 @@ import click
 from prloom.cli import diff, logs, why
 from prloom.cli.output import plan_text, terminal
 from prloom.engine.runs import listing
-from prloom.engine.runs.output import RunOutput
+from prloom.engine.runs.steps import RunSteps
 from prloom.engine.views import dashboard, plan_diff, status
 from prloom.errors import PrloomError
 from prloom.storage.paths import RepositoryPaths
@@ -84,7 +84,7 @@ def _log(where: RepositoryPaths, subject: Subject) -> list[str]:
         folder = listing.latest(where, subject.plan)
     if folder is None:
         raise PrloomError("there is no run of an agent to show")
-    return [folder.name, "", *logs.lines(RunOutput(folder), wait=None)][-_LINES:]
+    return [folder.name, "", *logs.lines(RunSteps(folder), wait=None)][-_LINES:]
 
 
 def _plan(where: RepositoryPaths, subject: Subject) -> list[str]:

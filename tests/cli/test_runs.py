@@ -28,7 +28,7 @@ from prloom.cli import logs, runs
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.runs import activity, records
-from prloom.engine.runs.output import RunOutput
+from prloom.engine.runs.steps import RunSteps
 
 Prloom = Callable[..., Any]
 Launch = Callable[..., StartedRun]
@@ -332,7 +332,7 @@ async def test_a_run_is_followed_until_it_ends(stage: Stage, launch: Launch, tmp
         flock.wait_and_lock(lock)
         os.close(lock)
 
-    lines = list(logs.lines(RunOutput(run.folder), wait=wait))
+    lines = list(logs.lines(RunSteps(run.folder), wait=wait))
 
     assert lines == ["one", "two"]
     assert len(waits) == 1
@@ -375,7 +375,7 @@ async def test_a_run_that_no_worker_of_this_machine_has_begun_is_followed_until_
         if len(waits) == MANY:
             run_folder.write_result(unbegun, RunResult(status="ok", message="Done."))
 
-    lines = list(logs.lines(RunOutput(unbegun), wait=wait))
+    lines = list(logs.lines(RunSteps(unbegun), wait=wait))
 
     assert len(waits) == MANY
     assert lines == ["I fixed it \\x1b[31m", "and more"]
@@ -395,7 +395,7 @@ def test_pieces_of_a_text_are_one_line(tmp_path: Path) -> None:
     events = [*said[:2], used, said[2]]
     run_folder.write_new(folder, run_folder.OUTPUT, "\n".join(map(json.dumps, events)).encode())
 
-    lines = list(logs.lines(RunOutput(folder), wait=None))
+    lines = list(logs.lines(RunSteps(folder), wait=None))
 
     assert lines[0] == "Done"
     assert lines[1].endswith("(and 1 more line)\x1b[0m")

@@ -9,6 +9,7 @@ from typing import Final
 from prloom.engine.runs import records
 from prloom.model.activity import ActivityEvent
 from prloom.storage import activity_file, paths
+from prloom.storage.activity_file import StoredActivity
 from prloom.storage.safe_dir import SafeDir
 
 _BELOW_ROOT: Final = len((*paths.LOCAL, paths.RUNS, "<run>"))
@@ -28,7 +29,8 @@ def events(folder: Path, *, wait: Callable[[], None] | None) -> Iterator[Activit
     while True:
         if records.is_over(folder):  # first: what it did until then is read after
             looks += 1
-        found, end = _piece(folder, offset)
+        read, end = stored(folder, offset)
+        found = [each.event for each in read]
         yield from found
         if end > offset:
             offset, looks = end, 0
@@ -40,10 +42,10 @@ def events(folder: Path, *, wait: Callable[[], None] | None) -> Iterator[Activit
         wait()
 
 
-def _piece(folder: Path, offset: int) -> tuple[tuple[ActivityEvent, ...], int]:
+def stored(folder: Path, offset: int) -> tuple[tuple[StoredActivity, ...], int]:
+    """Return some of the events in the file of a run from an offset on, and where to go on."""
     opened = SafeDir.open(folder.parents[_BELOW_ROOT - 1], *folder.parts[-_BELOW_ROOT:])
     if opened is None:
         return (), offset
     with opened:
-        stored, end = activity_file.read_from(opened, offset, limit_bytes=_PIECE)
-    return tuple(each.event for each in stored), end
+        return activity_file.read_from(opened, offset, limit_bytes=_PIECE)

@@ -35,17 +35,28 @@ class RunOutput:
 
     def entries(self, *, last: bool = False) -> Iterator[StreamEntry]:
         """Yield what was added since; with `last` nothing more will be, so that the end needs no newline."""
+        for _, entry in self.placed(last=last):
+            yield entry
+
+    def placed(self, *, last: bool = False) -> Iterator[tuple[int, StreamEntry]]:
+        """Yield what was added since, each with the offset of the line that tells it; see `entries`."""
         while chunk := run_folder.read_from(self.folder, run_folder.OUTPUT, self._offset, _CHUNK):
+            at = self._offset - len(self._rest)
             self._offset += len(chunk)
             *whole, self._rest = (self._rest + chunk).split(b"\n")
             for line in whole:
-                yield from self._joined(line)
+                for entry in self._joined(line):
+                    yield at, entry
+                at += len(line) + 1
             if len(self._rest) > _LONGEST_LINE:  # no event of an agent; what follows of it is not read as one either
                 self._rest = b""
         if last:
-            yield from self._joined(self._rest)
+            at = self._offset - len(self._rest)
+            for entry in self._joined(self._rest):
+                yield at, entry
             self._rest = b""
-            yield from self._text()
+            for entry in self._text():
+                yield at, entry
 
     def _joined(self, line: bytes) -> Iterator[StreamEntry]:
         for entry in self._read(line.decode("utf-8", "replace")):

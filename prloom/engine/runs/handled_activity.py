@@ -1,0 +1,114 @@
+"""Tell people, a line for each, what of a run's activity the dispatcher handles: calls, confirmations and plugins."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from prloom.agents import stream
+from prloom.agents.activity.adapter import SERVER
+from prloom.agents.agent import StreamEntry
+from prloom.model.activity import ActivityEvent
+from prloom.model.record import Json
+from prloom.storage.activity_file import StoredActivity
+
+_PREFIXES: Final = ("", f"mcp__{SERVER}__", f"mcp_{SERVER}_", f"{SERVER}_")
+"""What agent programs put before the name of a tool of prloom's server: codex, claude, gemini and opencode."""
+
+
+class HandledActivity:
+    """The lines of one run; a call that the program's own output shows is not shown a second time.
+
+    Some programs print a call before they make it and others when it is over, so whichever comes first is shown.
+    """
+
+    def __init__(self) -> None:
+        self._printed: Counter[str] = Counter()
+        self._shown: Counter[str] = Counter()
+        self._calls: set[Json] = set()
+
+    def entry(self, stored: StoredActivity) -> StreamEntry | None:
+        """Return what to show of an event; None for what the program's output shows."""
+        event, data = stored.event, stored.event.data
+        match event.type:
+            case "TOOL_CALL_START" if stored.position is None:
+                return self._begun(data)
+            case "TOOL_CALL_END" if data.get("toolCallId") in self._calls:
+                return _ended(data)
+            case "PERMISSION_REQUEST":
+                return _remark(f"{_text(data, 'toolName')} waits for a person: {_told(data, 'requestId', 'arguments')}")
+            case "PERMISSION_RESPONSE":
+                return _remark(f"the person's answer: {_told(data, 'requestId', 'choice', 'by')}")
+            case kind if kind.startswith("PLUGIN_"):
+                return _remark(_of_plugin(event))
+        return None
+
+    def is_shown(self, printed: StreamEntry) -> bool:
+        """Whether a call that the program prints was shown already."""
+        names = [printed.tool.removeprefix(each) for each in _PREFIXES if printed.tool.startswith(each)]
+        if _take(self._shown, names):
+            return True
+        self._printed[printed.tool] += 1
+        return False
+
+    def _begun(self, data: Mapping[str, Json]) -> StreamEntry | None:
+        name = _text(data, "toolName")
+        if _take(self._printed, [f"{each}{name}" for each in _PREFIXES]):
+            return None
+        self._shown[name] += 1
+        self._calls.add(_text(data, "toolCallId"))
+        given = data.get("arguments")
+        if isinstance(given, dict):
+            return stream.call(name, given)
+        return StreamEntry(kind="call", tool=name, text="")
+
+
+def _ended(data: Mapping[str, Json]) -> StreamEntry:
+    if data.get("success") is True:
+        return StreamEntry(kind="result", tool=_text(data, "toolName"), text=_result(data.get("result")))
+    return StreamEntry(kind="error", tool=_text(data, "toolName"), text=_text(data, "error"))
+
+
+def _result(result: Json) -> str:
+    """Return what a call came to: its output, and its data if it has any."""
+    match result:
+        case {"output": str(output), "data": None}:
+            return output
+        case {"output": str(output), "data": data}:
+            return f"{output} {json.dumps(data, ensure_ascii=False)}"
+    return json.dumps(result, ensure_ascii=False)
+
+
+def _of_plugin(event: ActivityEvent) -> str:
+    """Return an event about a plugin: what happened, as the words of its type say it, and with what."""
+    about = [key for key in event.data if key not in {"pluginName", "depth"}]
+    what = event.type.removeprefix("PLUGIN_").replace("_", " ").lower()
+    return f"plugin {_text(event.data, 'pluginName')}: {what}: {_told(event.data, *about)}"
+
+
+def _told(data: Mapping[str, Json], *keys: str) -> str:
+    return ", ".join(f"{key} {_text(data, key)}" for key in keys if data.get(key) not in (None, {}, []))
+
+
+def _text(data: Mapping[str, Json], key: str) -> str:
+    value = data.get(key)
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _take(counted: Counter[str], names: list[str]) -> bool:
+    """Take one of these names away; False where there is none."""
+    found = next((each for each in names if counted[each] > 0), None)
+    if found is None:
+        return False
+    counted[found] -= 1
+    return True
+
+
+def _remark(text: str) -> StreamEntry:
+    return StreamEntry(kind="remark", text=text)
