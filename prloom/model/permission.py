@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from msgspec import field
+from msgspec import UNSET, UnsetType, field
 
 from prloom.model.record import Json, Record, Timestamp
 
@@ -15,7 +15,10 @@ Sensitivity = Literal["confirmation", "question"]
 
 
 class PermissionRequest(Record, frozen=True, kw_only=True):
-    """A call that waits for a person until `until`: its tool, or the question that `prloom_ask` has posted."""
+    """A call that waits for a person until `until`: its tool, or the question that `prloom_ask` posts.
+
+    `post` is the action that posts the question.
+    """
 
     id: str
     plan: str
@@ -25,6 +28,7 @@ class PermissionRequest(Record, frozen=True, kw_only=True):
     plugin: str = ""
     arguments: Mapping[str, Json] = field(default_factory=dict)
     question: str | None = None
+    post: str | UnsetType = UNSET
     since: Timestamp
     until: Timestamp
 

@@ -8,7 +8,9 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.tools.allowed_tools import AllowedTools
@@ -24,6 +26,14 @@ log = logging.getLogger(__name__)
 
 OPTIONS: Final = ("allow", "allow_always", "deny")
 """What a person may choose where a tool requires confirmation."""
+
+
+class AskedQuestion(NamedTuple):
+    """A question to a person: the id of its request, its text, and the action that posts it."""
+
+    request: str
+    text: str
+    post: str
 
 
 @dataclass(eq=False)
@@ -68,11 +78,13 @@ class Confirmations:
         return f"{given.by} denied the call of {tool.name}"
 
     async def wait(
-        self, scene: CallScene, tool: ToolSpec, call: ToolCall, *, question: str | None = None, id_: str | None = None
+        self, scene: CallScene, tool: ToolSpec, call: ToolCall, question: AskedQuestion | None = None
     ) -> PermissionAnswer:
         """Ask, and return what a person chose, or that nobody did in time."""
         limit: timedelta = scene.runtime.rules.config.tools.confirmation_timeout
-        request = self._request(tool, call, limit, question, id_)
+        request = self._request(tool, call, limit)
+        if question is not None:
+            request = replace(request, id=question.request, question=question.text, post=question.post)
         data = {
             "requestId": request.id,
             "toolName": tool.name,
@@ -117,19 +129,16 @@ class Confirmations:
         except StorageError as error:
             log.warning("prloom status does not show all requests: %s", error)
 
-    def _request(
-        self, tool: ToolSpec, call: ToolCall, limit: timedelta, question: str | None, id_: str | None
-    ) -> PermissionRequest:
+    def _request(self, tool: ToolSpec, call: ToolCall, limit: timedelta) -> PermissionRequest:
         now = self._clock()
         return PermissionRequest(
-            id=id_ or new_id(),
+            id=new_id(),
             plan=call.plan_id,
             run=call.run_id,
             stage=call.stage,
             tool=tool.name,
             plugin=tool.plugin,
             arguments=call.arguments,
-            question=question,
             since=Timestamp.of(now),
             until=Timestamp.of(now + limit),
         )

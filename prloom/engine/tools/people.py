@@ -9,13 +9,13 @@ from typing import Final
 
 from prloom.core.commands import permission, questions
 from prloom.core.commands.requests import OPERATOR
-from prloom.core.delivery import outbox
+from prloom.core.delivery import outbox, reply_limit
 from prloom.core.text import markdown
 from prloom.engine.bus import emitted
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.tools import confirmations
 from prloom.engine.tools.call_sequence import CallScene, ToolFailed
-from prloom.engine.tools.confirmations import Confirmations
+from prloom.engine.tools.confirmations import AskedQuestion, Confirmations
 from prloom.engine.tools.run_questions import RunQuestion, RunQuestions
 from prloom.errors import PrloomError
 from prloom.model.action import Action, Comment
@@ -73,12 +73,15 @@ class People:
         self.questions.give(found)
         if found.answer is not None:
             return _result(found.answer)
+        post = _post_id(scene.runtime, key, found.number)
+        asked = AskedQuestion(found.request, call.arguments["question"], post)
         try:
-            given = await self.confirmations.wait(
-                scene, ASK, call, question=call.arguments["question"], id_=found.request
-            )
+            given = await self.confirmations.wait(scene, ASK, call, asked)
         finally:
             self.questions.over(found.request)
+        braked = _withdraw(scene.runtime, post)
+        if braked is not None and given.choice == "timeout":
+            raise ToolFailed(f"the question was not posted in time: {braked}", "timeout_error")
         return _result(given)
 
     def _post(self, runtime: PlanRuntime, call: ToolCall, key: str, options: Sequence[str]) -> RunQuestion:
@@ -86,7 +89,7 @@ class People:
         number = self._posted[key]
         request = permission.question_id(key, number)
         posted = Action(
-            id=outbox.action_id(f"{runtime.id}/{key}", "prloom", number),
+            id=_post_id(runtime, key, number),
             target=reply_target(runtime.plan),
             payload=Comment(permission.question_text(request, call.arguments["question"], options)),
         )
@@ -142,6 +145,21 @@ class People:
         except PrloomError as error:
             return markdown.one_line(str(error))
         return permission.decided_text(known[names[0]], choice)
+
+
+def _post_id(runtime: PlanRuntime, key: str, number: int) -> str:
+    """Return the id of the action that posts a question."""
+    return outbox.action_id(f"{runtime.id}/{key}", "prloom", number)
+
+
+def _withdraw(runtime: PlanRuntime, post: str) -> str | None:
+    """Post a question no more if the brake on replies holds it back, for nobody waits; return what the brake says."""
+    queued = runtime.event_store.state.queue.get(post)
+    if queued is None or not reply_limit.is_on(queued):
+        return None
+    reason = "the agent does not wait for an answer to it any more"
+    runtime.event_store.commit("tool", "prloom", deliveries=(outbox.dropped(queued, reason),))
+    return queued.error
 
 
 def _result(given: PermissionAnswer) -> Json:

@@ -26,7 +26,9 @@ def of_repository(
     """Yield what waits for a person and belongs to no plan, or to one that is lost."""
     yield from _failures(status, config_changed_at)
     yield from map(_lost, status.lost_plans or ())
-    yield from map(_request, status.requests or ())
+    held_back = {each.id: each.reason for plan in status.plans for each in plan.actions.waiting or ()}
+    for request in status.requests or ():
+        yield _request(request, held_back.get(request.post or ""))
     for bridge in status.bridges:
         yield from _bridge(bridge)
     reported = set()
@@ -83,17 +85,26 @@ def _lost(plan: LostPlan) -> Need:
     )
 
 
-def _request(request: PermissionRequest) -> Need:
+def _request(request: PermissionRequest, held_back: str | None) -> Need:
+    """Return what waits for a person; `held_back` says what keeps the question from being posted, if anything does."""
     deny = command("deny", request.id)
     if request.question is not None:
+        commands = [deny]
+        text = f'the {request.stage} asks "{request.question}"'
+        remedy = f"answer where it was posted, or leave it: `{deny}`"
+        if held_back is not None:
+            resume = command("resume", request.plan)
+            commands = [resume, deny]
+            text = f"{text}; it is not posted yet: {held_back.partition('; ')[0]}"
+            remedy = f"have it posted: `{resume}`, or leave it: `{deny}`"
         return Need(
             key=f"question/{request.plan}/{request.id}",
             kind="question",
             plan=request.plan,
-            text=f'the {request.stage} asks "{request.question}"',
-            commands=(deny,),
+            text=text,
+            commands=tuple(commands),
             ids=(request.id,),
-            remedy=f"answer where it was posted, or leave it: `{deny}`",
+            remedy=remedy,
             since=request.since,
         )
     from prloom.core.commands import permission  # noqa: PLC0415 - a status without such a request need not pay for it

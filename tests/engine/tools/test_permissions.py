@@ -18,6 +18,7 @@ from tool_bench import ToolBench, call, client
 from prloom.agents import run_folder
 from prloom.api import PluginContext
 from prloom.core.commands import comment_commands
+from prloom.core.delivery import reply_limit
 from prloom.core.events.dispatch import Subscribers
 from prloom.engine.assembly.tools import ToolParts
 from prloom.engine.bus import emitted
@@ -30,6 +31,7 @@ from prloom.extensions.jsonrpc import RpcError
 from prloom.mcp import dispatcher_client
 from prloom.model.event import Author, Event
 from prloom.model.permission import PermissionAnswer
+from prloom.model.state import RepliesToday
 
 
 def deploying(ctx: PluginContext) -> None:
@@ -220,6 +222,32 @@ async def test_the_first_trusted_answer_to_a_question_is_the_result(bench: ToolB
     assert "Tabs?" in action.payload.message
     assert "\n/merge" not in action.payload.message
     assert "@team" not in action.payload.message
+
+
+async def test_a_question_that_the_brake_on_replies_holds_back_ends_with_its_name_and_is_not_posted_later(
+    bench: ToolBench,
+):
+    bench.stage.configure('[tools]\nconfirmation_timeout = "1s"')
+    async with bench.open() as parts:
+        folder = bench.prepare(parts)
+        async with bench.running(parts, folder):
+            calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
+            await waiting(parts)
+            store = bench.board.runtimes["pr-7"].event_store
+            (posted,) = store.state.queue.values()
+            assert posted.thread is not None
+            today = RepliesToday(day=bench.stage.clock().date().isoformat(), counts={posted.thread: 1})
+            held_back = reply_limit.over_limit(today, [posted], 1, bench.stage.clock())
+            store.commit("deliver", "forge", deliveries=tuple(held_back.values()))
+            shown = parts.people.confirmations.requests[0].post
+            result = await calling
+
+    assert shown == posted.id
+    assert result["error_type"] == "timeout_error"
+    assert result["error"].startswith(
+        "the question was not posted in time: the brake max_replies_per_thread_per_day = 1 is on"
+    )
+    assert posted.id not in store.state.queue
 
 
 async def test_an_answer_is_handled_and_the_question_is_posted_once(bench: ToolBench):
