@@ -52,11 +52,12 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ProcessWatch(RunValue, frozen=True):
-    """`supervisor.json`: who runs and watches."""
+    """`supervisor.json`: who runs and watches, and since when."""
 
     run: str
     supervisor: Process
     agent: Process
+    started_at: datetime | None = None
 
 
 class ProcessExit(RunValue, frozen=True):
@@ -273,6 +274,14 @@ def inspect(folder: Path) -> RunStatus:
     if ended:
         return RunFinished(ended)
     return RunInterrupted()
+
+
+def program_started_at(folder: Path) -> datetime | None:
+    """Return when the run's program was started, or None where that is not written down."""
+    told = load(folder, EXIT, ProcessExit) or load(folder, SUPERVISOR, ProcessWatch)
+    if told is None:
+        return None
+    return told.started_at
 
 
 def was_begun(folder: Path) -> bool:

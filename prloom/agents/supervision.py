@@ -121,7 +121,7 @@ class Supervision:
         except BaseException:
             self._close()
             raise
-        _announce(folder, self._process.pid)
+        _announce(folder, self._process.pid, self.started_at)
         for pipe, file in ((self._process.stdout, self._out), (self._process.stderr, self._err)):
             self._attach(pipe, file)
         for descriptor in (*signals.descriptors, self._listener.fileno()):
@@ -289,11 +289,11 @@ def _start(folder: Path, launch: Launch, worker: str) -> subprocess.Popen[bytes]
         os.close(prompt)
 
 
-def _announce(folder: Path, agent: int) -> None:
+def _announce(folder: Path, agent: int, started_at: datetime) -> None:
     """Write who runs; an agent that is already gone has no identity left, and needs none."""
     me = processes.identity(os.getpid())
     it = processes.identity(agent) or Process(pid=agent, started="")
     if me is not None:
-        watch = ProcessWatch(run=folder.name, supervisor=me, agent=it)
+        watch = ProcessWatch(run=folder.name, supervisor=me, agent=it, started_at=started_at)
         with suppress(OSError):  # the agent may have removed the folder; its end is heard all the same
             run_folder.replace(folder, run_folder.SUPERVISOR, run_folder.encode(watch))

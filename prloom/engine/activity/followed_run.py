@@ -142,7 +142,8 @@ class FollowedRun:
             return
         prompt = (run_folder.read(self._folder, run_folder.PROMPT, _LONGEST_PROMPT) or b"").decode("utf-8", "replace")
         stage, model = self._stream.place.stage or "", _spec(self._folder).model
-        self._stream.add(activity_ends.started(self._folder.name, stage, self._agent, model, prompt))
+        start = activity_ends.started(self._folder.name, stage, self._agent, model, prompt)
+        self._stream.add(start, at=run_folder.program_started_at(self._folder))
 
     def _close(self, ending: RunEnding) -> None:
         """Close what is open, once, and forget the run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -73,20 +74,31 @@ class ActivityStream:
         self._restore()
 
     def add(
-        self, draft: ActivityDraft, *, parent_id: str | None = None, position: OutputPosition | None = None
+        self,
+        draft: ActivityDraft,
+        *,
+        parent_id: str | None = None,
+        position: OutputPosition | None = None,
+        at: datetime | None = None,
     ) -> ActivityEvent:
-        """Write one event, publish it, and return it; what the end of the run has closed already is not written."""
+        """Write one event, publish it, and return it; what the end of the run has closed already is not written.
+
+        It happened `at` that time, or now.
+        """
         if draft.type == TOOL_CALL_START and self.parts.start is None:
             self.begin()
         clean = ActivityDraft(type=draft.type, data=cleaned(draft.data, self._tools.mask()), call=draft.call)
         if self.parts.is_closed(clean):
             return self._event(clean, parent_id, record.unix_ms(self._tools.clock()))
-        return self.add_all([(clean, position)], parent_id=parent_id)[0]
+        return self.add_all([(clean, position)], parent_id=parent_id, at=at)[0]
 
-    def add_all(self, drafts: Sequence[Placed], *, parent_id: str | None = None) -> tuple[ActivityEvent, ...]:
+    def add_all(
+        self, drafts: Sequence[Placed], *, parent_id: str | None = None, at: datetime | None = None
+    ) -> tuple[ActivityEvent, ...]:
         """Write events whose data are cleaned, in one go, publish them in their order, and return them."""
         now = self._tools.clock()
-        stored = [StoredActivity(self._numbered(draft, parent_id, record.unix_ms(now)), at) for draft, at in drafts]
+        happened = record.unix_ms(min(at or now, now))  # another machine's clock may be ahead
+        stored = [StoredActivity(self._numbered(draft, parent_id, happened), place) for draft, place in drafts]
         self._write(b"".join(activity_file.encode(each, record.iso(now)) for each in stored))
         for each in stored:
             if each.position is not None:

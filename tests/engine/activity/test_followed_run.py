@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,10 +10,13 @@ import pytest
 
 from prloom.agents import run_folder
 from prloom.agents.agent import RunResult, Status
+from prloom.agents.run_folder import ProcessExit, ProcessWatch
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.activity.unended_runs import UnendedRuns
+from prloom.model import record
 from prloom.model.activity import ActivityEvent
+from prloom.processes import Process
 from prloom.storage.paths import RepositoryPaths
 
 NOW = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
@@ -65,6 +68,30 @@ def test_two_tools_of_each_program_are_between_one_start_and_one_end(tmp_path: P
     assert [event["parentId"] for event in over] == [event["id"] for event in begun]
     assert [event["data"]["success"] for event in over] == [True, True]
     assert [event["seq"] for event in events(folder)] == list(range(1, len(events(folder)) + 1))
+
+
+def process(started_at: datetime) -> dict[str, Any]:
+    me = Process(pid=1, started="1")
+    return {"run": RUN, "supervisor": me, "agent": me, "started_at": started_at}
+
+
+def test_the_start_has_the_time_at_which_the_program_was_started_however_late_it_is_seen(tmp_path: Path) -> None:
+    begun = NOW - timedelta(seconds=3)
+    folder = a_folder(tmp_path, "")
+    (folder / run_folder.SUPERVISOR).write_bytes(run_folder.encode(ProcessWatch(**process(begun))))
+    asyncio.run(done(a_log(tmp_path), folder, "command"))
+
+    assert [event["timestamp"] for event in events(folder)] == [record.unix_ms(begun), record.unix_ms(NOW)]
+
+
+def test_a_start_is_not_later_than_it_was_seen_whatever_another_machines_clock_says(tmp_path: Path) -> None:
+    ahead = NOW + timedelta(hours=1)
+    folder = a_folder(tmp_path, "")
+    ended = ProcessExit(code=0, ended_by="exit", started_at=ahead, ended_at=ahead, duration_ms=0)
+    (folder / run_folder.EXIT).write_bytes(run_folder.encode(ended))
+    asyncio.run(done(a_log(tmp_path), folder, "command"))
+
+    assert [event["timestamp"] for event in events(folder)] == [record.unix_ms(NOW)] * 2
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3, 5])
