@@ -104,9 +104,7 @@ class WorkedPlan:
 
     def fail(self, output: str) -> WorkedPlan:
         """Have the check of the present TODO fail with this output."""
-        failure = AttemptFailed(
-            kind="check", reason=f"make test failed: {output}", feedback=output, fingerprints=(output,)
-        )
+        failure = AttemptFailed(kind="check", reason=f"make test failed: {output}", feedback=output, output=output)
         self.commit(work_failures.failed(self.ctx, self.at("changed").work, failure))
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Literal, assert_never
 
 from msgspec.structs import replace
@@ -27,13 +28,25 @@ MOST_REFUSALS = 5
 class AttemptFailed:
     """Why an attempt at a TODO failed: in short, and what the next attempt is told.
 
-    `fingerprints` are digests of what the attempt produced: the same twice in a row is no progress.
+    `tree` is the change of the attempt, and `output` what went wrong in its own words, where each tells whether two
+    attempts in a row ended alike, which is no progress.
     """
 
     kind: Failure
     reason: str
     feedback: str
-    fingerprints: tuple[str, ...] = ()
+    tree: str | None = None
+    output: str | None = None
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Digests of what the attempt came to: if the next one has one of them too, nothing moves."""
+        found = []
+        if self.tree is not None:
+            found.append(self.tree)
+        if self.output is not None:
+            found.append(sha256(self.output.encode("utf-8", "surrogatepass")).hexdigest()[:16])
+        return tuple(found)
 
 
 def failed(ctx: WorkContext, work: TodoWork, failure: AttemptFailed) -> DecisionParts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from typing import Literal, assert_never
 
 from msgspec.structs import replace
@@ -25,15 +24,17 @@ RunEnd = Literal["ok", "failed", "limited", "interrupted"]
 class WorkerReport:
     """What a run left: how it ended, its answer (None: there is none), and the inspected change.
 
-    `session` is that of the run. `paths` are what the worktree changes in the TODO's base commit, `tree` that change as
-    a tree. `violations` are the rules that it broke, as sentences. `remark` is something else to know about the run.
-    `refused` says that a machine refused it, so that no agent was started.
+    `said` is the text that the answer was looked for in. `session` is that of the run. `paths` are what the worktree
+    changes in the TODO's base commit, `tree` that change as a tree. `violations` are the rules that it broke, as
+    sentences. `remark` is something else to know about the run. `refused` says that a machine refused it, so that no
+    agent was started.
     """
 
     end: RunEnd
     error: str = ""
     retry_at: datetime | None = None
     answer: WorkAnswer | InvalidAnswer | None = None
+    said: str = ""
     session: str | None = None
     paths: tuple[str, ...] = ()
     tree: str = ""
@@ -93,16 +94,12 @@ def _by_answer(ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: W
     )
 
 
-def fingerprint(text: str) -> str:
-    """Return a digest by which two attempts are known to have come to the same."""
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 _UNCHANGED = AttemptFailed(
     kind="answer",
     reason="the worker says that it is done, but changed nothing",
     feedback="Your answer said `done`, but no file in the worktree is changed. Make the change, or answer "
     "`nothing_to_do` or `blocked`.",
+    output="done without a change",
 )
 
 
@@ -128,6 +125,7 @@ def _without_answer(report: WorkerReport) -> AttemptFailed:
         reason=f"the worker's answer cannot be used: {problem}",
         feedback=f"Your answer could not be used: {problem}. Your changes are still in the worktree. Write the answer "
         "in the form that was asked for.",
+        output=report.said,
     )
 
 
@@ -138,4 +136,5 @@ def _changed_all_the_same(report: WorkerReport) -> AttemptFailed:
         reason=f"the worker says that there is nothing to do, but changed {named}",
         feedback=f"Your answer said `nothing_to_do`, but these files are changed: {named}. Answer `done` if the change "
         "is wanted, or undo it.",
+        output=f"nothing to do, with the change {report.tree}",
     )

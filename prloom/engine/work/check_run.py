@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from prloom.agents import registry, run_spec
 from prloom.agents.agent import RunRequest
-from prloom.core.work import worker_results
 from prloom.core.work.work_failures import AttemptFailed
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime
@@ -64,5 +63,6 @@ class CheckRuns:
             kind="check",
             reason=reason,
             feedback=f"{reason}. The end of its output:\n\n{result.message}",
-            fingerprints=(work.tree or "", worker_results.fingerprint(f"{command}\n{result.message}")),
+            tree=work.tree,
+            output=f"{command}\n{result.message}",
         )

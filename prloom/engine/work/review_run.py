@@ -105,6 +105,6 @@ def _decided(runtime: PlanRuntime, work: TodoWork, review: ReviewAnswer) -> Deci
         kind="review",
         reason=f"the reviewer rejects the change: {text}",
         feedback=f"A reviewer rejected your change:\n\n{text}",
-        fingerprints=(work.tree or "",),
+        tree=work.tree,
     )
     return work_failures.failed(context(runtime), work, failure)

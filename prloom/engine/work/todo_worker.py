@@ -10,7 +10,7 @@ from functools import partial
 from typing import assert_never
 
 from prloom.core.plans.plan_file import TodoItem
-from prloom.core.work import work_failures, work_replies, work_results, worker_results
+from prloom.core.work import work_failures, work_replies, work_results
 from prloom.core.work import work_steps as work_rules
 from prloom.core.work.work_failures import AttemptFailed
 from prloom.core.work.work_steps import (
@@ -237,8 +237,7 @@ class TodoWorker:
         try:
             commit = await self._changes.commit(runtime, work)
         except CommitRefusedError as error:
-            alike = (work.tree or "", worker_results.fingerprint(str(error)))
-            failure = AttemptFailed("check", str(error), str(error), fingerprints=alike)
+            failure = AttemptFailed("check", str(error), str(error), tree=work.tree, output=str(error))
             await self._fail(runtime, work_failures.failed(context(runtime), work, failure))
         else:
             _commit(runtime, work_results.committed(work, commit))

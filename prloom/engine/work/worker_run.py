@@ -206,9 +206,10 @@ def _end(runtime: PlanRuntime, parts: DecisionParts, *, by: str) -> None:
 
 def _report(result: RunResult, said: str | None) -> WorkerReport:
     """Return how a run ended, with its answer: from the file that the prompt names, or from the final message."""
+    texts = [text for text in (said, result.message) if text]
     found = None
-    for text in (said, result.message):
-        value = json_answer.find(text or "", worker_answer.KEY)
+    for text in texts:
+        value = json_answer.find(text, worker_answer.KEY)
         if value is not None:
             found = worker_answer.read(value)
             break
@@ -217,6 +218,7 @@ def _report(result: RunResult, said: str | None) -> WorkerReport:
         error=result.error or result.trouble or "",
         retry_at=result.retry_at,
         answer=found,
+        said="\n".join(texts),
         session=result.session_id,
         refused=result.trouble == "refused",
     )

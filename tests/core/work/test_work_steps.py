@@ -104,7 +104,7 @@ class Plan:
         return self.commit(worker_results.judge(self.ctx, self.at("running").work, report))
 
     def fail_check(self, output: str, tree: str = "tree") -> Plan:
-        failure = AttemptFailed(kind="check", reason="the check failed", feedback=output, fingerprints=(tree, output))
+        failure = AttemptFailed(kind="check", reason="the check failed", feedback=output, tree=tree, output=output)
         return self.commit(work_failures.failed(self.ctx, self.at("changed").work, failure))
 
 
@@ -334,11 +334,11 @@ def test_the_notes_of_a_worker_that_is_blocked_are_kept_as_well() -> None:
 def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:
     plan = Plan(FAST)
     for tree in ("x", "y"):
-        rejected = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", fingerprints=(tree,))
+        rejected = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", tree=tree)
         plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, rejected))
 
     assert (plan.work.rejections, plan.work.failures) == (2, 0)
-    last = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", fingerprints=("z",))
+    last = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", tree="z")
     plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, last))
     assert plan.state.block is not None
     assert plan.state.block.reason.endswith(
@@ -364,7 +364,7 @@ def test_limits_of_zero_park_no_todo() -> None:
     plan = Plan(FAST, rules=WorkRules(max_attempts=0, max_review_rounds=0))
     for number in range(10):
         for kind in ("answer", "review"):
-            failure = AttemptFailed(kind=kind, reason="no", feedback="No.", fingerprints=(f"{kind} {number}",))
+            failure = AttemptFailed(kind=kind, reason="no", feedback="No.", output=f"{kind} {number}")
             plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, failure))
 
     assert (plan.work.failures, plan.work.rejections) == (10, 10)
@@ -547,3 +547,32 @@ def test_the_state_knows_when_the_present_attempt_began_and_how_many_commits_the
 
     assert (plan.work.started_at, plan.state.commits) == (NOON + timedelta(minutes=5), 0)
     assert plan.at("pushed").state.commits == 1
+
+
+def unusable(said: str) -> WorkerReport:
+    return WorkerReport(end="ok", answer=InvalidAnswer("`outcome` must be one of done"), said=said, paths=("a",))
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        unusable('{"outcome": "perhaps"}'),
+        WorkerReport(end="ok", said="I am sorry."),
+        WorkerReport(end="ok", answer=DONE),
+        WorkerReport(end="ok", answer=WorkAnswer(outcome="nothing_to_do"), paths=("a",), tree="t"),
+    ],
+)
+def test_the_same_unusable_answer_twice_in_a_row_parks_the_todo(report: WorkerReport) -> None:
+    plan = Plan(FAST).run(report)
+    assert plan.state.block is None
+
+    plan.run(report)
+
+    assert plan.state.block is not None
+    assert "no progress: two attempts in a row ended alike" in plan.state.block.reason
+
+
+def test_two_unusable_answers_that_differ_leave_the_todo_another_attempt() -> None:
+    plan = Plan(FAST).run(unusable('{"outcome": "perhaps"}')).run(unusable('{"outcome": "maybe"}'))
+
+    assert (plan.work.attempt, plan.state.block) == (3, None)

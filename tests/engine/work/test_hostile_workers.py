@@ -49,6 +49,20 @@ async def test_a_worker_without_an_answer_that_can_be_used_tries_again_and_its_c
     assert bench.commits == ["Be fast"]
 
 
+async def test_a_worker_whose_answer_cannot_be_used_twice_alike_is_not_asked_a_third_time(bench: Workbench):
+    bench.script(Run(DOES.files, answer={"outcome": "perhaps"}))
+    bench.todo("- [ ] Make it fast")
+
+    for _ in range(3):
+        await bench.tick()
+        bench.stage.clock.advance(hours=1)
+
+    assert bench.runs() == 2
+    assert bench.boxes == ["- [b] Make it fast"]
+    assert bench.state.block is not None
+    assert "two attempts in a row ended alike: the worker's answer cannot be used" in bench.state.block.reason
+
+
 async def test_a_worker_that_kills_what_supervises_it_loses_its_run_and_the_todo_is_done_by_the_next(bench: Workbench):
     bench.script(
         Run(DOES.files, code="import signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(60)"), DOES
