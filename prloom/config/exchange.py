@@ -1,12 +1,13 @@
 """The table `[exchange]`: where the runs of agents go."""
 
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 from prloom.config.problems import InvalidValue, quoted
 from prloom.config.section import Section
-from prloom.config.values import Flag
+from prloom.config.values import Duration, Flag
 from prloom.exchange import store_url
 
 
@@ -31,4 +32,10 @@ class ExchangeSection(Section):
     local: Flag = Field(
         default=True,
         description="Whether the dispatcher's own machine takes runs from that database, too; checks always run there.",
+    )
+    keep: Duration = Field(
+        default=timedelta(days=30),
+        ge=timedelta(hours=1),
+        description="How long the messages of a run are kept after its end; the shortest time of all dispatchers that "
+        "share a server.",
     )

@@ -207,9 +207,13 @@ class AsyncExchange:
         """Have a message worked on again."""
         return await asyncio.to_thread(self.exchange.retry, message_id)
 
-    async def prune(self, older_than: timedelta) -> int:
-        """Remove conversations that ended longer ago; return how many messages were removed."""
-        return await asyncio.to_thread(self.exchange.prune, older_than)
+    async def acknowledge(self, reply_id: str) -> bool:
+        """Record that a reply was read; see `Exchange.acknowledge`."""
+        return await asyncio.to_thread(self.exchange.acknowledge, reply_id)
+
+    async def prune(self, older_than: timedelta, *, producer: str | None = None, limit: int | None = None) -> int:
+        """Remove conversations that ended longer ago; see `Exchange.prune`."""
+        return await asyncio.to_thread(self.exchange.prune, older_than, producer=producer, limit=limit)
 
     async def subscribe(self, conversation_id: str) -> None:
         """Have a notifier report the conversation's end."""

@@ -196,9 +196,16 @@ class Exchange:
         """Have a message worked on again that failed, timed out, was cancelled, is dead, or waits for a time."""
         return self.store.retry(message_id)
 
-    def prune(self, older_than: timedelta) -> int:
-        """Remove conversations that ended longer ago, with their keys; return how many messages were removed."""
-        return self.store.prune(older_than)
+    def acknowledge(self, reply_id: str) -> bool:
+        """Record that a reply was read, so that it does not wait any more; False where a worker is to get it."""
+        return self.store.acknowledge(reply_id)
+
+    def prune(self, older_than: timedelta, *, producer: str | None = None, limit: int | None = None) -> int:
+        """Remove conversations that ended longer ago, with their keys; return how many messages were removed.
+
+        With a producer, those that it began; with a limit, the oldest so many at most.
+        """
+        return self.store.prune(older_than, producer=producer, limit=limit)
 
     # ---- notifications
 

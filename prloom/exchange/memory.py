@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -62,9 +61,8 @@ class MemoryStore:
         message = self._existing(draft)
         restarted = draft.track and message is None
         if message is None:
-            if draft.parent_id is None:
-                inherited = None
-            else:
+            inherited = None
+            if draft.parent_id is not None:
                 inherited = self.message(draft.parent_id).conversation_id
             message = transitions.message(draft, inherited, now)
             self._messages[draft.id] = message
@@ -130,9 +128,7 @@ class MemoryStore:
             return self._end(claim, verdict)
 
     def _reply_to(self, claim_id: str) -> Message | None:
-        if claim_id not in self._replies:
-            return None
-        return self._messages[self._replies[claim_id]]
+        return self._messages.get(self._replies.get(claim_id, ""))
 
     def _active(self, claim_id: str) -> Claim:
         claim = self._claims.get(claim_id)
@@ -204,17 +200,25 @@ class MemoryStore:
         self._notifier.notify()
         return self._deliveries[message_id]
 
-    def prune(self, older_than: timedelta) -> int:
+    def acknowledge(self, message_id: str) -> bool:
+        with self._lock:
+            read = rules.acknowledged(self.entry(message_id).delivery, self._worked, self.now())
+            if read is not None:
+                self._deliveries[message_id] = read
+            return read is not None
+
+    def prune(self, older_than: timedelta, *, producer: str | None = None, limit: int | None = None) -> int:
         with self._lock:
             self.expire()
             before = self.now() - older_than
-            conversations = {message.conversation_id for message in self._messages.values()}
-            gone = 0
-            for entries in map(self.conversation, conversations):
-                if transitions.prunable(entries, self._worked, before):
-                    gone += len(entries)
-                    self._forget(entries)
-            return gone
+            began = {
+                each.conversation_id: None for each in self._messages.values() if producer in {None, each.producer}
+            }
+            old = (each for each in map(self.conversation, began) if transitions.prunable(each, self._worked, before))
+            gone = list(islice(old, limit))
+            for entries in gone:
+                self._forget(entries)
+            return sum(map(len, gone))
 
     def _forget(self, entries: Sequence[MessageEntry]) -> None:
         for entry in entries:
@@ -235,9 +239,8 @@ class MemoryStore:
     def read(self, selection: MessageFilter) -> tuple[Message, ...]:
         with self._lock:
             order = list(self._messages)
-            if selection.since is None:
-                first = 0
-            else:
+            first = 0
+            if selection.since is not None:
                 first = order.index(self.message(selection.since).id) + 1
             later = (self._messages[each] for each in order[first:])
             fitting = (each for each in later if transitions.matches(each, self._deliveries[each.id], selection))
@@ -260,11 +263,7 @@ class MemoryStore:
 
     def stats(self) -> tuple[TopicStats, ...]:
         with self._lock:
-            by_topic: dict[str, list[MessageEntry]] = defaultdict(list)
-            for message_id in self._messages:
-                entry = self.entry(message_id)
-                by_topic[entry.message.topic].append(entry)
-            return tuple(transitions.stats(topic, by_topic[topic], self.now()) for topic in sorted(by_topic))
+            return transitions.all_stats(map(self.entry, self._messages), self.now())
 
     # ---- notifications
 

@@ -96,6 +96,13 @@ class ExchangeStore(Protocol):
         """
         ...
 
+    def acknowledge(self, message_id: str) -> bool:
+        """End a reply that its requester has read, and publish nothing; return whether that was to be done.
+
+        A reply on a topic that ever had a worker stays: it is that worker's. Raises UnknownMessageError.
+        """
+        ...
+
     def expire(self) -> int:
         """End the claims whose lease is over, and return how many there were; write nothing where there is none."""
         ...
@@ -128,8 +135,11 @@ class ExchangeStore(Protocol):
         """Return counts, ages and rates of each topic, by name."""
         ...
 
-    def prune(self, older_than: timedelta) -> int:
-        """Remove conversations that ended longer ago, unless they changed since; return how many messages they had."""
+    def prune(self, older_than: timedelta, *, producer: str | None = None, limit: int | None = None) -> int:
+        """Remove conversations that ended longer ago, unless they changed since; return how many messages they had.
+
+        With a producer, those that it began; with a limit, the oldest so many at most.
+        """
         ...
 
     def subscribe(self, conversation_id: str) -> None:

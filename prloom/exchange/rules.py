@@ -112,6 +112,13 @@ def claimed(delivery: Delivery, max_attempts: int) -> Delivery:
     )
 
 
+def acknowledged(delivery: Delivery, worked: AbstractSet[str], now: datetime) -> Delivery | None:
+    """Return the delivery of a reply that its requester has read; None where it waits for a worker, or has ended."""
+    if not delivery.reply or delivery.state != "ready" or delivery.topic in worked:
+        return None
+    return _over(delivery, "completed", now)
+
+
 def retried(delivery: Delivery) -> Delivery:
     """Return the delivery of a message that is to be worked on again, with all its attempts left."""
     return msgspec.structs.replace(delivery, state="ready", ending=None, ended_at=None, available_at=None, attempts=0)
@@ -150,12 +157,13 @@ def outcome(entries: Iterable[MessageEntry], worked: AbstractSet[str]) -> Outcom
     answered: dict[str | None, bool] = {}
     for entry in entries:
         delivery = entry.delivery
-        if delivery.ending is not None:
+        was_worked_on = delivery.ending is not None and not _was_only_read(delivery)
+        if was_worked_on and delivery.ending is not None:
             endings[entry.message.id] = delivery.ending
-        elif _is_work(entry, worked):
+        elif delivery.ending is None and _is_work(entry, worked):
             return "pending"
         if delivery.reply:  # the latest one counts: before a retry there may have been another
-            answered[entry.message.parent_id] = delivery.ending is not None
+            answered[entry.message.parent_id] = was_worked_on
     counted = {ending for message_id, ending in endings.items() if not answered.get(message_id)}
     return next((name for ending, name in _WORST_FIRST if ending in counted), "success" if counted else "pending")
 
@@ -168,6 +176,11 @@ def _is_work(entry: MessageEntry, worked: AbstractSet[str]) -> bool:
     """
     follows = entry.message.parent_id is not None
     return not (follows and entry.delivery.state == "ready" and entry.delivery.topic not in worked)
+
+
+def _was_only_read(delivery: Delivery) -> bool:
+    """Whether a reply was acknowledged: only then has something that was never claimed been completed."""
+    return delivery.ending == "completed" and delivery.attempts == 0
 
 
 def _over(delivery: Delivery, ending: Ending, now: datetime) -> Delivery:

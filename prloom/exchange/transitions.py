@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from prloom.exchange.errors import ExchangeError, KeyTakenError
 from prloom.exchange.message import Message, Metadata, Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
     from prloom.exchange.claim import ClaimRequest, MessageEntry, State
@@ -180,6 +180,14 @@ def prunable(entries: Sequence[MessageEntry], worked: AbstractSet[str], before: 
     """Whether a conversation has ended, and its last change was before then."""
     last = max(entry.delivery.ended_at or entry.message.created_at for entry in entries)
     return last < before and rules.outcome(entries, worked) != "pending"
+
+
+def all_stats(entries: Iterable[MessageEntry], now: datetime) -> tuple[TopicStats, ...]:
+    """Return the statistics of each topic of these messages, by name."""
+    by_topic: dict[str, list[MessageEntry]] = defaultdict(list)
+    for entry in entries:
+        by_topic[entry.message.topic].append(entry)
+    return tuple(stats(topic, by_topic[topic], now) for topic in sorted(by_topic))
 
 
 def stats(topic: str, entries: Sequence[MessageEntry], now: datetime) -> TopicStats:

@@ -729,6 +729,53 @@ def test_a_conversation_that_went_on_lately_is_not_pruned(exchange: Exchange, cl
     assert exchange.prune(timedelta(days=1)) == 0
 
 
+def test_only_so_many_conversations_of_a_producer_are_pruned_at_a_time_the_oldest_first(exchange: Exchange, clock: Any):
+    for body in ("a", "b", "c"):
+        exchange.publish("work", body, producer="mine")
+    exchange.publish("work", "d", producer="theirs")
+    drained(exchange)
+    clock.pass_(days=2)
+
+    assert exchange.prune(timedelta(days=1), producer="mine", limit=2) == 4
+    assert bodies(exchange.read(topic="work")) == ["c", "d"]
+    assert exchange.prune(timedelta(days=1), producer="mine", limit=2) == 2
+    assert bodies(exchange.read(topic="work")) == ["d"]
+
+
+@pytest.mark.parametrize(("end", "outcome"), [("complete", "success"), ("fail", "failure")])
+def test_a_reply_that_was_read_waits_no_more_and_its_conversation_has_the_same_outcome(
+    exchange: Exchange, end: str, outcome: str
+):
+    published = exchange.publish("work", "x", track=True)
+    getattr(exchange.claim("work"), end)("y")
+    reply = exchange.find_reply(published.id)
+    assert reply is not None
+
+    assert exchange.acknowledge(reply.id)
+
+    assert not exchange.acknowledge(reply.id)
+    assert [each.ready for each in exchange.stats()] == [0, 0]
+    assert exchange.check(published.id).outcome == outcome
+    assert [each.outcome for each in exchange.claim_notifications()] == [outcome]
+    assert exchange.find_reply(published.id) == reply
+    assert len(exchange.read()) == 2
+
+
+def test_a_reply_that_a_worker_is_to_get_and_a_message_that_is_no_reply_are_not_acknowledged(exchange: Exchange):
+    assert exchange.claim("work.completed") is None
+    published = exchange.publish("work", "x")
+    assert not exchange.acknowledge(published.id)
+    exchange.claim("work").complete("y")
+    reply = exchange.find_reply(published.id)
+    assert reply is not None
+
+    assert not exchange.acknowledge(reply.id)
+
+    assert exchange.claim("work.completed") is not None
+    with pytest.raises(UnknownMessageError):
+        exchange.acknowledge("nothing")
+
+
 def test_a_topic_is_counted_by_state(exchange: Exchange, clock: Any):
     for body in ("a", "b", "c"):
         exchange.publish("work", body, max_attempts=1)

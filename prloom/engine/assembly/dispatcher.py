@@ -167,5 +167,6 @@ def _pool(base: Base) -> AgentPool:
         workers=config.agents.workers,
         exchange=config.exchange.url,
         local=config.exchange.local,
+        keep=config.exchange.keep,
         activity=base.activity,
     )

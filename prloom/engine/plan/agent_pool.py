@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -62,6 +62,7 @@ class AgentPool:
         workers: int,
         exchange: str = "",
         local: bool = True,
+        keep: timedelta | None = None,
         start_pool: StartPool | None = None,
         activity: ActivityLog | None = None,
     ) -> None:
@@ -78,7 +79,7 @@ class AgentPool:
         name = run_exchange.address(root, exchange)
         self.commits = RunCommits(root, shared=run_exchange.is_shared(name))
         # As many workers as there may be runs at once, so that none waits for those of another kind.
-        self.runs: RunExecutor = RunExchange(name, parallel + workers, start_pool or self._start_pool)
+        self.runs: RunExecutor = RunExchange(name, parallel + workers, start_pool or self._start_pool, keep=keep)
 
     def _start_pool(self, exchange: str, workers: int) -> Pool:
         output = self.root.joinpath(*paths.LOCAL, paths.POOL_LOG)

@@ -9,13 +9,14 @@ import platform
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Final, Protocol
 
 from prloom import processes
 from prloom.agents import environment, run_folder, run_message
 from prloom.agents.agent import RunResult
-from prloom.engine.runs import live_output, run_end
+from prloom.engine.runs import exchange_upkeep, live_output, run_end
 from prloom.engine.runs.pool_process import Pool, StartPool
 from prloom.engine.runs.run_end import RunEnd
 from prloom.errors import AgentError
@@ -73,20 +74,29 @@ class RunExchange:
     """Has runs done by the workers of an exchange: opened at the first run, with a pool of this machine's workers.
 
     A run's message has the run's id as its own, and as its key: however often a run is published, it is one message.
-    So a dispatcher that finds a run in its state has it done again, and gets the reply that there is.
+    So a dispatcher that finds a run in its state has it done again, and gets the reply that there is. Replies that were
+    read are acknowledged, and what ended longer ago than `keep` is removed.
     """
 
     def __init__(
-        self, name: str, workers: int, start_pool: StartPool, *, check_interval: float = CHECK_INTERVAL
+        self,
+        name: str,
+        workers: int,
+        start_pool: StartPool,
+        *,
+        keep: timedelta | None = None,
+        check_interval: float = CHECK_INTERVAL,
     ) -> None:
         self._name = name
         self._workers = workers
         self._start_pool = start_pool
+        self._keep = keep
         self._check_interval = check_interval
         self._exchange: AsyncExchange | None = None
         self._pool: Pool | None = None
         self._awaited: dict[str, asyncio.Future[Message]] = {}
         self._follower: asyncio.Task[None] | None = None
+        self._upkeep: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
 
     async def start(self) -> None:
@@ -134,18 +144,19 @@ class RunExchange:
         """End a run that waits or goes on; return whether there was one."""
         try:
             exchange = await self._opened(pool=False)
-            await exchange.cancel(run, reason)
+            await exchange.acknowledge((await exchange.cancel(run, reason)).id)
         except (ExchangeError, AgentError):  # there is none, or it has ended
             return False
         return True
 
     async def close(self) -> None:
         """Have the pool end, and close the exchange; whoever needs them again opens them again."""
-        if self._follower is not None:
-            self._follower.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._follower
-            self._follower = None
+        for task in (self._follower, self._upkeep):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+        self._follower = self._upkeep = None
         pool, self._pool = self._pool, None
         if pool is not None:
             await asyncio.to_thread(pool.end)
@@ -158,6 +169,9 @@ class RunExchange:
         async with self._opening:
             if self._exchange is None:
                 self._exchange = await asyncio.to_thread(_connect, self._name)
+                if self._keep is not None:
+                    upkeep = exchange_upkeep.prune(self._exchange, self._keep, producer=_PRODUCER)
+                    self._upkeep = asyncio.get_running_loop().create_task(upkeep)
             if pool and (self._pool is None or not self._pool.alive()):
                 if self._pool is not None:
                     log.warning("the processes that run agents have ended; prloom starts new ones")
@@ -207,6 +221,8 @@ class RunExchange:
         """Give each awaited run its reply, until none is awaited; what goes wrong is tried again at the next check."""
         with suppress(ExchangeError):
             async for reply in exchange.replies(lambda: self._awaited):
+                with suppress(ExchangeError):  # it is removed later all the same
+                    await exchange.acknowledge(reply.id)
                 future = self._awaited.pop(reply.parent_id or "", None)
                 if future is not None and not future.done():
                     future.set_result(reply)

@@ -57,7 +57,11 @@ _TAKE = (
     " WHERE conversation_id = %s AND NOT told AND (taken_until IS NULL OR taken_until <= %s OR token = %s) RETURNING 1"
 )
 ACKNOWLEDGE = "UPDATE tracked SET told = true WHERE conversation_id = %s AND token = %s RETURNING 1"
-OLD = "SELECT conversation_id FROM messages GROUP BY conversation_id HAVING min(created_at) < %s ORDER BY min(seq)"
+OLD = (
+    "SELECT m.conversation_id FROM messages AS m JOIN deliveries AS d ON d.seq = m.seq"
+    " WHERE d.ended_at < %s AND (%s::text IS NULL OR m.producer = %s)"
+    " GROUP BY m.conversation_id ORDER BY min(m.seq) LIMIT %s"
+)
 _ITS = "(SELECT seq FROM messages WHERE conversation_id = ANY(%s::text[]))"
 _LOCK = f"SELECT FROM deliveries WHERE seq IN {_ITS} FOR UPDATE"
 _REMOVE = (

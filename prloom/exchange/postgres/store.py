@@ -164,10 +164,22 @@ class PostgresStore:
 
         return self._connection.write(work)
 
-    def prune(self, older_than: timedelta) -> int:
+    def acknowledge(self, message_id: str) -> bool:
+        def work(tx: Transaction) -> bool:
+            seq = settling.lock(tx, message_id)
+            delivery = reading.entry(tx, message_id).delivery
+            worked = frozenset(topic for (topic,) in tx.execute(reading.WORKED, [delivery.topic]))
+            read = rules.acknowledged(delivery, worked, tx.now)
+            if read is not None and seq is not None:
+                settling.save_delivery(tx, seq, read)
+            return read is not None
+
+        return self._connection.write(work)
+
+    def prune(self, older_than: timedelta, *, producer: str | None = None, limit: int | None = None) -> int:
         self.expire()
         before = self.now() - older_than
-        names = [name for (name,) in self._connection.once(conversations.OLD, before)]
+        names = [name for (name,) in self._connection.once(conversations.OLD, before, producer, producer, limit)]
         removed = 0
         for first in range(0, len(names), _PRUNED_AT_ONCE):
             work = partial(conversations.remove, names=names[first : first + _PRUNED_AT_ONCE], before=before)

@@ -193,13 +193,21 @@ def ack_notification(db: sqlite3.Connection, ended: Ended) -> bool:
     return changed.rowcount == 1
 
 
-def older_than(db: sqlite3.Connection, before: datetime) -> tuple[str, ...]:
-    """Return the conversations that have a message from before then, the oldest first; only read."""
+def older_than(db: sqlite3.Connection, before: datetime, producer: str | None, limit: int | None) -> tuple[str, ...]:
+    """Return conversations in which a message has ended before then, those that did first; only read."""
+    by, most = "", -1
+    values: list[object] = [micros(before)]
+    if producer is not None:
+        by = " AND m.producer = ?"
+        values.append(transitions.searchable(producer))
+    if limit is not None:
+        most = limit
     names = db.execute(
-        "SELECT conversation_id FROM messages WHERE created_at < ? GROUP BY conversation_id ORDER BY min(seq)",
-        (micros(before),),
+        "SELECT m.conversation_id FROM deliveries AS d JOIN messages AS m USING (seq)"  # noqa: S608 (a text of ours)
+        f" WHERE d.ended_at < ?{by} ORDER BY d.ended_at LIMIT ?",
+        (*values, most),
     )
-    return tuple(name for (name,) in names)
+    return tuple(dict.fromkeys(name for (name,) in names))
 
 
 def remove(db: sqlite3.Connection, names: Sequence[str], before: datetime) -> int:

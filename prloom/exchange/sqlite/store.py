@@ -160,11 +160,19 @@ class SqliteStore:
         self._connection.notify()
         return again
 
-    def prune(self, older_than: timedelta) -> int:
+    def acknowledge(self, message_id: str) -> bool:
+        with self._connection.writing() as db:
+            delivery = reading.entry(db, message_id).delivery
+            read = rules.acknowledged(delivery, conversations.worked(db, [delivery.topic]), self._time.now(db))
+            if read is not None:
+                claiming.save_delivery(db, reading.seq(db, message_id), read)
+        return read is not None
+
+    def prune(self, older_than: timedelta, *, producer: str | None = None, limit: int | None = None) -> int:
         self.expire()
         before = self.now() - older_than
         with self._connection.reading() as db:
-            names = conversations.older_than(db, before)
+            names = conversations.older_than(db, before, producer, limit)
         removed = 0
         for first in range(0, len(names), _PRUNED_AT_ONCE):
             with self._connection.writing() as db:

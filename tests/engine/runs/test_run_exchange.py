@@ -8,7 +8,7 @@ import sys
 import textwrap
 import time
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
@@ -25,6 +25,7 @@ from prloom.engine.runs.run_exchange import RunExchange
 from prloom.exchange import connect
 from prloom.exchange.claim import Completed
 from prloom.exchange.exchange import Exchange
+from prloom.exchange.sqlite.store import SqliteStore
 
 SLOW = "import time; print('up', flush=True); time.sleep(600)"
 COUNTED = "open('begun', 'a').write('x'); print('done')"
@@ -41,7 +42,7 @@ class Bench:
 
     def dispatcher(self) -> RunExchange:
         """Return what one dispatcher has of the runs; each is told at once of what has died."""
-        self.opened.append(RunExchange(self.name, 2, self._start, check_interval=0.05))
+        self.opened.append(RunExchange(self.name, 2, self._start, keep=timedelta(days=30), check_interval=0.05))
         return self.opened[-1]
 
     def _start(self, exchange: str, workers: int) -> ForkedPool:
@@ -118,6 +119,35 @@ async def test_a_run_is_a_message_like_any_other(bench: Bench):
     )
     assert run_message.read_message(entry.message.body).plan == "pr-7"
     assert run_message.read_reply(reply.body).result.message == "done"
+
+
+async def test_the_reply_to_a_run_waits_no_more_when_it_was_read(bench: Bench):
+    await bench.dispatcher().run(bench.prepare(COUNTED))
+
+    with bench.exchange() as exchange:
+        assert {each.topic: (each.ready, each.done) for each in exchange.stats()} == {
+            "agent.triage": (0, 1),
+            "agent.triage.completed": (0, 1),
+        }
+
+
+async def test_runs_that_ended_long_ago_are_removed_and_what_others_published_is_not(bench: Bench):
+    def ended(exchange: Exchange, body: str, *, producer: str) -> None:
+        exchange.publish("agent.triage", body, producer=producer)
+        claimed = exchange.claim("agent.triage")
+        assert claimed is not None
+        claimed.complete("{}")
+
+    with Exchange(SqliteStore(bench.name, clock=lambda: datetime.now(UTC) - timedelta(days=31))) as long_ago:
+        ended(long_ago, "old", producer="prloom")
+        ended(long_ago, "theirs", producer="ada")
+    with bench.exchange() as exchange:
+        ended(exchange, "new", producer="prloom")
+
+        await bench.dispatcher().run(bench.prepare(COUNTED))
+        await until(lambda: len(exchange.read(topic="agent.triage")) == 3)
+
+        assert [each.body for each in exchange.read(topic="agent.triage")][:2] == ["theirs", "new"]
 
 
 async def test_a_run_that_several_dispatchers_publish_is_done_once(bench: Bench):
