@@ -87,14 +87,7 @@ class Worker:
 class Supervision:
     """One running program: its pipes, its clock, the claim that it runs for, and how it ends."""
 
-    def __init__(
-        self,
-        folder: Path,
-        launch: Launch,
-        agent: Agent,
-        limits: RunLimits,
-        worker: Worker,
-    ) -> None:
+    def __init__(self, folder: Path, launch: Launch, agent: Agent, limits: RunLimits, worker: Worker) -> None:
         """Start the program; raises OSError where that is not possible."""
         self._limits = limits
         identity, signals = worker.identity, worker.signals
@@ -228,6 +221,8 @@ class Supervision:
     def _check_limits(self, now: float) -> None:
         """Have the program ended where it is time; what ended by itself has ended by itself."""
         self._lease.renew_if_due(now)
+        if self._lease.lost(now):
+            self._hear_signals()  # it may have ended while this process was stopped, too
         if self._ending or self._code is not None:
             return
         if self._signals.stops > 1 or self._lease.lost(now):

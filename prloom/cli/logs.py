@@ -73,6 +73,7 @@ def _follow_runs(latest: Callable[[], Path | None], show: Callable[[Path], None]
 
 def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
     """Print one run from its beginning; with `follow` until it ends."""
+    from prloom.engine.bus import late_results  # noqa: PLC0415 - `prloom logs --help` needs none
     from prloom.engine.runs import records  # noqa: PLC0415 - `prloom logs --help` needs none
     from prloom.engine.runs.steps import RunSteps  # noqa: PLC0415 - likewise
 
@@ -94,6 +95,10 @@ def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
         return
     error = f": {terminal.clean(run.error)}" if run.error else ""
     click.echo(terminal.paint(f"It ended after {taken}: {run.status}{error}", "strong"))
+    for late in late_results.read(folder):
+        at = terminal.clock(late.at)
+        said = terminal.clean(late.described)
+        click.echo(f"The result of {terminal.clean(late.machine)} came late, at {at}, and is not used: {said}")
 
 
 def _show_events(folder: Path, plan_id: str, *, follow: bool) -> None:

@@ -71,12 +71,18 @@ class RemoteRuns:
 
     def _supervised(self, run: PreparedRun, worker: Worker) -> Settlement | JobLost:
         """Start the agent of a prepared run, watch it to its end, and return what that comes to."""
-        if not worker.signals.stops and not worker.lease.lost(time.monotonic()):
-            ended = remote_run.supervise(self._machine, run, worker)
-            if worker.signals.stops < _AT_ONCE and not worker.lease.lost(time.monotonic()):
-                reply = _while_renewing(worker, lambda: remote_run.conclude(self._machine, run, ended))
-                return _settlement(reply)
-        return _released(worker)
+        if worker.signals.stops or worker.lease.lost(time.monotonic()):
+            return _released(worker)
+        ended = remote_run.supervise(self._machine, run, worker)
+        if worker.signals.stops >= _AT_ONCE:
+            return _released(worker)
+        reply = _while_renewing(worker, lambda: remote_run.conclude(self._machine, run, ended))
+        lost = worker.lease.lost(time.monotonic())
+        if lost and reply.result.status == "interrupted":
+            return JobLost(lost)
+        if lost:
+            return JobLost(lost, late=_settlement(reply))
+        return _settlement(reply)
 
 
 def _released(worker: Worker) -> Released | JobLost:

@@ -1,31 +1,41 @@
-"""Remove from the exchange, now and then, the runs that ended long ago."""
+"""Look after the exchange, now and then: note what came late, and remove the runs that ended long ago."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from datetime import timedelta
 from typing import Final
 
+from prloom.engine.runs.late_reader import LateReader
 from prloom.exchange.aio import AsyncExchange
 from prloom.exchange.errors import ExchangeError
 
 log = logging.getLogger(__name__)
 
-INTERVAL: Final = timedelta(hours=1)
-"""Between two times that old runs are removed."""
+INTERVAL: Final = timedelta(minutes=1)
+"""Between two looks for what came late."""
+
+_EVERY: Final = 60
+"""Looks from one time that old runs are removed to the next."""
 
 MOST: Final = 1000
 """Runs that are removed at a time."""
 
 
-async def prune(exchange: AsyncExchange, keep: timedelta, *, producer: str) -> None:
-    """Remove what the producer began and what ended longer ago, until this is cancelled."""
-    while True:
+async def keep_up(exchange: AsyncExchange, keep: timedelta | None, *, producer: str, shared: bool) -> None:
+    """Remove what the producer began and what ended longer ago, until this is cancelled.
+
+    Where machines share the exchange, also note the results of those that had lost their run.
+    """
+    late = LateReader(exchange)
+    for number in itertools.count():
         try:
-            removed = await exchange.prune(keep, producer=producer, limit=MOST)
+            if shared:
+                await late.take()
+            if keep is not None and number % _EVERY == 0:
+                await exchange.prune(keep, producer=producer, limit=MOST)
         except ExchangeError as error:
-            log.warning("old runs stay on the exchange: %s", error)
-        else:
-            log.debug("%d messages of old runs were removed from the exchange", removed)
+            log.info("the exchange is looked after later: %s", error)
         await asyncio.sleep(INTERVAL.total_seconds())

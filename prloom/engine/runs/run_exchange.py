@@ -169,9 +169,10 @@ class RunExchange:
         async with self._opening:
             if self._exchange is None:
                 self._exchange = await asyncio.to_thread(_connect, self._name)
-                if self._keep is not None:
-                    upkeep = exchange_upkeep.prune(self._exchange, self._keep, producer=_PRODUCER)
-                    self._upkeep = asyncio.get_running_loop().create_task(upkeep)
+                upkeep = exchange_upkeep.keep_up(
+                    self._exchange, self._keep, producer=_PRODUCER, shared=is_shared(self._name)
+                )
+                self._upkeep = asyncio.get_running_loop().create_task(upkeep)
             if pool and (self._pool is None or not self._pool.alive()):
                 if self._pool is not None:
                     log.warning("the processes that run agents have ended; prloom starts new ones")

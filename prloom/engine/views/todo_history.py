@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
 from typing import NamedTuple
 
 from prloom.core.plans import plan_file
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.work.progress import RunLimit
-from prloom.engine.bus import plans, replay
+from prloom.engine.bus import late_results, plans, replay
 from prloom.engine.bus.replay import ReplayStep
 from prloom.engine.views import event_history, history, runtime_status, search, snapshot
 from prloom.engine.views.event_history import EventHistory
@@ -106,7 +108,21 @@ def _of_plan(repository: RepositoryPaths, plan_id: str, todo_id: str) -> TodoHis
     if item is None:
         return None
     events = _events(repository, plan_id, trail.event_ids or item.event_ids)
-    return TodoHistory(plan_id, item, state, trail.steps(), now, events, _limit(repository, plan_id))
+    steps = _with_late_results(trail.steps(), repository.worktree(plan_id))
+    return TodoHistory(plan_id, item, state, steps, now, events, _limit(repository, plan_id))
+
+
+def _with_late_results(steps: tuple[HistoryStep, ...], worktree: Path) -> tuple[HistoryStep, ...]:
+    """Return the steps with what machines came to that had lost one of the runs by then, in the order of time."""
+    late: list[HistoryStep] = []
+    for run in dict.fromkeys(step.run for step in steps if step.run is not None):
+        folder = worktree.joinpath(*paths.LOCAL, paths.RUNS, run)
+        for each in late_results.read(folder):
+            reason = f"the result came late, when another machine had the run, and is not used: {each.described}"
+            late.append(HistoryStep(each.at, "work", each.machine, "late", reason=reason, run=run))
+    if not late:
+        return steps
+    return tuple(sorted((*steps, *late), key=attrgetter("ts")))
 
 
 def _limit(repository: RepositoryPaths, plan_id: str) -> RunLimit | None:

@@ -28,9 +28,18 @@ class WorkerIdentity:
 
 @dataclass(frozen=True)
 class JobLost:
-    """The worker no longer has the claim, so that there is nothing to settle; `why` says how it was lost."""
+    """The worker no longer has the claim, so that there is nothing to settle; `why` says how it was lost.
+
+    `late` is how it would have been settled, if the work has come to an end all the same.
+    """
 
     why: str
+    late: Settlement | None = None
+
+
+def late_topic(topic: str) -> str:
+    """Return where the results of workers are published that had lost their claim by then, for people to read."""
+    return f"{topic}.late"
 
 
 class Jobs(Protocol):

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from prloom.exchange import notifier
-from prloom.exchange.errors import ClaimOverError, StoreError
+from prloom.exchange.claim import Completed, Failed
+from prloom.exchange.errors import ClaimOverError, ExchangeError, StoreError
 from prloom.exchange.notifier import Wait
-from prloom.exchange.worker.job import JobLost
+from prloom.exchange.worker.job import JobLost, late_topic
 from prloom.exchange.worker.lease import Lease
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from prloom.exchange.claim import Settled, Settlement
     from prloom.exchange.exchange import Exchange
+    from prloom.exchange.message import Metadata
     from prloom.exchange.worker.config import ClaimConfig
     from prloom.exchange.worker.job import Jobs, WorkerIdentity
     from prloom.exchange.worker.supervisor import SignalPipe
@@ -146,6 +148,7 @@ class Worker:
     def _run_and_settle(self, lease: Lease) -> Progress:
         end = self._jobs.run(lease, self._signals, self._identity)
         if isinstance(end, JobLost):
+            self._publish_late(lease, end.late)
             return _progress("lost", lease, why=end.why)
         return self._settle(lease, end)
 
@@ -155,14 +158,42 @@ class Worker:
             try:
                 return _settled_progress(lease, lease.claimed.settle(settlement))
             except ClaimOverError as error:
+                self._publish_late(lease, settlement)
                 return _progress("lost", lease, why=str(error))
             except StoreError as error:
                 why = lease.lost(time.monotonic())
+                if why:
+                    self._publish_late(lease, settlement)
                 if why or self._signals.stops > 1:
                     return _progress("lost", lease, why=why or str(error))
                 self._report(WorkerError(str(error), _FIRST_PAUSE))
             self._signals.wait(_FIRST_PAUSE)
             lease.renew_if_due(time.monotonic())
+
+    def _publish_late(self, lease: Lease, result: Settlement | None) -> None:
+        """Publish a result that nobody waits for any more, for people to read, as soon as the exchange can be used."""
+        if not isinstance(result, Completed | Failed) or result.body is None:
+            return
+        while True:
+            try:
+                _note_late(self._exchange, lease, result.body, result.metadata)
+            except StoreError as error:
+                if self._signals.stops:
+                    return
+                self._pause_after(error)
+            except ExchangeError:  # the message is gone
+                return
+            else:
+                return
+
+
+def _note_late(exchange: Exchange, lease: Lease, body: str, metadata: Metadata) -> None:
+    """Publish a result whose claim has expired; where the message was cancelled, nobody wants to know."""
+    message, claim = lease.claimed.message, lease.claimed.id
+    states = {each.id: each.status for each in exchange.inspect(message.id).claims}
+    if states.get(claim) == "expired":
+        topic = late_topic(message.topic)
+        exchange.publish(topic, body, parent=message.id, key=claim, metadata={**metadata, "claim": claim})
 
 
 def _settled_progress(lease: Lease, settled: Settled) -> Progress:

@@ -141,10 +141,11 @@ class OtherMachine:
         self._process.stderr.close()
         self._process = None
 
-    def suspend(self) -> None:
-        """Stop all processes of the machine as one does that is too busy, or has lost its network."""
+    def suspend(self, *, but: str = "") -> None:
+        """Stop all processes of the machine as one does that is too busy, or has lost its network; or all but one."""
         for pid in self._pids():
-            os.kill(pid, signal.SIGSTOP)
+            if not but or but not in Path(f"/proc/{pid}/cmdline").read_text():
+                os.kill(pid, signal.SIGSTOP)
 
     def resume(self) -> None:
         """Let them go on."""

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import platform
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 from workbench import Run
 
+from prloom.cli import main
+from prloom.engine.views import why_todo
 from prloom.exchange import connect
 
 if TYPE_CHECKING:
     from conftest import MachineBench, OtherMachine
+
+    from prloom.engine.views.todo_history import TodoHistory
 
     Make = Callable[[str], OtherMachine]
 
@@ -69,6 +75,43 @@ async def test_a_result_that_comes_late_is_not_used(bench: MachineBench, machine
     assert bench.commits == ["Be fast"]
     assert await asyncio.to_thread(first.stop_when, "lost")
     assert first.left == []
+
+
+async def test_a_result_that_comes_late_is_written_down_and_shown_and_not_used(bench: MachineBench, machine: Make):
+    first, second = machine("first"), machine("second")
+    gate, gone = first.home / "gate", first.home / "gone"
+    code = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)\nPath({str(gone)!r}).touch()"
+    first.script(Run({"slow.py": "slow\n"}, code=code, answer={**DONE, "summary": "It is slow."}))
+    second.script(FAST)
+    first.start("--lease", "3s")
+    bench.todo("- [ ] Make it fast")
+    tick = asyncio.create_task(bench.tick())
+    await appeared(first.home / "worker-0.md")
+
+    first.suspend(but="worker.py")
+    gate.touch()
+    await appeared(gone)
+    await asyncio.to_thread(second.start)
+    await tick
+    first.resume()
+    assert await asyncio.to_thread(first.stop_when, "lost")
+    bench.todo("- [ ] Make it small")
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    (todo,) = bench.state.done_todos
+    (late,) = [step for step in why_todo.document(shown(bench, todo)).steps if step.verdict == "late"]
+    assert late.by == platform.node()
+    assert "came late, when another machine had the run, and is not used: ok" in (late.reason or "")
+    (run,) = [each.parent for each in bench.worktree.glob("prloom/.local/runs/*/late.json")]
+    logs = CliRunner().invoke(main.cli, ["-C", str(bench.project.root), "logs", run.name])
+    assert "came late, at" in logs.output
+
+
+def shown(bench: MachineBench, todo: str) -> TodoHistory:
+    found = why_todo.find(bench.stage.paths, todo, plan="work")
+    assert found is not None
+    return found
 
 
 async def test_what_a_failed_attempt_has_left_goes_to_the_machine_of_the_next(bench: MachineBench, machine: Make):
