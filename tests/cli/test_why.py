@@ -131,7 +131,8 @@ async def test_an_event_in_several_plans_is_told_of_the_one_that_is_named(stage:
     stage.append(said("e", "here"))
     stage.append(said("e", "there"), plan_id="other")
 
-    assert prloom("why", "e").err == "prloom: e is in several plans: other, pr-7; name one with --plan\n"
+    choices = "`prloom why e --plan other`, `prloom why e --plan pr-7`"
+    assert prloom("why", "e").err == f"prloom: e is in several plans; choose one: {choices}\n"
     assert "│ there" in prloom("why", "e", "--plan", "other").out
 
 

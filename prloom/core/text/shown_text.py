@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 # Control characters, format characters (bidirectional overrides, zero width, tags), surrogates, line separators.
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 # Letters and marks that show nothing: fillers and selectors, with which text can be smuggled past a reader.
@@ -42,6 +44,14 @@ def clean_block(text: str, *, prefix: str = "") -> str:
 def to_run(verb: str, *names: str) -> str:
     """Return a command to copy, between backquotes; see `command`."""
     return f"`{command(verb, *names)}`"
+
+
+def any_to_run(commands: Sequence[Sequence[str]], most: int = 5) -> str:
+    """Return commands of which a person is to choose one, the first of them, and how many more there are."""
+    shown = ", ".join(to_run(*words) for words in commands[:most])
+    if len(commands) > most:
+        return f"{shown}, or for one of {len(commands) - most} more plans"
+    return shown
 
 
 def command(*words: str) -> str:

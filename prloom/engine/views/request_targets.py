@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from prloom.core import trust
+from prloom.core.text import shown_text
 from prloom.engine.bus import entries
-from prloom.engine.views import search, snapshot
+from prloom.engine.views import search, snapshot, todo_history
 from prloom.engine.views.snapshot import Snapshot
 from prloom.errors import PrloomError
 from prloom.model.action import Action
@@ -144,6 +145,10 @@ def _nothing_open(repository: RepositoryPaths, name: str) -> str:
         return f"{name} is already done; `prloom why` shows how it ended"
     if _has_written(repository, name):
         return f"no event, reply or action {name}; did you mean @{name}, the events by {name}?"
+    todos = todo_history.find(repository, name)
+    if todos:
+        choices = shown_text.any_to_run([("todo", each.plan, do, name) for each in todos for do in ("open", "drop")])
+        return f"{name} is a TODO and not an event; change it with one of: {choices}"
     return search.not_found_message(repository, name)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
+from prloom.core.text import shown_text
 from prloom.core.work import progress
 from prloom.core.work.progress import Progress
 from prloom.engine.bus import plans
@@ -95,8 +96,8 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
     if not found:
         raise PrloomError(search.not_found_message(repository, named))
     if len(found) > 1:
-        plans = ", ".join(each.plan or "the repository's own" for each in found)
-        raise PrloomError(f"{named} is in several plans: {plans}; name one with --plan")
+        choices = shown_text.any_to_run([("why", named, "--plan", each.plan) for each in found])
+        raise PrloomError(f"{named} is in several plans; choose one: {choices}")
     one = found[0]
     return trail_of(repository, one)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import UNSET, UnsetType
 
+from prloom.core.text import shown_text
 from prloom.engine.views import todo_history, why, work_status
 from prloom.engine.views.status_schema import BlockStatus, CurrentTodo
 from prloom.engine.views.todo_history import TodoHistory
@@ -48,8 +49,8 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
     """
     found = todo_history.find(repository, named, plan=plan)
     if len(found) > 1:
-        plans = ", ".join(each.plan for each in found)
-        raise PrloomError(f"{named} is a TODO of several plans: {plans}; name one with --plan")
+        choices = shown_text.any_to_run([("why", named, "--plan", each.plan) for each in found])
+        raise PrloomError(f"{named} is a TODO of several plans; choose one: {choices}")
     return next(iter(found), None)
 
 

@@ -14,7 +14,7 @@ from worked_plan import WorkedPlan
 
 from prloom.core.work import work_failures, work_requests, work_results
 from prloom.engine.bus.event_store import EventStore
-from prloom.engine.views import events, why, why_todo
+from prloom.engine.views import events, request_targets, why, why_todo
 from prloom.errors import PrloomError
 from prloom.model.action import Action, Comment
 from prloom.model.event import Target
@@ -123,8 +123,10 @@ def test_other_todos_and_plans_are_left_out(stage: Stage) -> None:
     WorkedPlan(stage, "Make it nice", plan_id="other").at("ready")
 
     assert len(read(stage, "t-2")["steps"]) == 11
-    with pytest.raises(PrloomError, match=r"^t-1 is a TODO of several plans: other, pr-7; name one with --plan$"):
+    with pytest.raises(PrloomError) as refused:
         why_todo.find(stage.paths, "t-1")
+    choices = "`prloom why t-1 --plan other`, `prloom why t-1 --plan pr-7`"
+    assert str(refused.value) == f"t-1 is a TODO of several plans; choose one: {choices}"
     assert read(stage, plan="other")["todo"]["title"] == "Make it nice"
     assert why_todo.find(stage.paths, "t-3") is None
 
@@ -186,3 +188,13 @@ def test_what_a_snapshot_knows_is_told_where_the_segments_before_it_are_gone(sta
     (step,) = read(stage)["steps"]
 
     assert (step["verdict"], step["reason"]) == ("done", "it was done when a new segment of the log was started")
+
+
+def test_a_request_about_an_event_that_names_a_todo_gets_the_commands_for_todos(stage: Stage) -> None:
+    WorkedPlan(stage, "Make it fast")
+
+    with pytest.raises(PrloomError) as refused:
+        request_targets.named(stage.paths, ["t-1"])
+
+    choices = "`prloom todo pr-7 open t-1`, `prloom todo pr-7 drop t-1`"
+    assert str(refused.value) == f"t-1 is a TODO and not an event; change it with one of: {choices}"
