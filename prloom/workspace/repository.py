@@ -88,6 +88,14 @@ def origin_url(repository: Repository) -> str | None:
     return answer.out.strip() or None
 
 
+def origin_address(repository: Repository) -> str | None:
+    """Return where origin is, so that it means the same in any folder: a relative path is one from the checkout."""
+    url = origin_url(repository)
+    if url is None or ":" in url.partition("/")[0]:  # a URL, or a path on a host as scp writes it
+        return url
+    return os.fspath((repository.root / url).resolve())
+
+
 @dataclass(frozen=True)
 class RemoteUrls:
     """Where a remote is, as the configuration has it; `push_urls` only where pushes go elsewhere."""

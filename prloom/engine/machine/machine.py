@@ -84,7 +84,7 @@ def describe(
     An agent that is named must be there. The agent "command" is there if `[agents.command] argv` is set.
     """
     found = repository.find(root)
-    address = repository.origin_url(found)
+    address = repository.origin_address(found)
     if address is None:
         raise PrloomError(
             f"{found.root} has no remote `origin` to fetch commits from; add it with `git remote add origin URL`"
@@ -101,7 +101,7 @@ def describe(
             own.timeout.total_seconds(), own.silence.total_seconds(), own.max_output, default.stderr_bytes
         ),
     )
-    return Machine(found.root, config, environ, _absolute(address, found.root), policy)
+    return Machine(found.root, config, environ, address, policy)
 
 
 def prepare(machine: Machine) -> int:
@@ -123,14 +123,6 @@ def prepare(machine: Machine) -> int:
 def shown(machine: Machine) -> str:
     """Return the repository's address without a password."""
     return run_policy.shown_repository(machine.address)
-
-
-def _absolute(address: str, root: Path) -> str:
-    """Return an address that means the same in any folder; a relative path is relative to the checkout."""
-    path = root / address
-    if "://" not in address and path.exists():
-        return os.fspath(path.resolve())
-    return address
 
 
 def _require_stages(stages: tuple[str, ...]) -> None:

@@ -32,7 +32,7 @@ class RunCommits:
         """
         if self._address is None:
             try:
-                origin = repository.origin_url(self._repo) or str(self._root)
+                origin = repository.origin_address(self._repo) or str(self._root)
                 self._address = run_policy.without_credentials(origin)
             except WorkspaceError:
                 self._address = str(self._root)
@@ -47,14 +47,20 @@ class RunCommits:
     async def of_worker(self, plan: str, *, base: str, tree: str | None) -> str | None:
         """Return the commit with which a worker's run begins: `base`, or a commit with `tree` on it.
 
-        None where only this machine can do the run. Raises WorkspaceError where the remote does not take the commit.
+        Where the exchange is shared, it is None if only this machine can do the run. Raises WorkspaceError where the
+        remote does not take the commit.
         """
+        if not self.shared:
+            return base
         return await asyncio.to_thread(self._begin, run_refs.ref(plan), base, tree)
 
     async def of_other(self, plan: str, run: str, worktree: Path, *, tree: str | None = None) -> str | None:
-        """Return the commit that the run of another stage looks at; None where only this machine can do the run."""
+        """Return the commit that the run of another stage looks at.
+
+        Where the exchange is shared, it is None if only this machine can do the run.
+        """
         if not self.shared:
-            return None
+            return await asyncio.to_thread(_checked_out, worktree)
         try:
             return await asyncio.to_thread(self._of_worktree, run_refs.ref(plan, run), worktree, tree)
         except WorkspaceError as error:
@@ -84,7 +90,7 @@ class RunCommits:
             log.warning("plan %s: what the remote keeps for run %s cannot be removed: %s", plan, run, error)
 
     def _begin(self, ref: str, base: str, tree: str | None) -> str | None:
-        if not self.shared or not remote.has(self._repo):
+        if not remote.has(self._repo):
             return None
         commit = bundled_change.begin(self._repo, ref=ref, base=base, tree=tree)
         if not run_refs.is_at_remote(self._repo, commit):
@@ -102,3 +108,14 @@ class RunCommits:
         if ref in self._published:
             run_refs.withdraw(self._repo, ref)
             self._published.discard(ref)
+
+
+def _checked_out(worktree: Path) -> str | None:
+    """Return the commit of a worktree, None where it has none."""
+    found = checkout.at(worktree.resolve())
+    if found is None:
+        return None
+    try:
+        return checkout.head(found)
+    except WorkspaceError:
+        return None

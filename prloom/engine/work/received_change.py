@@ -31,14 +31,17 @@ class ReceivedChanges:
     changes: Changes
 
     async def begin(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
-        """Return the commit with which the run of a TODO's worker begins; None where only this machine can do it.
+        """Return the commit with which the run of a TODO's worker begins.
 
+        Where the exchange is shared, it is None if only this machine can do the run.
         What a failed attempt has left goes with it, as a commit. If it must not be pushed, it is kept beside the branch
         instead, and the run begins without it.
         """
-        if not self.commits.shared or work.rebase:
-            return None
         assert work.base is not None  # noqa: S101 - set when the worktree was prepared
+        if not self.commits.shared:
+            return work.base
+        if work.rebase:
+            return None
         tree = await asyncio.to_thread(self._left, runtime, work)
         if tree is None:
             await self.changes.keep(runtime, work)

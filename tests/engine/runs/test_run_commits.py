@@ -31,5 +31,14 @@ def test_the_address_of_the_repository_holds_no_credentials(tmp_path: Path, orig
     assert with_origin(tmp_path, origin).address == named
 
 
+@pytest.mark.parametrize("origin", ["../hub.git", "checkout/../hub.git"])
+def test_a_relative_address_is_given_so_that_it_means_the_same_on_every_machine(tmp_path: Path, origin: str) -> None:
+    root = tmp_path / "checkout"
+    if origin.startswith("checkout"):
+        root = tmp_path
+
+    assert with_origin(root, origin).address == str(tmp_path / "hub.git")
+
+
 def test_without_a_remote_the_address_is_the_path_of_the_checkout(tmp_path: Path) -> None:
     assert with_origin(tmp_path, None).address == str(tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from workbench import Run, Workbench
 
@@ -31,6 +33,19 @@ async def test_a_todo_that_a_person_writes_becomes_a_commit_with_its_trailers(be
     assert message.splitlines() == ["Be fast", "", "Prloom-Plan: work", f"Prloom-Todo: {todo_id}"]
     assert bench.shown("fast.py") == "fast"
     assert bench.project.git("status", "--porcelain", cwd=bench.worktree) == ""
+
+
+async def test_each_message_of_a_run_names_the_commit_that_the_agent_works_on(bench: Workbench):
+    bench.configure("review = true")
+    bench.script(FAST)
+    bench.script(Run(answer={"verdict": "approve", "summary": "Good.", "comments": []}), stage="review")
+    bench.todo("- [ ] Make it fast")
+    base = bench.project.git("rev-parse", "work")
+
+    await bench.tick()
+
+    messages = [json.loads(each.read_text()) for each in bench.worktree.glob("prloom/.local/runs/*/message.json")]
+    assert {each["stage"]: each["commit"] for each in messages} == {"worker": base, "commit_review": base}
 
 
 async def test_three_todos_make_three_commits_in_order_at_most_one_in_each_tick(bench: Workbench):
