@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,14 +14,21 @@ from prloom.agents import run_folder, run_spec
 from prloom.agents.agent import RunResult
 from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunStatus
 from prloom.agents.run_spec import RunLimits, RunSpec
+from prloom.core.answers import json_answer, review_answer, worker_answer
+from prloom.core.answers.json_answer import InvalidAnswer
 from prloom.core.text import bounds
 from prloom.errors import PrloomError
-from prloom.model.record import Timestamp
+from prloom.model.record import JsonValue, Timestamp
 from prloom.model.run import RunRecord, RunState, RunUsage
 from prloom.storage import run_log
 
 log = logging.getLogger(__name__)
 
+_ANSWERS: Mapping[str, tuple[str, Callable[[JsonValue], object]]] = {
+    "worker": (worker_answer.KEY, worker_answer.read),
+    "commitreview": (review_answer.KEY, review_answer.read),
+}
+"""How the answer of a stage is found and read, by the stage as the ids of runs have it."""
 _ID = re.compile(r"\d{8}T\d{9}Z-([A-Za-z0-9]+)-[0-9a-f]{8}")
 
 
@@ -118,6 +126,8 @@ def _error(result: RunResult | None) -> str | None:
 def _state(folder: Path, status: RunStatus, result: RunResult | None) -> RunState:
     if isinstance(status, RunInProgress):
         return "running"
+    if result is not None and result.status == "failed" and _has_answered(folder, result):
+        return "ok"  # as the work on the TODO judges it
     if result is not None:
         return result.status
     if not isinstance(status, RunInterrupted) or run_folder.was_begun(folder):
@@ -125,6 +135,16 @@ def _state(folder: Path, status: RunStatus, result: RunResult | None) -> RunStat
     if run_folder.read(folder, run_folder.ELSEWHERE, 0) is not None:
         return "running"
     return "queued"
+
+
+def _has_answered(folder: Path, result: RunResult) -> bool:
+    """Whether a worker or a reviewer has given an answer that can be used, whatever its program's exit code was."""
+    found = _ANSWERS.get(stage(folder.name))
+    if found is None:
+        return False
+    key, read = found
+    values = (json_answer.find(text, key) for text in (run_folder.read_answer(folder), result.message) if text)
+    return any(value is not None and not isinstance(read(value), InvalidAnswer) for value in values)
 
 
 def stage(run_id: str) -> str:

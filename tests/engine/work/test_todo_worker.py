@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from workbench import Run, Workbench
 
 from prloom.api import PlanContext, PluginContext
+from prloom.engine.runs import records
+from prloom.storage import run_log
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 
@@ -452,3 +458,15 @@ async def test_a_copy_that_an_editor_saved_without_ids_has_nothing_done_again(be
 
     assert bench.commits == ["Add one"]
     assert bench.boxes == ["- [x] Update the list"]
+
+
+async def test_a_run_with_a_good_answer_is_listed_as_good_whatever_its_exit_code_was(bench: Workbench):
+    bench.script(replace(FAST, code_of_exit=3))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    (run,) = bench.worktree.glob("prloom/.local/runs/*")
+    assert records.build(run, "work", NOW).status == "ok"
+    assert [each.status for each in run_log.newest_first(bench.project.root, None)] == ["ok"]
