@@ -29,6 +29,8 @@ _SHOWN = 20
 def command(given: Options, plan: str, *, yes: bool, worktree: bool) -> None:
     """Stop looking after PLAN, and remove its worktree, its history and its feedback. Its branch stays.
 
+    Only a local branch that prloom made for what a rule adopted goes too, if the remote has all of its commits.
+
     If events, replies or TODOs are open in it, they are listed, and nothing is removed without --yes. Work in the
     worktree that is saved nowhere else is named, and nothing is removed without --worktree --yes. Nothing is removed
     either while an agent works on it.
@@ -50,6 +52,7 @@ def command(given: Options, plan: str, *, yes: bool, worktree: bool) -> None:
         if lost is None:
             raise
         forget.forget_lost(repo, where, lost)
+        branch = "Its branch stays."
         plan_id = lost.plan.id
     else:
         if not yes:
@@ -57,8 +60,8 @@ def command(given: Options, plan: str, *, yes: bool, worktree: bool) -> None:
         lose_work = worktree and yes
         _name_work(repo, where, plan_id, lose_work=lose_work)
         with terminal.progress(f"removing {plan_id}"):
-            forget.forget(repo, where, plan_id, lose_work=lose_work)
-    click.echo(f"Plan {terminal.paint(terminal.clean(plan_id), 'name')} is given up. Its branch stays.")
+            branch = forget.forget(repo, where, plan_id, lose_work=lose_work)
+    click.echo(f"Plan {terminal.paint(terminal.clean(plan_id), 'name')} is given up. {terminal.clean(branch)}")
 
 
 def _forget_draft(where: RepositoryPaths, plan: str) -> bool:

@@ -14,8 +14,9 @@ class Plan(Record, frozen=True, kw_only=True):
     """What `state.json` holds. `base` is the branch that it began from, where prloom made the plan's branch.
 
     `work` says whether prloom may commit to the branch; otherwise it lists TODOs only. `rule` names the rule that
-    adopted it. `activates` says that the afterActivate hooks have not run for it yet. `blocked` says that nothing is
-    done for it until `last_error` is fixed.
+    adopted it. `made_branch` says that prloom has made the local branch for one of the remote. `activates` says that
+    the afterActivate hooks have not run for it yet. `blocked` says that nothing is done for it until `last_error` is
+    fixed.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Plan(Record, frozen=True, kw_only=True):
     preset: str | None = None
     work: bool = True
     rule: str | None = None
+    made_branch: bool = False
     activates: bool = False
     created_at: Timestamp | None = None
     last_error: str | None = None

@@ -91,7 +91,7 @@ def unsaved_work(
         "commits on no other branch": commits,
         "unfinished": sorted(_unfinished(worktree)),
     }
-    return tuple(f"{kind}: {_some(names)}" for kind, names in kinds.items() if names)
+    return tuple(f"{kind}: {some(names)}" for kind, names in kinds.items() if names)
 
 
 def unfinished(worktree: Checkout) -> str | None:
@@ -152,7 +152,7 @@ def _lines(worktree: Checkout, argv: list[str]) -> list[str]:
     return [line for line in git.run(argv, cwd=worktree.path, git_dir=worktree.git_dir).out.split("\0") if line]
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     first = ", ".join(printable(name) for name in names[:_NAMED])
     if len(names) <= _NAMED:

@@ -19,6 +19,12 @@ def note(repo: Repository, branch: str, sha: str) -> None:
     git.run(["update-ref", f"{NOTES}{branch}", sha], cwd=repo.root)
 
 
+def is_noted(repo: Repository, branch: str) -> bool:
+    """Whether prloom was making a branch when it was killed."""
+    asked = ["rev-parse", "--verify", "--quiet", f"{NOTES}{branch}"]
+    return git.run(asked, cwd=repo.root, codes=(0, 1)).code == 0
+
+
 def forget(repo: Repository, branch: str) -> None:
     """Take the note of a branch away; none is no error."""
     git.run(["update-ref", "-d", f"{NOTES}{branch}"], cwd=repo.root)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prloom import flock
 from prloom.core.text.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, checks, git, new_branches, repository, root
+from prloom.workspace import checkout, checks, git, made_branches, new_branches, repository, root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +83,7 @@ def remove(repo: Repository, path: Path, *, with_branch: bool = False, lose_work
     # git's own look for changes would go into submodules, and take prloom's folder for one where it is not excluded.
     git.run(["worktree", "remove", "--force", "--", worktree.path], cwd=repo.root, limit=CHECKOUT_LIMIT)
     if branch is not None:
-        _delete_branch(repo, branch, sha)
+        made_branches.delete(repo, branch, sha)
 
 
 def forget_gone(repo: Repository, path: Path) -> None:
@@ -235,7 +235,7 @@ def _make(repo: Repository, path: Path, branch: str, sha: str, *, track: bool) -
         with suppress(WorkspaceError):
             _discard(repo, path)
             if track:
-                _delete_branch(repo, branch, sha)
+                made_branches.delete(repo, branch, sha)
         raise
     return sha
 
@@ -277,11 +277,6 @@ def _track(repo: Repository, branch: str, sha: str) -> None:
     git.run(["update-ref", f"refs/heads/{branch}", sha, "0" * len(sha)], cwd=repo.root)
     git.run(["config", f"branch.{branch}.remote", "origin"], cwd=repo.root)
     git.run(["config", f"branch.{branch}.merge", f"refs/heads/{branch}"], cwd=repo.root)
-
-
-def _delete_branch(repo: Repository, branch: str, sha: str) -> None:
-    git.run(["update-ref", "-d", f"refs/heads/{branch}", sha], cwd=repo.root)
-    git.run(["config", "--remove-section", f"branch.{branch}"], cwd=repo.root, codes=(0, 128))
 
 
 def _not_found(repo: Repository, branch: str) -> str:

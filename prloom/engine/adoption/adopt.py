@@ -22,7 +22,7 @@ from prloom.storage import paths, repair
 from prloom.storage.document import LABEL
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-from prloom.workspace import repository, root, worktree
+from prloom.workspace import made_branches, repository, root, worktree
 from prloom.workspace.repository import Repository
 
 REVIEW = """# Feedback
@@ -84,6 +84,7 @@ def adopt(repo: Repository, config: Config, plan: Plan, *, body: str = "", text:
     replaced = _lost(where, plan)
     prepare(repo)
     path = where.worktree(plan.id)
+    plan = replace(plan, made_branch=plan.base is None and made_branches.is_to_be_made(repo, plan.branch))
     worktree.create(repo, path, plan.branch)
     with SafeDir.make(path, *paths.LOCAL) as local:
         # A branch's own .gitignore may let this folder in again, and beats .git/info/exclude; nothing beats this one.

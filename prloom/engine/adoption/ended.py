@@ -69,19 +69,19 @@ class EndedPlans:
         def let_go() -> None:
             asyncio.run_coroutine_threadsafe(release(), loop).result(_LET_GO)
 
-        def give_up() -> None:
+        def give_up() -> str:
             repo = repository.find(self.registry.paths.root)
             merged_into = _base(repo, runtime)
-            forget.forget(repo, self.registry.paths, runtime.id, let_go=let_go, but=but, merged_into=merged_into)
+            return forget.forget(repo, self.registry.paths, runtime.id, let_go=let_go, but=but, merged_into=merged_into)
 
         try:
-            await asyncio.to_thread(give_up)
+            branch = await asyncio.to_thread(give_up)
         except PrloomError as error:
             log.warning("plan %s is %s and is kept: %s", runtime.id, runtime.plan.status, error)
             if runtime.usable:
                 _note(runtime, Kept(reason=str(error)))
             return False
-        log.info("plan %s: given up, for its pull request is %s", runtime.id, runtime.plan.status)
+        log.info("plan %s: given up, for its pull request is %s. %s", runtime.id, runtime.plan.status, branch)
         return True
 
 

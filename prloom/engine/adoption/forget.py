@@ -1,4 +1,4 @@
-"""Stop looking after a plan: its worktree goes, with all that prloom knows of it; its branch stays."""
+"""Stop looking after a plan: its worktree goes, with all that prloom knows of it; its branch stays as a rule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from prloom.storage import paths
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-from prloom.workspace import worktree
+from prloom.workspace import made_branches, worktree
 from prloom.workspace.repository import Repository
 
 PATIENCE = timedelta(seconds=30)
@@ -47,14 +47,15 @@ def forget(
     but: str | None = None,
     merged_into: str | None = None,
     lose_work: bool = False,
-) -> None:
-    """Give up a plan. Raises PrloomError, and leaves it as it was, where work would be lost or an agent is at work.
+) -> str:
+    """Give up a plan, and return what became of its branch, as a sentence.
 
-    With `lose_work`, what its worktree holds is removed, also where it is nowhere else.
+    Raises PrloomError, and leaves it as it was, where work would be lost or an agent is at work. With `lose_work`, what
+    its worktree holds is removed, also where it is nowhere else.
 
     `let_go` is the dispatcher's own way to let go of the plan, where the dispatcher gives it up. When a person gives up
-    what a rule adopted, no rule adopts it again. Work that only the branch `but` leads to counts as lost, too,
-    unless the commit `merged_into` has all of it.
+    what a rule adopted, no rule adopts it again. A local branch that was made for a rule goes if the remote has all of
+    it. Work that only the branch `but` leads to counts as lost, too, unless the commit `merged_into` has all of it.
     """
     path = where.worktree(plan_id)
     if not lose_work:
@@ -77,6 +78,9 @@ def forget(
             _forget_todos(local, plan)
             if plan is not None and plan.rule is not None and plan.pr is not None and let_go is None:
                 declined.add(where.root, plan.pr)
+            if plan is not None and plan.rule is not None and plan.made_branch:
+                return made_branches.remove(repo, plan.branch, merged_into=merged_into)
+    return "Its branch stays."
 
 
 def forget_lost(repo: Repository, where: RepositoryPaths, found: Adopted) -> None:

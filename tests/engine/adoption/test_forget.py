@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from project import Project
 from stage import Stage, said, until
 
-from prloom.engine.adoption import forget
+from prloom.engine.adoption import adopt, forget
 from prloom.engine.views import status
 from prloom.errors import PrloomError, WorkspaceError
+from prloom.model.plan import Plan
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import repository
@@ -47,6 +49,52 @@ def test_work_that_is_nowhere_else_keeps_the_plan_as_it_is(project: Project, git
         give_up(project, git_stage)
 
     assert (worktree / "prloom/.local/state.json").read_text() == before
+
+
+@pytest.fixture
+def fetched(project: Project, tmp_path: Path) -> Project:
+    """A project whose branch `work` is on origin alone."""
+    hub = tmp_path / "hub.git"
+    project.git("init", "--quiet", "--bare", str(hub))
+    project.git("remote", "add", "origin", str(hub))
+    project.git("push", "--quiet", "origin", "main", "work")
+    project.git("branch", "-D", "work")
+    project.git("fetch", "--quiet", "origin")
+    return project
+
+
+def give_up_by_rule(project: Project, stage: Stage, *, commits: bool = False) -> str:
+    """Adopt the branch by a rule, perhaps commit there, and give the plan up."""
+    repo = repository.find(project.root)
+    adopt.adopt(repo, stage.config, Plan(id="work", branch="work", rule="authors=ann"))
+    if commits:
+        project.git("commit", "--quiet", "--allow-empty", "--message=mine", cwd=stage.paths.worktree("work"))
+    return forget.forget(repo, stage.paths, "work")
+
+
+def test_the_local_branch_that_was_made_for_a_rule_goes_with_the_plan(fetched: Project, git_stage: Stage):
+    said = give_up_by_rule(fetched, git_stage)
+
+    assert said == "Its local branch work, which prloom had made, is removed."
+    assert fetched.git("branch", "--list", "work") == ""
+    assert "branch.work" not in fetched.git("config", "--local", "--list")
+    assert fetched.git("rev-parse", "--verify", "origin/work")
+
+
+def test_the_local_branch_that_was_made_for_a_rule_stays_if_the_remote_lacks_commits(
+    fetched: Project, git_stage: Stage
+):
+    said = give_up_by_rule(fetched, git_stage, commits=True)
+
+    assert said.startswith("Its local branch work stays: origin lacks its commits ")
+    assert fetched.git("log", "-1", "--format=%s", "work") == "mine"
+
+
+def test_a_local_branch_that_was_there_before_a_rule_adopted_it_stays(fetched: Project, git_stage: Stage):
+    fetched.git("branch", "work", "origin/work")
+
+    assert give_up_by_rule(fetched, git_stage) == "Its branch stays."
+    assert fetched.git("branch", "--list", "work")
 
 
 async def test_an_agent_at_work_keeps_the_plan(project: Project, git_stage: Stage):
