@@ -125,8 +125,8 @@ _GUARDED = {
     "status": ("--ignore-submodules=dirty",),
 }
 
-# These use the object store and the configuration only. Any other command may run a driver or a hook.
-_READ_ONLY = ("cat-file", "config", "diff-tree", "for-each-ref", "ls-tree", "merge-base", "remote")
+# These use the object store, the configuration and the network only. Any other command may run a driver or a hook.
+_READ_ONLY = ("cat-file", "config", "diff-tree", "for-each-ref", "ls-remote", "ls-tree", "merge-base", "remote")
 _WITHOUT_DRIVERS = frozenset((*_READ_ONLY, "commit-tree", "rev-list", "rev-parse", "var", "version"))
 _LIST = ("config", "--null", "--name-only", "--list")
 
