@@ -98,13 +98,13 @@ def of_agents(config: Config, root: Path, environ: Mapping[str, str] = os.enviro
         missing = _missing(config, stage, root, environ)
         if missing is not None:
             lacking.setdefault(missing, []).append(stage)
-    for (missing, fix), of in lacking.items():
+    for (what, fix), of in lacking.items():
         where = f"{'stage' if len(of) == 1 else 'stages'} {', '.join(of)}"
         # the only stage that every comment needs
         severity: Severity = "warning"
         if "triage" in of:
             severity = "error"
-        yield _finding(severity, missing, where, f"{fix}, or name another agent under [stages] in prloom.toml")
+        yield _finding(severity, what, where, f"{fix}, or name another agent under [stages] in prloom.toml")
 
 
 def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
