@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from prloom import flock
-from prloom.agents import mcp_server, registry, run_folder, run_message, runner, supervision
+from prloom.agents import mcp_server, registry, run_folder, run_message, run_status, runner, supervision
 from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
-from prloom.agents.run_folder import ProcessExit, RunFinished, RunInProgress, RunInterrupted, RunStatus
+from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunSpec
+from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted, RunStatus
 from prloom.agents.supervision import Supervision, Worker
 from prloom.errors import AgentError, PrloomError
 from prloom.exchange.claim import Completed, Failed, Settlement
@@ -67,7 +68,7 @@ class LocalRuns:
         try:
             lock = run_folder.open_new(folder, run_folder.LOCK)
         except FileExistsError:
-            while isinstance(run_folder.inspect(folder), RunInProgress) and time.monotonic() < given_up:
+            while isinstance(run_status.inspect(folder), RunInProgress) and time.monotonic() < given_up:
                 signals.wait(_PAUSE)
             return None
         except OSError:  # the folder is gone
@@ -133,7 +134,7 @@ def _status(folder: Path, ended: ProcessExit | None) -> RunStatus:
 
     A folder that was removed says so in any case.
     """
-    found = run_folder.inspect(folder)
+    found = run_status.inspect(folder)
     if ended is not None and isinstance(found, RunInterrupted):
         return RunFinished(ended)
     return found

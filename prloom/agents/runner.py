@@ -23,13 +23,14 @@ from prloom.agents import (
     run_folder,
     run_message,
     run_spec,
+    run_status,
     session_usage,
 )
 from prloom.agents.agent import Agent, Ending, RunRequest, RunResult
 from prloom.agents.mcp_server import Access
-from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunLost, RunStatus
 from prloom.agents.run_message import RunMessage
 from prloom.agents.run_spec import RunLimits, RunSpec
+from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted, RunLost, RunStatus
 from prloom.errors import AgentError
 
 log = logging.getLogger(__name__)
@@ -187,7 +188,7 @@ def conclude(folder: Path, agent: Agent, end: RunStatus, *, lost: bool = False) 
 
 
 def _interrupted(folder: Path, *, lost: bool) -> RunResult:
-    if not run_folder.was_begun(folder):
+    if not run_status.was_begun(folder):
         return RunResult(status="interrupted", trouble="stopped", error="the run was ended before it began")
     if lost:
         return RunResult(

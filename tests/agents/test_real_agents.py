@@ -30,7 +30,7 @@ from started_runs import StartedRun
 from tool_bench import ToolBench
 
 from prloom import processes
-from prloom.agents import mcp_server, registry, run_folder, run_spec, runner
+from prloom.agents import mcp_server, registry, run_folder, run_spec, run_status, runner
 from prloom.agents.agent import Remote, Rights, RunRequest, RunResult
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.run_spec import RunLimits
@@ -263,7 +263,7 @@ def start(tmp_path: Path, worktree: Path, home: Callable[[str], dict[str, str]])
 
 async def outcome(name: str, run: StartedRun) -> Tried:
     result = await started_runs.result(run)
-    end = run_folder.inspect(run.folder)
+    end = run_status.inspect(run.folder)
     assert isinstance(end, runner.RunFinished)
     return Tried(run, result, end.exit.ended_by)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fork_server import processes
 
-from prloom.agents import run_folder, run_spec, runner
+from prloom.agents import run_folder, run_spec, run_status, runner
 from prloom.agents.agent import Remote, RunRequest
 from prloom.agents.programs import command
 from prloom.agents.run_job import LocalRuns
@@ -65,7 +65,7 @@ async def test_a_run_that_was_cancelled_in_the_meantime_is_not_started(tmp_path:
     result = await runs.run(folder)
     await runs.close()
 
-    assert run_folder.was_begun(folder)
+    assert run_status.was_begun(folder)
     assert not (folder / run_folder.OUTPUT).exists()
     assert not (folder / run_folder.SUPERVISOR).exists()
     assert result.status == "interrupted"

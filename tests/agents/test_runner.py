@@ -18,11 +18,11 @@ from run_pools import StartForked
 from started_runs import StartedRun
 
 from prloom import processes
-from prloom.agents import environment, run_folder, run_spec, runner
+from prloom.agents import environment, run_folder, run_spec, run_status, runner
 from prloom.agents.agent import RunRequest
 from prloom.agents.programs import claude, codex, command, gemini
-from prloom.agents.run_folder import RunFinished, RunInProgress
 from prloom.agents.run_spec import RunLimits
+from prloom.agents.run_status import RunFinished, RunInProgress
 from prloom.engine.runs.run_exchange import RunExchange
 from prloom.errors import AgentError
 
@@ -121,7 +121,7 @@ async def test_a_run_that_is_waited_for_no_more_is_ended(launch: Launch, up: Up)
         await run.task
     await run.exchange.close()
 
-    end = run_folder.inspect(run.folder)
+    end = run_status.inspect(run.folder)
     assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "terminated"
 
@@ -143,7 +143,7 @@ async def test_stopping_a_run_that_is_over_does_nothing(launch: Launch) -> None:
 
     assert not await started_runs.stop(run)
 
-    assert run_folder.inspect(run.folder) == before
+    assert run_status.inspect(run.folder) == before
     await run.exchange.close()
 
 
@@ -269,7 +269,7 @@ async def test_a_run_outlives_its_dispatcher_and_is_found_afterwards(tmp_path: P
     folder = tmp_path / "run-of-the-dead"
     await killed_dispatcher(folder, gate)
 
-    assert isinstance(run_folder.inspect(folder), RunInProgress)
+    assert isinstance(run_status.inspect(folder), RunInProgress)
     gate.open()
     exchange = next_dispatcher(folder)
     result = await exchange.run(folder, found=True)
@@ -376,7 +376,7 @@ async def test_a_usage_limit_on_stderr_ends_the_run_at_once(
 
     run = started_runs.start(tmp_path / "run", gemini, ask(), environ=environ, limits=RunLimits(grace_seconds=0.3))
     result = await started_runs.result(run)
-    end = run_folder.inspect(run.folder)
+    end = run_status.inspect(run.folder)
 
     assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "limit"
@@ -393,7 +393,7 @@ async def test_a_rate_limit_that_does_not_end_ends_the_run(
 
     run = started_runs.start(tmp_path / "run", gemini, ask(), environ=environ, limits=limits)
     result = await started_runs.result(run)
-    end = run_folder.inspect(run.folder)
+    end = run_status.inspect(run.folder)
 
     assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "limit"

@@ -9,8 +9,9 @@ import pytest
 
 from prloom.agents import registry, run_folder, runner, session_usage
 from prloom.agents.agent import RunResult, TokenUsage
-from prloom.agents.run_folder import ProcessExit, RunFinished
+from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_spec import RunLimits, RunSpec
+from prloom.agents.run_status import RunFinished
 
 SESSION = "01a2034a-4384-79f0-aca8-dbc5d366eb14"
 

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from prloom.agents import registry, run_folder, runner
+from prloom.agents import registry, run_folder, run_status, runner
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunSpec
@@ -67,7 +67,7 @@ class PlayedRuns:
             duration_ms=round(played.seconds * 1000),
         )
         run_folder.write_new(folder, run_folder.EXIT, run_folder.encode(ended))
-        result = runner.conclude(folder, registry.runnable(spec.agent), run_folder.inspect(folder))
+        result = runner.conclude(folder, registry.runnable(spec.agent), run_status.inspect(folder))
         return RunEnd(RunReply(result))
 
     async def cancel(self, run: str, reason: str) -> bool:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from run_pools import StartForked
 
-from prloom.agents import run_folder, runner
+from prloom.agents import run_status, runner
 from prloom.agents.agent import Agent, RunRequest, RunResult
 from prloom.agents.mcp_server import Access
-from prloom.agents.run_folder import RunStatus
 from prloom.agents.run_spec import RunLimits
+from prloom.agents.run_status import RunStatus
 from prloom.engine.runs.run_exchange import RunExchange
 
 SOON = 0.1
@@ -60,7 +60,7 @@ async def result(run: StartedRun) -> RunResult:
 async def wait(run: StartedRun) -> RunStatus:
     """Wait for a run, and return what its folder says."""
     await result(run)
-    return run_folder.inspect(run.folder)
+    return run_status.inspect(run.folder)
 
 
 async def stop(run: StartedRun) -> bool:

@@ -26,7 +26,7 @@ sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
 
 from stage import FunctionHost
 
-from prloom.agents import run_folder, runner
+from prloom.agents import run_folder, run_status, runner
 from prloom.agents.agent import Agent, RunRequest, RunResult
 from prloom.agents.programs import command
 from prloom.agents.run_folder import ProcessExit
@@ -244,7 +244,7 @@ class SwiftRuns:
 
     async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         try:
-            if not run_folder.was_begun(folder):
+            if not run_status.was_begun(folder):
                 prompt = run_folder.read(folder, run_folder.PROMPT)
                 if not prompt:  # a power cut has left the folder without it, as it may leave one without its message
                     lost = RunResult(status="interrupted", trouble="lost", error="the run was never published")
@@ -252,7 +252,7 @@ class SwiftRuns:
                 _supervise(folder, prompt.decode())
         except OSError as error:
             raise AgentError(f"run {folder.name} could not be started: {error.strerror}; see to it") from error
-        return RunEnd(RunReply(result=runner.conclude(folder, command, run_folder.inspect(folder))))
+        return RunEnd(RunReply(result=runner.conclude(folder, command, run_status.inspect(folder))))
 
     async def cancel(self, run: str, reason: str) -> bool:
         return False

@@ -22,7 +22,7 @@ import calls
 from calls import Call
 from story import START, Story, clear, json_of, play, rebuilt
 
-from prloom.agents import registry, run_folder, run_message, runner
+from prloom.agents import registry, run_folder, run_message, run_status, runner
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunReply
 from prloom.config import loading
@@ -112,7 +112,7 @@ class ShellRuns:
 
     async def outcome(self, folder: Path, *, found: bool = False) -> RunEnd:
         child = None
-        if not run_folder.was_begun(folder):
+        if not run_status.was_begun(folder):
             child = self._start(folder)
         lock = os.open(folder / run_folder.LOCK, os.O_RDONLY)
         fcntl.flock(lock, fcntl.LOCK_SH)
@@ -121,7 +121,7 @@ class ShellRuns:
             os.waitpid(child, 0)  # noqa: ASYNC222 - it is over
         asked = run_message.read_message((folder / run_folder.MESSAGE).read_text())
         return RunEnd(
-            RunReply(result=runner.conclude(folder, registry.runnable(asked.agent), run_folder.inspect(folder)))
+            RunReply(result=runner.conclude(folder, registry.runnable(asked.agent), run_status.inspect(folder)))
         )
 
     async def cancel(self, run: str, reason: str) -> bool:

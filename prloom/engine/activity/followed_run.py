@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom import errors
-from prloom.agents import run_folder
+from prloom.agents import run_folder, run_status
 from prloom.agents.agent import RunResult
 from prloom.agents.run_spec import RunLimits, RunSpec
 from prloom.core.activity import activity_ends
@@ -87,7 +87,7 @@ class FollowedRun:
     def break_off(self) -> None:
         """Write down that prloom has ended the run; what it prints from now on is not taken in."""
         self._over.set()
-        if self._was_started(_BROKEN_OFF) or run_folder.was_begun(self._folder):  # its worker is about to start it
+        if self._was_started(_BROKEN_OFF) or run_status.was_begun(self._folder):  # its worker is about to start it
             self._start()
         self._close(_ending(_BROKEN_OFF))
 
@@ -143,7 +143,7 @@ class FollowedRun:
         prompt = (run_folder.read(self._folder, run_folder.PROMPT, _LONGEST_PROMPT) or b"").decode("utf-8", "replace")
         stage, model = self._stream.place.stage or "", _spec(self._folder).model
         start = activity_ends.started(self._folder.name, stage, self._agent, model, prompt)
-        self._stream.add(start, at=run_folder.program_started_at(self._folder))
+        self._stream.add(start, at=run_status.program_started_at(self._folder))
 
     def _close(self, ending: RunEnding) -> None:
         """Close what is open, once, and forget the run."""

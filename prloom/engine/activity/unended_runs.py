@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from prloom import errors
-from prloom.agents import registry, run_folder, runner
+from prloom.agents import registry, run_folder, run_status, runner
 from prloom.agents.agent import RunResult
-from prloom.agents.run_folder import RunFinished, RunInProgress, RunStatus
 from prloom.agents.run_spec import RunSpec
+from prloom.agents.run_status import RunFinished, RunInProgress, RunStatus
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.errors import StorageError
@@ -76,7 +76,7 @@ async def _ended(activity: ActivityLog, run_id: str, plan_id: str | None) -> boo
         return True
     place = activity.place(plan_id, run_id)
     folder = place.root.joinpath(*place.parts)
-    status = await asyncio.to_thread(run_folder.inspect, folder)
+    status = await asyncio.to_thread(run_status.inspect, folder)
     if isinstance(status, RunInProgress):
         return False
     spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from prloom.agents import registry, run_folder, run_message, runner, supervision
 from prloom.agents.agent import Remote, RunRequest, RunResult
-from prloom.agents.run_folder import ProcessExit, RunFinished
+from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunLimits
+from prloom.agents.run_status import RunFinished
 from prloom.agents.supervision import Supervision, Worker
 from prloom.core.text import secret_scan
 from prloom.core.text.secret_mask import SecretMask

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from prloom.agents import run_folder, run_spec
+from prloom.agents import run_folder, run_spec, run_status
 from prloom.agents.agent import RunResult
-from prloom.agents.run_folder import RunFinished, RunInProgress, RunInterrupted, RunStatus
 from prloom.agents.run_spec import RunLimits, RunSpec
+from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted, RunStatus
 from prloom.core.answers import json_answer, review_answer, worker_answer
 from prloom.core.answers.json_answer import InvalidAnswer
 from prloom.core.text import bounds
@@ -44,12 +44,12 @@ def build(folder: Path, plan_id: str, now: datetime) -> RunRecord:
 
 def is_over(folder: Path) -> bool:
     """Whether the run of a folder has ended; one that waits for a worker, or goes on elsewhere, has not."""
-    return _state(folder, run_folder.inspect(folder), run_folder.read_result(folder)) not in {"queued", "running"}
+    return _state(folder, run_status.inspect(folder), run_folder.read_result(folder)) not in {"queued", "running"}
 
 
 def is_queued(folder: Path) -> bool:
     """Whether the run of a folder waits for a worker."""
-    return _state(folder, run_folder.inspect(folder), run_folder.read_result(folder)) == "queued"
+    return _state(folder, run_status.inspect(folder), run_folder.read_result(folder)) == "queued"
 
 
 def save(
@@ -71,7 +71,7 @@ def save(
 def _record(folder: Path, plan_id: str, result: RunResult | None, now: datetime) -> RunRecord:
     spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)
     spec = spec or RunSpec(argv=(), cwd="", environment=(), limits=RunLimits())
-    status = run_folder.inspect(folder)
+    status = run_status.inspect(folder)
     begun = Timestamp.of(run_spec.started_at(folder.name) or now)
     ended = now
     ended_at = None
@@ -130,7 +130,7 @@ def _state(folder: Path, status: RunStatus, result: RunResult | None) -> RunStat
         return "ok"  # as the work on the TODO judges it
     if result is not None:
         return result.status
-    if not isinstance(status, RunInterrupted) or run_folder.was_begun(folder):
+    if not isinstance(status, RunInterrupted) or run_status.was_begun(folder):
         return "interrupted"
     if run_folder.read(folder, run_folder.ELSEWHERE, 0) is not None:
         return "running"

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from prloom import processes
-from prloom.agents import environment, registry, run_folder, run_message, runner
+from prloom.agents import environment, registry, run_folder, run_message, run_status, runner
 from prloom.agents.agent import RunResult
-from prloom.agents.run_folder import RunInProgress
 from prloom.agents.run_message import RunReply
+from prloom.agents.run_status import RunInProgress
 from prloom.core.text import naming
 from prloom.engine.runs import live_output
 from prloom.errors import AgentError
@@ -73,15 +73,15 @@ def of_result(result: RunResult) -> RunEnd:
 def _ended(folder: Path, draft: Draft) -> RunResult:
     """Return what a run came to that was cancelled, when its agent has ended, too."""
     given_up = time.monotonic() + _LONGEST_END
-    while isinstance(run_folder.inspect(folder), RunInProgress) and time.monotonic() < given_up:
+    while isinstance(run_status.inspect(folder), RunInProgress) and time.monotonic() < given_up:
         time.sleep(_PAUSE)
     return concluded(folder, draft, lost=False)
 
 
 def concluded(folder: Path, draft: Draft, *, lost: bool) -> RunResult:
     """Return what a run came to, by its folder, after the end of all that it has left running."""
-    state = run_folder.inspect(folder)
-    if not isinstance(state, run_folder.RunFinished):
+    state = run_status.inspect(folder)
+    if not isinstance(state, run_status.RunFinished):
         processes.clean_up(environment.RUN_VARIABLE, folder.name)
     asked = run_message.read_message(draft.body)
     return runner.conclude(folder, registry.runnable(asked.agent), state, lost=lost)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from prloom.agents import mcp_server, run_folder
+from prloom.agents import mcp_server, run_folder, run_status
 from prloom.agents.mcp_server import Access
-from prloom.agents.run_folder import RunInProgress
+from prloom.agents.run_status import RunInProgress
 from prloom.core.activity.activity_run import RUN_ENDED
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -88,7 +88,7 @@ class RunSessions:
         if run_id in self._by_run:
             return True
         folder = where.worktree(plan_id).joinpath(*paths.LOCAL, paths.RUNS, run_id)
-        return isinstance(run_folder.inspect(folder), RunInProgress)
+        return isinstance(run_status.inspect(folder), RunInProgress)
 
     def running(self, run_id: str) -> RunSession | None:
         """Return a run that goes on."""

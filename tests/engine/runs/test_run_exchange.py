@@ -16,11 +16,11 @@ import pytest
 from run_pools import ForkedPool
 
 from prloom import processes
-from prloom.agents import environment, run_folder, run_message, run_spec, runner
+from prloom.agents import environment, run_folder, run_message, run_spec, run_status, runner
 from prloom.agents.agent import RunRequest
 from prloom.agents.programs import command
-from prloom.agents.run_folder import RunFinished
 from prloom.agents.run_spec import RunLimits
+from prloom.agents.run_status import RunFinished
 from prloom.engine.runs.run_exchange import RunExchange
 from prloom.exchange import connect
 from prloom.exchange.claim import Completed
@@ -227,7 +227,7 @@ async def test_a_run_that_its_dispatcher_gives_up_is_ended_and_is_no_failed_atte
     await asyncio.wait([running])
     await exchange.close()
 
-    end = run_folder.inspect(folder)
+    end = run_status.inspect(folder)
     assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "terminated"
     again = await bench.dispatcher().run(folder, found=True)
