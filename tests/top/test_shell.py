@@ -7,6 +7,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from stage import Stage
@@ -23,6 +24,13 @@ def read_until(terminal: int, seen: Callable[[bytes], bool]) -> None:
         ready, _, _ = select.select([terminal], [], [], PATIENCE)
         assert ready, drawn[-2000:]
         drawn += os.read(terminal, 65536)
+
+
+def read_to_end(terminal: int) -> None:
+    """Read what is still drawn until the program is gone: it could not end while nobody reads that."""
+    with suppress(OSError):  # a pseudo-terminal's way to say that nobody writes any more
+        while select.select([terminal], [], [], PATIENCE)[0] and os.read(terminal, 65536):
+            pass
 
 
 def test_a_worktree_is_opened_in_a_shell_and_the_screen_comes_back(stage: Stage, tmp_path: Path) -> None:
@@ -44,6 +52,7 @@ def test_a_worktree_is_opened_in_a_shell_and_the_screen_comes_back(stage: Stage,
             entered = f"in: {stage.paths.worktree('pr-7')}".encode()
             read_until(ours, lambda drawn: b"? help" in drawn.partition(entered)[2])
             os.write(ours, b"q")
+            read_to_end(ours)
             assert shown.wait(PATIENCE) == 0
         finally:
             shown.kill()

@@ -29,10 +29,10 @@ async def keep_up(exchange: AsyncExchange, keep: timedelta | None, *, producer: 
 
     Where machines share the exchange, also note the results of those that had lost their run.
     """
-    late = LateReader(exchange)
+    late = LateReader(exchange) if shared else None
     for number in itertools.count():
         try:
-            if shared:
+            if late is not None:
                 await late.take()
             if keep is not None and number % _EVERY == 0:
                 await exchange.prune(keep, producer=producer, limit=MOST)

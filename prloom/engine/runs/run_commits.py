@@ -15,28 +15,25 @@ log = logging.getLogger(__name__)
 
 
 class RunCommits:
-    """Knows the commits of runs; where the exchange is not `shared` with other machines, nothing is pushed."""
+    """Knows the commits of runs; where the exchange is not `shared` with other machines, nothing is pushed.
+
+    `address` is that of the remote `origin`, or the path of the checkout where it has none. It has no credentials in
+    it: it goes into the run's folder, where the agent can read it, and to other machines.
+    """
 
     def __init__(self, root: Path, *, shared: bool) -> None:
         self._root = root
         self.shared = shared
         self._published: set[str] = set()
         self._repository: Repository | None = None
-        self._address: str | None = None
+        self.address = self._address()
 
-    @property
-    def address(self) -> str:
-        """The address of the remote `origin`, or the path of the checkout where it has none.
-
-        It has no credentials in it: it goes into the run's folder, where the agent can read it, and to other machines.
-        """
-        if self._address is None:
-            try:
-                origin = repository.origin_address(self._repo) or str(self._root)
-                self._address = run_policy.without_credentials(origin)
-            except WorkspaceError:
-                self._address = str(self._root)
-        return self._address
+    def _address(self) -> str:
+        try:
+            origin = repository.origin_address(self._repo) or str(self._root)
+        except WorkspaceError:
+            return str(self._root)
+        return run_policy.without_credentials(origin)
 
     @property
     def _repo(self) -> Repository:
