@@ -43,7 +43,6 @@ def test_a_message_comes_back_as_it_was_written_on_one_line(message: Message) ->
             jsonrpc.INVALID_REQUEST,
             "the id of a message is neither a number nor text",
         ),
-        (b'{"jsonrpc": "2.0", "id": null, "result": 1}', jsonrpc.INVALID_REQUEST, "the id of a message is neither"),
         (b'{"jsonrpc": "2.0", "id": 1, "error": "no"}', jsonrpc.INVALID_REQUEST, "the error of a message has no code"),
     ],
 )
@@ -53,6 +52,11 @@ def test_what_is_no_message_is_a_protocol_error_with_the_codes_of_json_rpc(line:
 
     assert str(caught.value).startswith(said)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("line", ['"id": null, ', '"id": [1], ', '"id": true, ', ""])
+def test_a_result_whose_id_no_request_has_is_a_result_of_none(line: str) -> None:
+    assert jsonrpc.decode(f'{{"jsonrpc": "2.0", {line}"result": 1}}'.encode()) == Response(None, 1)
 
 
 @pytest.mark.parametrize("params", [object(), float, "\ud800", {1: {2: object()}}])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import struct
 import sys
@@ -20,6 +21,8 @@ LIMIT = 10 * 1024 * 1024
 CANCEL = "$/cancel"
 """The notification by which a daemon learns that nothing waits for an answer any more."""
 
+log = logging.getLogger(__name__)
+
 _UCRED = struct.Struct("3i")  # the pid, uid and gid of SO_PEERCRED, unix(7)
 
 
@@ -29,6 +32,7 @@ class Connection:
     def __init__(self, plugin: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.answered = 0
         self._plugin = plugin
+        self._warned = False
         self._reader = reader
         self._writer = writer
         self._waiting: dict[jsonrpc.Id, asyncio.Future[Json]] = {}
@@ -104,7 +108,9 @@ class Connection:
 
     def _take(self, message: Message) -> None:
         match message:
-            case Response(id=of, result=result):
+            case Response(id=None):
+                self._warn_of_lost_result()
+            case Response(id=int() | str() as of, result=result):
                 self._settle(of, result)
             case ErrorResponse(id=None):
                 self._fail_all(self._rpc_error(message))
@@ -116,6 +122,13 @@ class Connection:
                 self._writer.write(jsonrpc.encode(ErrorResponse(of, jsonrpc.METHOD_NOT_FOUND, text)))
             case Notification():
                 pass  # prloom expects none
+
+    def _warn_of_lost_result(self) -> None:
+        """Log, once for each connection, that a result says of no request that it is its result."""
+        if not self._warned:
+            self._warned = True
+            text = "the daemon of plugin %s sent a result without the id of a request, which is ignored; give it one"
+            log.warning(text, self._plugin)
 
     def _settle(self, of: jsonrpc.Id, result: Json | CallError) -> None:
         future = self._waiting.get(of)

@@ -48,9 +48,9 @@ class Notification:
 
 @dataclass(frozen=True)
 class Response:
-    """The result of a request."""
+    """The result of a request; without an id, of none that is known."""
 
-    id: Id
+    id: Id | None
     result: Json = None
 
 
@@ -112,7 +112,7 @@ def decode(line: bytes) -> Message:
     if "error" in value:
         return _failure(value)
     if "result" in value:
-        return Response(_id(value), value["result"])
+        return Response(_id_of_result(value), value["result"])
     raise ProtocolError("a message has neither a method nor a result nor an error")
 
 
@@ -148,6 +148,14 @@ def _failure(value: Mapping[str, Json]) -> ErrorResponse:
     else:
         of = _id(value)
     return ErrorResponse(of, error["code"], str(error.get("message", "")), error.get("data"))
+
+
+def _id_of_result(value: Mapping[str, Json]) -> Id | None:
+    """Return the id of a result; None for a missing one and one that no request has, which are no reason to end."""
+    try:
+        return _id(value)
+    except ProtocolError:
+        return None
 
 
 def _id(value: Mapping[str, Json]) -> Id:

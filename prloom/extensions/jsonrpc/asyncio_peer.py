@@ -111,7 +111,7 @@ class AsyncioPeer:
                 task.add_done_callback(running.discard)
             case Notification():
                 self._hear(message.method, message.params)
-            case Response() if future := self._future(message.id):
+            case Response(id=int() | str() as of) if future := self._future(of):
                 future.set_result(message.result)
             case ErrorResponse(id=int() | str() as of) if future := self._future(of):
                 future.set_exception(RpcError(message.message, message.code, message.data))

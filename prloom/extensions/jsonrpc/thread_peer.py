@@ -108,7 +108,7 @@ class ThreadPeer:
         match message:
             case Request():
                 self._threads.begin(partial(self._reply, message))
-            case Response() if future := self._waiting.pop(message.id, None):
+            case Response(id=int() | str() as of) if future := self._waiting.pop(of, None):
                 future.set_result(message.result)
             case ErrorResponse(id=int() | str() as of) if future := self._waiting.pop(of, None):
                 future.set_exception(RpcError(message.message, message.code, message.data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -135,6 +136,27 @@ async def test_an_answer_that_is_none(path: str, answer: bytes, problem: str) ->
     assert (error.kind, error.error_type) == ("malformed", "plugin_error")
     assert str(error).startswith("Background process 'P' gave a malformed answer: ")
     assert problem in str(error)
+
+
+async def test_a_result_with_the_id_null_is_ignored_and_logged_once(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lost = b'{"jsonrpc":"2.0","id":null,"result":"nobody\'s"}\n'
+        while line := await reader.readline():
+            answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": "mine"}
+            writer.write(lost + json.dumps(answer).encode() + b"\n" + lost)
+        writer.close()
+
+    async with await asyncio.start_unix_server(serve, path):
+        client = Client("P", path)
+        results = [await client.call("get_stats", {}, LIMIT) for _ in range(3)]
+        await client.close()
+
+    assert results == ["mine"] * 3
+    assert caplog.messages == [
+        "the daemon of plugin P sent a result without the id of a request, which is ignored; give it one"
+    ]
 
 
 async def test_params_that_json_cannot_say(path: str) -> None:
