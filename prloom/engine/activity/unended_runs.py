@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -12,7 +14,7 @@ from prloom import errors
 from prloom.agents import registry, run_folder, run_status, runner
 from prloom.agents.agent import RunResult
 from prloom.agents.run_spec import RunSpec
-from prloom.agents.run_status import RunFinished, RunInProgress, RunStatus
+from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted, RunStatus
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.errors import StorageError
@@ -22,17 +24,26 @@ log = logging.getLogger(__name__)
 PAUSE: Final = 2.0
 """Seconds between two looks at the runs that go on."""
 
+QUEUED_FOR: Final = 300.0
+"""Seconds in which a run that nobody has begun may still be: it is cancelled within them, or a worker has taken it."""
+
+_MARKS: Final = (run_folder.LOCK, run_folder.SUPERVISOR, run_folder.OUTPUT, run_folder.ELSEWHERE)
+"""The files of a run's folder that say that a worker has begun it."""
+
 _INTERRUPTED: Final = RunResult(status="interrupted", trouble="lost")
 
 
 class UnendedRuns:
     """Ends the activity of each such run as soon as the run is over: a component of the dispatcher.
 
-    A run that somebody waits for again, for it belongs to an event or a TODO, is left to them.
+    A run that somebody waits for again, for it belongs to an event or a TODO, is left to them. One that was published
+    and that no worker has begun may be begun before it is cancelled, so it is looked at for some time.
     """
 
-    def __init__(self, activity: ActivityLog) -> None:
+    def __init__(self, activity: ActivityLog, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._activity = activity
+        self._monotonic = monotonic
+        self._queued_until = monotonic() + QUEUED_FOR
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -58,7 +69,10 @@ class UnendedRuns:
         except StorageError as error:
             log.warning("which runs have no end in their activity is not known: %s", error)
             return ()
-        return tuple([run for run, plan in unended.items() if not await _ended(self._activity, run, plan)])
+        patient = self._monotonic() < self._queued_until
+        return tuple(
+            [run for run, plan in unended.items() if not await _ended(self._activity, run, plan, patient=patient)]
+        )
 
     async def _wait(self) -> None:
         try:
@@ -70,14 +84,17 @@ class UnendedRuns:
             errors.log_failure(log, error, "the next start looks for runs without an end again")
 
 
-async def _ended(activity: ActivityLog, run_id: str, plan_id: str | None) -> bool:
-    """Whether a run needs to be looked at no more: it is over, and its end is written by now, or somebody has it."""
+async def _ended(activity: ActivityLog, run_id: str, plan_id: str | None, *, patient: bool) -> bool:
+    """Whether a run needs to be looked at no more: it is over, and its end is written by now, or somebody has it.
+
+    With `patient`, one that may be begun yet needs to be.
+    """
     if activity.is_open(run_id):
         return True
     place = activity.place(plan_id, run_id)
     folder = place.root.joinpath(*place.parts)
     status = await asyncio.to_thread(run_status.inspect, folder)
-    if isinstance(status, RunInProgress):
+    if isinstance(status, RunInProgress) or (patient and _is_queued(folder, status)):
         return False
     spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)
     agent = spec.agent if spec else ""
@@ -87,6 +104,13 @@ async def _ended(activity: ActivityLog, run_id: str, plan_id: str | None) -> boo
     run = await FollowedRun.open(activity, folder, agent, plan_id or "")
     await run.end(result)
     return True
+
+
+def _is_queued(folder: Path, status: RunStatus) -> bool:
+    """Whether no worker has begun the run, as far as its folder tells, and nobody has given it up."""
+    if not isinstance(status, RunInterrupted) or run_folder.read_result(folder) is not None:
+        return False
+    return all(run_folder.read(folder, name, 0) is None for name in _MARKS)
 
 
 def _result(folder: Path, agent: str, status: RunStatus) -> RunResult:

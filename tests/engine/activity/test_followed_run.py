@@ -13,7 +13,7 @@ from prloom.agents.agent import RunResult, Status
 from prloom.agents.run_folder import ProcessExit, ProcessWatch
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
-from prloom.engine.activity.unended_runs import UnendedRuns
+from prloom.engine.activity.unended_runs import QUEUED_FOR, UnendedRuns
 from prloom.model import record
 from prloom.model.activity import ActivityEvent
 from prloom.processes import Process
@@ -299,9 +299,31 @@ def test_a_run_of_a_dispatcher_killed_before_it_saw_the_program_start_has_a_star
     asyncio.run(killed())
     if started:
         a_folder(tmp_path, "")
-    log = a_log(tmp_path)
-    assert asyncio.run(UnendedRuns(log).end_those_over()) == ()
+    log, now = a_log(tmp_path), [0.0]
+    runs = UnendedRuns(log, lambda: now[0])
+    now[0] += QUEUED_FOR
+    assert asyncio.run(runs.end_those_over()) == ()
     assert (folder / "activity.jsonl").exists() == started
     if started:
         assert types(folder) == ["AGENT_START", "AGENT_END"]
+    assert log.unended() == {}
+
+
+def test_a_run_that_is_begun_after_its_dispatcher_was_killed_and_then_cancelled_has_its_start_and_its_end(
+    tmp_path: Path,
+) -> None:
+    folder = a_folder(tmp_path, None)
+
+    async def killed() -> None:
+        (await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")).begin()
+
+    asyncio.run(killed())
+    log = a_log(tmp_path)
+    runs = UnendedRuns(log)
+    assert asyncio.run(runs.end_those_over()) == (RUN,)  # the next pool may begin it before it is cancelled
+    (folder / run_folder.LOCK).touch()
+    a_folder(tmp_path, "")
+    assert asyncio.run(runs.end_those_over()) == ()
+    assert types(folder) == ["AGENT_START", "AGENT_END"]
+    assert events(folder)[-1]["data"]["status"] == "interrupted"
     assert log.unended() == {}
