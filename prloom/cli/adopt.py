@@ -130,6 +130,8 @@ def _print_next(plan: Plan, root: Path, config: Config) -> None:
     click.echo(f"Plan {terminal.paint(plan.id, 'name')} looks after branch {terminal.clean(plan.branch)}.")
     click.echo(f"  worktree  {terminal.clean(str(worktree))}")
     click.echo(f'  feedback  {terminal.clean(str(worktree / "prloom/.local/review.md"))}, as "- [ ] …" items')
+    if not plan.work:
+        click.echo("  work      prloom may not commit to the branch; it lists TODOs only")
     click.echo("Next: run `prloom start`, or `prloom start --once` for one round.")
 
 

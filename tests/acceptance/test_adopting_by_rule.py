@@ -34,7 +34,9 @@ async def test_a_rule_adopts_the_pull_requests_that_it_fits_and_their_comments_a
     assert found[1]["title"] == "Make it fast"
     assert (found[1]["rule"], found[1]["work"]) == ("authors=ann labels=prloom", False)
     assert len(project.replies) == 1
-    assert "  rule     authors=ann labels=prloom" in (await project.run("status", "--all")).stdout
+    shown = (await project.run("status", "--all")).stdout
+    assert "  rule     authors=ann labels=prloom" in shown
+    assert "  work     prloom may not commit to the branch; it lists TODOs only" in shown
 
 
 async def test_what_the_rules_would_adopt_is_listed_and_not_adopted(project: Project):

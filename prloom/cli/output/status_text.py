@@ -111,6 +111,8 @@ def plan_lines(plan: PlanStatus, now: datetime) -> Iterator[str]:
         yield from layout.item("error", terminal.paint(terminal.clean(plan.last_error), "bad"))
     if isinstance(plan.rule, str):
         yield from layout.item("rule", terminal.clean(plan.rule))
+    if plan.work is False:
+        yield from layout.item("work", "prloom may not commit to the branch; it lists TODOs only")
     yield from work_text.lines(plan, now)
     for event in plan.events.deferred:
         yield from _deferred(event, now)

@@ -30,15 +30,16 @@ def tripped(
     a run did not measure counts as nothing, and the reason says how many such runs there were.
     """
     ended = [run for run in ended if run.stage != CHECK]
-    unmeasured = sum(run.usage is None for run in ended)
+    without_tokens = _without(sum(run.usage is None for run in ended), "tokens")
+    without_cost = _without(sum(run.cost_usd is None for run in ended), "cost")
     tokens = sum(run.usage.input_tokens + run.usage.output_tokens for run in ended if run.usage is not None)
     cost = sum(run.cost_usd for run in ended if run.cost_usd is not None)
     of_plan = sum(run.plan == plan_id for run in ended) + sum(plan == plan_id for plan in running)
     counts: tuple[tuple[str, float, float, str], ...] = (
         ("max_runs_per_plan_per_day", limits.max_runs_per_plan_per_day, of_plan, f"{of_plan} runs of this plan"),
         ("max_runs_per_day", limits.max_runs_per_day, len(ended) + len(running), f"{len(ended) + len(running)} runs"),
-        ("max_tokens_per_day", limits.max_tokens_per_day, tokens, f"{tokens} tokens{_without(unmeasured)}"),
-        ("max_cost_usd_per_day", limits.max_cost_usd_per_day, cost, f"{cost:.2f} USD{_without(unmeasured)}"),
+        ("max_tokens_per_day", limits.max_tokens_per_day, tokens, f"{tokens} tokens{without_tokens}"),
+        ("max_cost_usd_per_day", limits.max_cost_usd_per_day, cost, f"{cost:.2f} USD{without_cost}"),
     )
     for name, limit, used, words in counts:
         if limit and used >= limit:
@@ -47,10 +48,13 @@ def tripped(
     return None
 
 
-def _without(unmeasured: int) -> str:
+def _without(unmeasured: int, what: str) -> str:
     if not unmeasured:
         return ""
-    return f", without {unmeasured} runs that measured nothing,"
+    runs = f"{unmeasured} runs"
+    if unmeasured == 1:
+        runs = "1 run"
+    return f", without {runs} whose {what} nobody measured,"
 
 
 def _midnight(now: datetime) -> datetime:

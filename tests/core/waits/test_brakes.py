@@ -65,9 +65,13 @@ def test_checks_are_no_agents_runs() -> None:
         (
             DailyLimits(max_tokens_per_day=100),
             "max_tokens_per_day",
-            "120 tokens, without 1 runs that measured",
+            "120 tokens, without 1 run whose tokens nobody measured, today",
         ),
-        (DailyLimits(max_cost_usd_per_day=0.5), "max_cost_usd_per_day", "0.60 USD, without 1 runs"),
+        (
+            DailyLimits(max_cost_usd_per_day=0.5),
+            "max_cost_usd_per_day",
+            "0.60 USD, without 1 run whose cost nobody measured, today",
+        ),
     ],
 )
 def test_what_was_not_measured_is_told(limits: DailyLimits, brake: str, words: str) -> None:
@@ -78,6 +82,15 @@ def test_what_was_not_measured_is_told(limits: DailyLimits, brake: str, words: s
     assert limit is not None
     assert limit.brake == brake
     assert words in limit.reason
+
+
+def test_runs_that_measured_tokens_but_no_cost_are_told_where_the_cost_is_limited() -> None:
+    ended = [*runs(1, tokens=40, usd=0.6), *runs(2, plan="b", tokens=40)]
+
+    limit = brakes.tripped(DailyLimits(max_cost_usd_per_day=0.5), "a", ended, (), NOON)
+
+    assert limit is not None
+    assert "0.60 USD, without 2 runs whose cost nobody measured, today" in limit.reason
 
 
 def test_no_limit_stops_nothing() -> None:
