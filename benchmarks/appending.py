@@ -16,7 +16,7 @@ from prloom.api import BridgeContext
 from prloom.engine.plan.runtime import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling import poll
-from prloom.engine.polling.pollers import Poller
+from prloom.engine.polling.poller import Poller
 from prloom.extensions.bridges import LoadedBridge
 from prloom.storage.disk import Disk
 

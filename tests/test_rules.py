@@ -17,6 +17,7 @@ from prloom.model.action import Payload
 from prloom.testing import bridge_scene
 
 ROOT = Path(__file__).parents[1]
+MOST_LINES = 300
 BUNDLED = sorted([*ROOT.glob("plugins/**/*.py"), *ROOT.glob("bridges/**/*.py")])
 
 
@@ -25,6 +26,13 @@ def test_each_layer_imports_only_those_below_it():
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert ended.returncode == 0, ended.stdout
+
+
+def test_no_module_is_so_long_that_it_has_more_than_one_noun():
+    modules = [*ROOT.glob("prloom/**/*.py"), *BUNDLED]
+    lengths = {str(module.relative_to(ROOT)): len(module.read_text().splitlines()) for module in modules}
+
+    assert {module: length for module, length in lengths.items() if length > MOST_LINES} == {}
 
 
 @pytest.mark.parametrize("file", BUNDLED, ids=lambda file: str(file.relative_to(ROOT)))

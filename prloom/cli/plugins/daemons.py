@@ -77,7 +77,7 @@ def status(given: Options, *, as_json: bool) -> None:
 @click.option("-n", "--lines", default=_LINES, show_default=True, type=click.IntRange(1), help="How many lines.")
 @pass_options
 def logs(given: Options, name: str, *, follow: bool, lines: int) -> None:
-    """Show what a plugin's daemon printed, with nothing in it that a terminal would obey."""
+    """Show what a plugin's daemon printed; control characters are shown as text."""
     from prloom.storage import paths  # noqa: PLC0415 - `prloom plugins --help` needs none
 
     key = background_plugins.resolved(name, background_plugins.selection(given))
