@@ -36,6 +36,7 @@ def command(
         raise click.UsageError("name an event, an action or an @AUTHOR, or use --plan, --deferred or --parked")
     where = context.repository(given)
     if states:
+        wanted = selection.Selection((), plan, yes, options=(*(f"--{name}" for name in states), *events))
         found = _in_states(where, events, states, plan)
         if not found:
             click.echo(f"Nothing is {' or '.join(states)}.")
@@ -44,7 +45,7 @@ def command(
         wanted = selection.Selection(events, plan, yes)
         found = selection.find(where, wanted, ["deferred", "parked"], actions="failed")
         event_requests.check_retry(found)
-        selection.confirm("retry", wanted, found)
+    selection.confirm("retry", wanted, found)
     submit.submit_request(where, "retry", found, done="Due now")
 
 

@@ -41,7 +41,7 @@ async def test_a_deferred_event_is_due_now(waiting: Stage, prloom: Prloom) -> No
 
 async def test_all_deferred_events_are_due_now_or_those_of_one_plan(waiting: Stage, prloom: Prloom) -> None:
     assert prloom("retry", "--deferred", "other").out == "Due now: d3.\n"
-    assert prloom("retry", "--deferred").out == "Due now: d1, d2.\n"
+    assert prloom("retry", "--deferred", "--yes").out == "Due now: d1, d2.\n"
     assert prloom("retry", "--deferred", "--parked").out == "Nothing is deferred or parked.\n"
 
 
@@ -49,8 +49,31 @@ async def test_all_parked_events_are_due_now(waiting: Stage, prloom: Prloom) -> 
     waiting.clock.advance(days=8)
     await waiting.tick()
 
-    assert prloom("retry", "--parked", "pr-7").out == "Due now: d1, d2.\n"
+    assert prloom("retry", "--parked", "pr-7", "--yes").out == "Due now: d1, d2.\n"
     assert states(waiting)["d3"] == "parked"
+
+
+@pytest.mark.parametrize("words", [["--deferred"], ["--deferred", "--parked", "pr-7", "other"]])
+async def test_all_in_a_state_are_not_retried_unasked(waiting: Stage, prloom: Prloom, words: list[str]) -> None:
+    ran = prloom("retry", *words)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        "prloom: 3 events match, and nothing was retried; "
+        f"to retry all of them, run `prloom retry {' '.join(words)} --yes`\n"
+    )
+    assert states(waiting)["d1"] == "deferred"
+
+
+async def test_on_a_terminal_an_answer_decides_whether_all_in_a_state_are_retried(
+    waiting: Stage, on_terminal: Callable[..., list[str]]
+) -> None:
+    on_terminal(80, "retry", "--deferred", answers="n\n")
+    assert states(waiting)["d1"] == "deferred"
+
+    (line,) = on_terminal(80, "retry", "--deferred", answers="y\n")
+    assert line == "Retry these 3 events? [y/N]: Due now: d3, d1, d2."
+    assert states(waiting)["d1"] == "pending"
 
 
 async def test_a_failed_action_is_tried_again_by_its_id_or_its_events(waiting: Stage, prloom: Prloom) -> None:
