@@ -110,7 +110,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     request was merged or closed, and `kept` until when, or why, the worktree is kept since then. `pull_request` is how
     far the pull request shows this. `ci_fixes` counts the TODOs for failed checks, and `own_head` is what prloom pushed
     last. `questions` are those about TODOs that wait for an answer, and `answers` what the next attempts at TODOs are
-    told.
+    told. `progressed_at` is when something last moved: a try that begins or fails again is no movement.
     `replies` counts the replies of today.
     Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
     `suspect_blocked` are the TODOs that were blocked before it ran, and that nobody but a worker may have opened since.
@@ -151,6 +151,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     proposed: str | None = None
     proposed_at: Timestamp | None = None
     blocked_at: Mapping[str, Timestamp] = field(default_factory=dict)
+    progressed_at: Timestamp | None = None
     questions: Mapping[str, Question] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     replies: RepliesToday = RepliesToday()

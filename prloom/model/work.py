@@ -71,8 +71,9 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     what a person answered to a question of an earlier one, `fingerprints` are digests of what that one produced, and
     `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the worker's own words
     about it, `commit` what it became. Nothing is done before `retry_at`, because of `waits_for`, which began at
-    `waits_since`. `hooked` are the plugins whose hooks of this phase have run. A `rebase` is one of the branch: `base`
-    is its old tip, `tree` and `commit` its new one. `lifted` says that a person lifted the daily limits for this TODO.
+    `waits_since`; `limited` says that this is a limit, which ends then. `hooked` are the plugins whose hooks of this
+    phase have run. A `rebase` is one of the branch: `base` is its old tip, `tree` and `commit` its new one. `lifted`
+    says that a person lifted the daily limits for this TODO.
     `refusals` counts how often machines refused its run, or then the remote its commit.
     """
 
@@ -100,6 +101,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     retry_at: Timestamp | None = None
     waits_for: str | None = None
     waits_since: Timestamp | None = None
+    limited: bool = False
     hooked: tuple[str, ...] = ()
     rebase: bool = False
     lifted: bool = False

@@ -8,6 +8,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from prloom.core.delivery import reply_limit
+from prloom.core.waits import standstill
 from prloom.core.work import work_projection
 from prloom.model import record
 from prloom.model.decision import Change, Decision, DeliveryChange, Intake
@@ -55,6 +56,7 @@ def fold(
         queue=queue,
         delivered=delivered,
         replies=reply_limit.counted(state.replies, sent, at),
+        progressed_at=at if standstill.is_progress(decision) else state.progressed_at,
         **_paused(state, decision, at),
         **work_projection.fields(state, decision, at),
     )

@@ -67,7 +67,11 @@ def failed(ctx: WorkContext, work: TodoWork, failure: AttemptFailed) -> Decision
     if failure.kind == "run":  # whatever it was, it may be over after a while; the others do not depend on time
         wait = backoff.delay(ctx.rules.backoff, after.failures, work.id)
         after = replace(
-            after, retry_at=Timestamp.of(ctx.now + wait), waits_for=failure.reason, waits_since=Timestamp.of(ctx.now)
+            after,
+            retry_at=Timestamp.of(ctx.now + wait),
+            waits_for=failure.reason,
+            waits_since=Timestamp.of(ctx.now),
+            limited=False,
         )
     return moved(work, _verdict(failure.kind), after, failure.reason)
 
@@ -147,7 +151,7 @@ def _unpushed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
     """Return the block of a plan whose commit the remote does not get; a person resumes it to have it tried again."""
     kept = f"{reason}; commit {(work.commit or '')[:12]} is kept on the local branch"
     parts = work_results.blocked(ctx, kept, way_on=f"prloom resume {ctx.plan_id}", cause="branch")
-    after = replace(work, retry_at=None, waits_for=None, waits_since=None, refusals=0)
+    after = replace(work_results.without_wait(work), refusals=0)
     return {**moved(work, "delayed", after, reason), **parts}
 
 
@@ -165,7 +169,7 @@ def refused(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
 
 def lifted(work: TodoWork) -> WorkStep:
     """Return the end of a TODO's wait because a person requested that; daily limits do not hold for it any more."""
-    after = replace(work, retry_at=None, waits_for=None, waits_since=None, lifted=True)
+    after = replace(work_results.without_wait(work), lifted=True)
     return WorkStep(todo_id=work.id, verdict="lifted", reason="a person ended the wait", work=after)
 
 
@@ -177,5 +181,11 @@ def cut_short(work: TodoWork, reason: str) -> DecisionParts:
 def _delayed(
     work: TodoWork, verdict: WorkVerdict, reason: str, retry_at: datetime, *, since: Timestamp
 ) -> DecisionParts:
-    after = replace(work, retry_at=Timestamp.of(retry_at), waits_for=reason, waits_since=since)
+    after = replace(
+        work,
+        retry_at=Timestamp.of(retry_at),
+        waits_for=reason,
+        waits_since=since,
+        limited=verdict == "limited",
+    )
     return moved(work, verdict, after, reason)

@@ -228,7 +228,7 @@ def without_change(work: TodoWork) -> TodoWork:
 
 def without_wait(work: TodoWork) -> TodoWork:
     """Return the work when what it waited for is there."""
-    return replace(work, retry_at=None, waits_for=None, waits_since=None)
+    return replace(work, retry_at=None, waits_for=None, waits_since=None, limited=False)
 
 
 def moved(

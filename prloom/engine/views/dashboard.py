@@ -22,7 +22,7 @@ from prloom.engine.views import status as statuses
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Dashboard, FullStatus, Need, PlanLine, Source, Wait, Working
 from prloom.engine.views.snapshot import SnapshotCache
-from prloom.engine.views.stall import Movement
+from prloom.engine.views.stall import AtWork, StallRule
 from prloom.engine.views.status_schema import BridgeStatus, PlanStatus, Spent, StatusDocument
 from prloom.engine.views.working import StartedRun
 from prloom.model.record import Timestamp
@@ -41,7 +41,7 @@ class Activity(NamedTuple):
     queued: tuple[tuple[str, str | None], ...] = ()
     daemons: tuple[DaemonStatus, ...] = ()
     today: Spent = statuses.NOTHING_SPENT
-    movement: Movement | None = None
+    stall_rule: StallRule | None = None
     config_changed_at: Timestamp | None = None
 
 
@@ -81,7 +81,7 @@ def activity(repository: RepositoryPaths, status: StatusDocument, now: datetime)
             runs=runs,
             daemons=daemons.reported(local, running=is_running),
             today=_today(repository, now),
-            movement=stall.read(repository, local, status),
+            stall_rule=stall.read(local),
             config_changed_at=changed_at,
         )
         if not is_running:
@@ -114,9 +114,11 @@ def _today(repository: RepositoryPaths, now: datetime) -> Spent:
 def build(status: StatusDocument, goes_on: Activity, now: datetime) -> Dashboard:
     """Return the dashboard of what was read."""
     at_work = working.of(status, goes_on.runs, goes_on.hooks, now)
-    stalled = stall.need(status, goes_on.movement, is_working=bool(at_work), now=now)
+    queued = dict(goes_on.queued)
+    busy = AtWork({each.plan for each in at_work}, queued)
+    stalled = stall.needs(status, goes_on.stall_rule, busy, now)
     found = needs.of(status, goes_on.daemons, now, stalled, config_changed_at=goes_on.config_changed_at)
-    waiting = waits.of(status, dict(goes_on.queued), goes_on.daemons, now)
+    waiting = waits.of(status, queued, goes_on.daemons, now)
     tick_age = None
     if status.dispatcher.last_tick_at is not None:
         tick_age = plan_counts.age(status.dispatcher.last_tick_at, now)

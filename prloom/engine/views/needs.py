@@ -21,15 +21,15 @@ def of(
     status: StatusDocument,
     daemons: Iterable[DaemonStatus],
     now: datetime,
-    stalled: Need | None = None,
+    stalled: Iterable[Need] = (),
     *,
     config_changed_at: Timestamp | None = None,
 ) -> tuple[Need, ...]:
-    """Return what waits for a person; what has no known age comes last. `stalled` says that nothing moves.
+    """Return what waits for a person; what has no known age comes last. `stalled` are the plans in which nothing moves.
 
     `config_changed_at` is since when the configuration is wrong, as far as that is known.
     """
-    found = [*repository_needs.of_repository(status, daemons, config_changed_at), *filter(None, [stalled])]
+    found = [*repository_needs.of_repository(status, daemons, config_changed_at), *stalled]
     for plan in status.plans:
         found += plan_needs.of_plan(plan)
     return tuple(sorted((_complete(each, now) for each in found), key=_order))

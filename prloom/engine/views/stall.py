@@ -1,78 +1,116 @@
-"""Notice that something is open and nothing has moved for long: no decision was taken, and nothing goes on."""
+"""Notice that something is open in a plan and nothing has moved there for long."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Iterator
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from msgspec import UNSET, UnsetType
+
 from prloom.core.text.shown_text import command
-from prloom.engine.bus import plans
-from prloom.engine.views import runtime_status
+from prloom.core.waits import standstill
+from prloom.core.waits.standstill import OpenTodos, Standstill
+from prloom.engine.views import runtime_status, snapshot
 from prloom.engine.views.dashboard_schema import Need
+from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import PlanStatus, StatusDocument
 from prloom.model import record
 from prloom.model.record import Timestamp
-from prloom.storage import dispatcher_files, file_stamp, paths
-from prloom.storage.paths import RepositoryPaths
+from prloom.storage import dispatcher_files, paths
 from prloom.storage.safe_dir import SafeDir
 
 _AT_WORK = frozenset({"active", "review"})
 """The statuses of plans in which prloom goes on by itself."""
 
 
-class Movement(NamedTuple):
-    """When something last moved, and after which time without it a person is told."""
+class StallRule(NamedTuple):
+    """After which time without movement a person is told, counted from the start of the dispatcher at the earliest."""
 
-    last: datetime
     stall_after: timedelta
+    started_at: datetime | None = None
 
 
-def read(repository: RepositoryPaths, local: SafeDir, status: StatusDocument) -> Movement | None:
-    """Return when something last moved; None where nothing is open, or no dispatcher ever ran.
+class AtWork(NamedTuple):
+    """The plans in which something goes on now, and those that wait until one more agent may run."""
 
-    What moves is written to the decision log, and the time of the last write is that of its file. Without a dispatcher,
-    what came in since counts too. One that was started just now has not had its time yet.
-    """
+    plans: Collection[str] = ()
+    queued: Collection[str] = ()
+
+
+def read(local: SafeDir) -> StallRule | None:
+    """Return the rule; None where no dispatcher ever ran. One that was started just now has not had its time yet."""
     stall_after = runtime_status.stall_after(local)
-    if stall_after is None or not open_items(status.plans):
+    if stall_after is None:
         return None
-    moments = [datetime.fromtimestamp(0, UTC)]
-    names: tuple[tuple[str, ...], ...] = ((paths.BUS, paths.DECISIONS), (paths.BUS, paths.EVENTS), (paths.PLAN_TEXT,))
     owner = dispatcher_files.owner(local)
-    if owner is not None and owner.alive:
-        names = names[:1]
-        moments += filter(None, [record.read_time(owner.started_at)])
-    roots = [repository.root, *(repository.worktree(plan_id) for plan_id in plans.ids(repository))]
-    changed = [file_stamp.changed_at(root.joinpath(*paths.LOCAL, *name)) for root in roots for name in names]
-    return Movement(max(filter(None, [*moments, *changed])), stall_after)
+    if owner is None or not owner.alive:
+        return StallRule(stall_after)
+    return StallRule(stall_after, record.read_time(owner.started_at))
 
 
-def need(status: StatusDocument, movement: Movement | None, *, is_working: bool, now: datetime) -> Need | None:
-    """Return what a person is told of a stall, or None."""
-    if movement is None or is_working or now - movement.last < movement.stall_after:
-        return None
-    found = open_items(status.plans)
+def of_plan(of: Snapshot, shown: PlanStatus, now: datetime) -> Standstill | UnsetType:
+    """Return what is open in a plan that goes on by itself, and since when nothing has moved; unset where nothing is.
+
+    `shown` is the plan's status, without this. What a person has to do first is in no standstill.
+    """
+    state, todos, untaken = of.bus.state, OpenTodos(), []
+    if shown.status not in _AT_WORK or of.error or (shown.blocked and state.block is None) or shown.session:
+        return UNSET
+    if state.block is None and not shown.todos.proposed and shown.work is not False:
+        count = shown.todos.total - shown.todos.done - shown.todos.blocked
+        todos = OpenTodos(count, snapshot.changed_at(of, paths.PLAN_TEXT))
+    if of.bus.untaken:
+        came = snapshot.changed_at(of, f"{paths.BUS}/{paths.EVENTS}") or Timestamp.of(now)
+        untaken = [came] * len(of.bus.untaken)
+    return standstill.of(state, now, todos=todos, untaken=untaken) or UNSET
+
+
+def needs(status: StatusDocument, rule: StallRule | None, at_work: AtWork, now: datetime) -> Iterator[Need]:
+    """Yield what a person is told: of each plan in which nothing moves, or of all together where no dispatcher runs."""
+    if rule is None:
+        return
+    found = [(plan, plan.standstill) for plan in status.plans if plan.standstill and _is_due(plan, rule, at_work, now)]
     if not found:
-        return None
-    text = f"nothing has moved, and this is open: {', '.join(found)}"
-    commands: tuple[str, ...] = (command("log", "--since", "1d"), command("doctor"))
+        return
     if not status.dispatcher.running:
-        text, commands = f"{text}; no dispatcher runs", (command("start"),)
-    return Need(
-        key="stalled//", kind="stalled", plan=None, text=text, commands=commands, since=Timestamp.of(movement.last)
-    )
+        stalls = [stall for _, stall in found]
+        text = f"nothing has moved, and this is open: {_open(stalls)}; no dispatcher runs"
+        yield _need("", text, (command("start"),), min(stall.since for stall in stalls))
+        return
+    for plan, stall in found:
+        text = f"nothing has moved, and this is open: {_open([stall])}"
+        commands = (command("log", *_plan_option(plan), "--since", "1d"), command("doctor"))
+        yield _need(plan.id, text, commands, max(stall.since, rule.started_at or stall.since))
 
 
-def open_items(shown: Iterable[PlanStatus]) -> list[str]:
-    """Return how much is open that does not wait for a person: TODOs, events and actions."""
-    todos = events = actions = 0
-    for plan in shown:
-        if plan.status not in _AT_WORK:
-            continue
-        events += plan.events.pending + len(plan.events.deferred)
-        actions += plan.actions.queued
-        if plan.block is None and not plan.blocked and not plan.todos.proposed and plan.work is not False:
-            todos += max(plan.todos.total - plan.todos.done - plan.todos.blocked, 0)
-    counts = {"TODO": todos, "event": events, "action": actions}
-    return [f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items() if count]
+def _is_due(plan: PlanStatus, rule: StallRule, at_work: AtWork, now: datetime) -> bool:
+    """Whether nothing has moved for too long, although no first try goes on, nor is a free agent awaited."""
+    stall = plan.standstill
+    if not stall or now - max(stall.since, rule.started_at or stall.since) < rule.stall_after:
+        return False
+    waits = plan.todos.current.wait if plan.todos.current is not None else UNSET
+    if at_work.plans and (plan.id in at_work.queued or (waits and waits.until is None)):
+        return False
+    return stall.retried or plan.id not in at_work.plans
+
+
+def _plan_option(plan: PlanStatus) -> tuple[str, ...]:
+    if plan.id:
+        return ("--plan", plan.id)
+    return ()
+
+
+def _need(plan: str, text: str, commands: tuple[str, ...], since: datetime) -> Need:
+    key = f"stalled/{plan}/"
+    return Need(key=key, kind="stalled", plan=plan or None, text=text, commands=commands, since=Timestamp.of(since))
+
+
+def _open(stalls: Collection[Standstill]) -> str:
+    """Return how much is open: `2 TODOs, 1 event`."""
+    counts = {
+        "TODO": sum(each.todos for each in stalls),
+        "event": sum(each.events for each in stalls),
+        "action": sum(each.actions for each in stalls),
+    }
+    return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items() if count)

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from prloom.core.plans import plan_status as statuses
-from prloom.engine.views import drafts, plan_counts, plan_names, runtime_status, snapshot, work_status
+from prloom.engine.views import drafts, plan_counts, plan_names, runtime_status, snapshot, stall, work_status
 from prloom.engine.views.snapshot import Snapshot, SnapshotCache
 from prloom.engine.views.status_schema import (
     BlockStatus,
@@ -157,7 +157,7 @@ def plan_status(
     which its next run waits, and `session` the one that a person has in its worktree.
     """
     state, plan = of.bus.state, of.plan
-    return PlanStatus(
+    shown = PlanStatus(
         id=plan.id,
         title=plan.title,
         status=statuses.derive(plan, state, of.todos),
@@ -181,6 +181,7 @@ def plan_status(
         ended_at=state.ended_at or UNSET,
         session=work_status.session(session),
     )
+    return replace(shown, standstill=stall.of_plan(of, shown, now))
 
 
 def _error_since(of: Snapshot, refused: str | None, refused_since: Timestamp | None) -> Timestamp | None:

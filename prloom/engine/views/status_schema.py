@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
+from prloom.core.waits.standstill import Standstill
 from prloom.engine.views.waiting_schema import ActionCounts, EventCounts
 from prloom.model.permission import PermissionRequest
 from prloom.model.plan import Counts
@@ -139,7 +140,8 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     `spent` is left out where costs were not added up. `rule` is left out, or names the rule that adopted the plan;
     `work` is left out, or false where prloom lists TODOs only. `pull_request_wait` is left out unless the pull request
     could not be brought up to date. `kept` is left out, or says until when, or why, the worktree of a plan that has
-    ended is kept. `session` is left out, or a person's in the worktree. A draft has no worktree.
+    ended is kept. `session` is left out, or a person's in the worktree. A draft has no worktree. `standstill` is left
+    out, or what is open without waiting for a person or for a named time.
     """
 
     id: str
@@ -165,6 +167,7 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     paused_since: Timestamp | UnsetType = UNSET
     ended_at: Timestamp | UnsetType = UNSET
     session: SessionStatus | UnsetType = UNSET
+    standstill: Standstill | UnsetType = UNSET
 
 
 class LostPlan(Record, frozen=True, kw_only=True):

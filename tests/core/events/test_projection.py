@@ -407,10 +407,19 @@ def test_a_todo_is_blocked_since_it_was_parked_until_it_is_opened_or_ends() -> N
         assert decided(parked, T1, **parts).blocked_at == {}
 
 
+def test_a_plan_progressed_when_something_moved_and_not_when_a_try_failed_again() -> None:
+    taken = decided(EMPTY, T0, work=step("taken"))
+
+    assert taken.progressed_at == T0
+    assert decided(taken, T1, work=step("failed")).progressed_at == T0
+    assert decided(taken, T1, work=step("done")).progressed_at == T1
+
+
 def test_a_state_of_an_older_version_says_nothing_of_when() -> None:
-    new = {"pausedAt", "proposedAt", "blockedAt"}
+    new = {"pausedAt", "proposedAt", "blockedAt", "progressedAt"}
     old = {name: value for name, value in record.to_wire(EMPTY).items() if name not in new}
 
     read = record.from_wire(DispatchState, {**old, "paused": True})
 
     assert (read.paused, read.paused_at, read.proposed_at, read.blocked_at) == (True, None, None, {})
+    assert read.progressed_at is None

@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
+import json
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from operator_scene import NOW, OperatorScene
 
 from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Need
-from prloom.model.state import DispatchState
-from prloom.storage import paths
-from prloom.storage.dispatcher_files import DispatcherLock
-from prloom.storage.safe_dir import SafeDir
+from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.work import TodoWork
+from prloom.storage import dispatcher_files, paths
 
+WORKER = "20260101T090000000Z-worker-00000001"
 TODO = "- [ ] one\n- [x] two\n- [ ] three\n"
 
 
 class StalledScene(OperatorScene):
-    """A repository with plans in which something moved for the last time some hours ago."""
+    """A repository with plans whose files were written last some hours ago."""
 
     def moved(self, local: Path, **ago: float) -> None:
         at = (self.now - timedelta(**ago)).timestamp()
         for file in [*(local / paths.BUS).glob("*.jsonl"), local / paths.PLAN_TEXT]:
             os.utime(file, (at, at))
+
+    def pending(self, event_id: str, **fields: Any) -> OpenEvent:
+        return self.event(event_id, "pending", **fields)
+
+    def put_off(self, event_id: str, attempts: int = 1, **until: float) -> OpenEvent:
+        """Return an event that was put off five hours ago, and then again, until some hours from now."""
+        event = self.deferred(event_id)
+        assert event.deferral is not None
+        first = self.ago(hours=5)
+        wait = replace(
+            event.deferral,
+            attempts=attempts,
+            first_deferred_at=first,
+            deferred_until=self.later(**until or {"hours": 1}),
+        )
+        return replace(event, deferral=wait, first_deferred_at=first)
+
+    def running(self, **started: float) -> None:
+        """Have a dispatcher run that was started some time ago, days unless said otherwise, and ticked just now."""
+        pid = os.getpid()
+        about = {"pid": pid, "startTime": dispatcher_files.started(pid), "stopped": False}
+        file = self.root.joinpath(*paths.LOCAL, dispatcher_files.OWNER)
+        file.write_text(json.dumps({**about, "startedAt": str(self.ago(**started or {"days": 9}))}))
+        self.age(file, seconds=1)
 
     def alarms(self) -> list[Need]:
         return [need for need in dashboard.read(self.where, self.now).needs if need.kind == "stalled"]
@@ -39,26 +66,98 @@ def scene(tmp_path: Path) -> StalledScene:
 
 
 def test_what_is_open_while_nothing_moves_needs_a_person(scene: StalledScene) -> None:
-    waiting = {"e1": scene.event("e1", "pending"), "e2": scene.deferred("e2")}
-    scene.moved(scene.plan("pr-1", TODO), hours=5)
+    waiting = {"e1": scene.pending("e1", since=scene.ago(hours=3)), "e2": scene.put_off("e2", attempts=4)}
+    scene.moved(scene.plan("pr-1", TODO), hours=4)
     scene.moved(scene.plan("pr-2", state=DispatchState(open=waiting)), hours=3)
 
     (alarm,) = scene.alarms()
 
     assert alarm.text == "nothing has moved, and this is open: 2 TODOs, 2 events; no dispatcher runs"
     assert alarm.commands == ("prloom start",)
-    assert alarm.age_ms == 3 * 3_600_000
+    assert alarm.age_ms == 5 * 3_600_000
     assert alarm.plan is None
 
 
-def test_one_decision_in_any_plan_is_movement(scene: StalledScene) -> None:
-    scene.moved(scene.plan("pr-1", TODO), hours=5)
-    scene.moved(scene.plan("pr-2", status="merged"), hours=1)
+def test_a_plan_that_moves_does_not_hide_one_that_stands_still(scene: StalledScene) -> None:
+    scene.running()
+    scene.moved(scene.plan("pr-1", TODO, DispatchState(progressed_at=scene.ago(hours=5))), hours=5)
+    moving = DispatchState(progressed_at=scene.ago(minutes=1), open={"e": scene.put_off("e", attempts=9)})
+    scene.moved(scene.plan("pr-2", TODO, moving), hours=5)
+    scene.run("pr-2", "20260101T115600000Z-triage-00000001")
+
+    (alarm,) = scene.alarms()
+
+    assert (alarm.plan, alarm.text) == ("pr-1", "nothing has moved, and this is open: 2 TODOs")
+    assert alarm.commands == ("prloom log --plan pr-1 --since 1d", "prloom doctor")
+    assert alarm.age_ms == 5 * 3_600_000
+
+
+def test_tries_that_fail_again_and_again_are_no_movement(scene: StalledScene) -> None:
+    scene.running()
+    waiting = {
+        "e": scene.put_off("e", attempts=9),
+        "p": scene.pending("p", failures=1, first_deferred_at=scene.ago(hours=3)),
+    }
+    queue = {"a": scene.action("a", attempts=3, next_try=scene.later(minutes=1), since=scene.ago(hours=3))}
+    scene.moved(scene.plan("pr-1", state=DispatchState(open=waiting)), minutes=1)
+    scene.moved(scene.plan("pr-2", state=DispatchState(queue=queue)), minutes=1)
+    scene.run("pr-1", "20260101T115600000Z-triage-00000001")
+
+    assert [(need.plan, need.text.partition(": ")[2]) for need in scene.alarms()] == [
+        ("pr-1", "2 events"),
+        ("pr-2", "1 action"),
+    ]
+
+
+def test_what_waits_for_a_named_time_is_no_stall(scene: StalledScene) -> None:
+    scene.running()
+    limited = TodoWork(
+        id="t",
+        title="one",
+        phase="ready",
+        waits_for="the usage limit is reached",
+        waits_since=scene.ago(hours=5),
+        retry_at=scene.later(hours=1),
+        limited=True,
+    )
+    scene.moved(scene.plan("pr-1", state=DispatchState(open={"e": scene.put_off("e", hours=1)})), hours=5)
+    scene.moved(scene.plan("pr-2", TODO, DispatchState(work=limited)), hours=5)
 
     assert scene.alarms() == []
 
 
-@pytest.mark.parametrize("about", [{"status": "paused"}, {"status": "merged"}, {"work": False}])
+def test_a_wait_that_ended_just_now_is_no_stall_yet(scene: StalledScene) -> None:
+    scene.running()
+    due = scene.pending("e", since=scene.ago(seconds=1), first_deferred_at=scene.ago(days=1))
+    scene.moved(scene.plan("pr-1", state=DispatchState(open={"e": due})), hours=5)
+
+    assert scene.alarms() == []
+
+
+def test_a_first_try_that_goes_on_is_no_stall_and_one_that_was_refused_is(scene: StalledScene) -> None:
+    scene.running()
+    work = TodoWork(id="t", title="one", phase="running", run=WORKER, started_at=scene.ago(hours=3))
+    delayed = replace(work, phase="ready", waits_for="no agent is there", retry_at=scene.later(hours=1))
+    scene.moved(scene.plan("pr-1", TODO, DispatchState(work=work)), hours=3)
+    scene.run("pr-1", WORKER)
+    scene.moved(scene.plan("pr-2", TODO, DispatchState(work=delayed)), hours=3)
+
+    assert [need.plan for need in scene.alarms()] == ["pr-2"]
+
+
+def test_a_plan_that_awaits_a_free_agent_stands_still_only_while_none_works(scene: StalledScene) -> None:
+    scene.running()
+    waiting = {"e": scene.pending("e", since=scene.ago(hours=3))}
+    scene.moved(scene.plan("pr-1", state=DispatchState(open=waiting)), hours=3)
+    scene.report(paths.WORK, {"stallAfterMs": 7_200_000, "waiting": ["pr-1"]})
+    assert [need.plan for need in scene.alarms()] == ["pr-1"]
+
+    scene.plan("pr-2")
+    scene.run("pr-2", "20260101T115600000Z-triage-00000001")
+    assert scene.alarms() == []
+
+
+@pytest.mark.parametrize("about", [{"status": "merged"}, {"work": False}, {"state": DispatchState(paused=True)}])
 def test_what_nothing_is_to_be_done_about_is_not_open(scene: StalledScene, about: dict[str, object]) -> None:
     scene.moved(scene.plan("pr-1", TODO, **about), hours=5)
 
@@ -72,17 +171,12 @@ def test_what_waits_for_a_person_already_is_no_second_item(scene: StalledScene) 
     assert scene.alarms() == []
 
 
-def test_a_dispatcher_that_was_started_just_now_has_its_time(tmp_path: Path) -> None:
-    now = datetime.now(UTC)  # the lock takes the time of its start from the machine
-    for ahead, expected in ((timedelta(hours=1), 0), (timedelta(hours=3), 1)):
-        root = tmp_path / str(expected)
-        root.mkdir()
-        scene = StalledScene(root, now=now + ahead)
-        scene.report(paths.WORK, {"stallAfterMs": 7_200_000})
-        scene.moved(scene.plan("pr-1", TODO), hours=50)
-        with SafeDir.make(scene.root, *paths.LOCAL) as local, DispatcherLock(local):
-            found = scene.alarms()
-        assert [need.commands for need in found] == [("prloom log --since 1d", "prloom doctor")] * expected
+@pytest.mark.parametrize(("hours", "expected"), [(1, 0), (3, 1)])
+def test_a_dispatcher_that_was_started_just_now_has_its_time(scene: StalledScene, hours: int, expected: int) -> None:
+    scene.running(hours=hours)
+    scene.moved(scene.plan("pr-1", TODO), hours=50)
+
+    assert [need.age_ms for need in scene.alarms()] == [3 * 3_600_000] * expected
 
 
 def test_where_no_dispatcher_ever_ran_there_is_no_alarm(tmp_path: Path) -> None:
