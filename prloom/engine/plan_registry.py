@@ -168,7 +168,7 @@ class PlanRegistry:
         try:
             self._status_files.write(
                 running_work.report(
-                    (*self.runtimes.values(), self.repository), self.repository.rules.config.dispatcher.stall_after
+                    (*self.runtimes.values(), self.repository), self.repository.rules.config.dispatcher
                 ),
                 plugins,
                 bridges,

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -100,10 +101,11 @@ def _survey(where: RepositoryPaths, runs: tuple[str, ...]) -> tuple[tuple[str, .
     """Return the folders to watch, and what is compared with the last look."""
     ids = plans.ids(where)
     local = SafeDir.open(where.root, *paths.LOCAL)
-    running = False
+    running: object = False
     if local is not None:
         with local:
-            running = runtime_status.dispatcher(local).running
+            found = runtime_status.dispatcher(local, datetime.now(UTC))
+            running = found.running, found.silent_since, found.suspended
     state = os.path.join(where.bus, paths.BUS_STATE)  # noqa: PTH118 - a Path for each file costs more than its stat
     stamps = tuple(file_stamp.at(os.path.join(state, name)) for name in _STATE_FILES)  # noqa: PTH118 - likewise
     return tuple(_folders(where, ids, runs)), (ids, running, stamps, _stamps(where, ids))

@@ -6,15 +6,16 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
+from prloom.config.models import DispatcherSection
 from prloom.core.work.progress import RunningWork
 from prloom.engine.plan.runtime import PlanRuntime, is_triaging
 from prloom.model import record
 
 
-def report(runtimes: Collection[PlanRuntime], stall_after: timedelta) -> Mapping[str, Any]:
+def report(runtimes: Collection[PlanRuntime], config: DispatcherSection) -> Mapping[str, Any]:
     """Return what is under way now, for `prloom status`; the agents' runs stand in the decision logs.
 
-    `stall_after` is when a person is told that nothing moves.
+    How often it ticks, and when a person is told that nothing moves, is what readers have to know of its configuration.
     """
     busy = [each for each in runtimes if each.in_flight.is_reported]  # hundreds are asked in each tick
     under_way = [(each.id, each.in_flight) for each in busy]
@@ -26,4 +27,8 @@ def report(runtimes: Collection[PlanRuntime], stall_after: timedelta) -> Mapping
         todo_limits={plan: each.todo_limit for plan, each in under_way if each.todo_limit is not None},
     )
     found: Mapping[str, Any] = record.to_wire(running)
-    return {**found, "stallAfterMs": stall_after // timedelta(milliseconds=1)}
+    return {**found, "stallAfterMs": _milliseconds(config.stall_after), "tickMs": _milliseconds(config.tick_interval)}
+
+
+def _milliseconds(span: timedelta) -> int:
+    return span // timedelta(milliseconds=1)

@@ -74,6 +74,15 @@ def started(pid: int) -> int | None:
     return int(fields[19])
 
 
+def is_suspended(pid: int) -> bool:
+    """Whether a process was stopped by a signal, such as SIGSTOP, and waits to be continued."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (likewise)
+            return file.read().rpartition(b")")[2].split()[:1] == [b"T"]
+    except OSError:
+        return False
+
+
 def _probe(pid: int) -> int | None:
     try:
         os.kill(pid, 0)

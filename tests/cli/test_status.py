@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import json
 import os
@@ -69,18 +70,21 @@ async def test_it_says_what_waits_for_whom_why_how_long_and_what_to_do(stage: St
 
     assert ran.code == 0
     text = re.sub(r"\n {10,}`", "\n    `", re.sub(r"\d+ d\b(?: \d+ h\b)?", "N d", ran.out))
+    text = re.sub(r"last tick \d+ s", "last tick N s", text)
     (action,) = stage.state()["queue"]
     assert (
         text.partition("\n\nBridges")[0]
         == f"""\
-dispatcher not running, last tick 0 s ago; `prloom start` runs it · forge: last success N d ago
+dispatcher not running, last tick N s ago; `prloom start` runs it · forge: last success N d ago
 1 plan: 1 deferred (the oldest for N d), 1 held, 1 action failed.
 
-Needs you (2, oldest first)
-  N d  pr-7  held    1 comment by mallory (has no permission here; at least write is required)
+Needs you (3, oldest first)
+  N d  pr-7  held     1 comment by mallory (has no permission here; at least write is required)
     `prloom approve h`
-  N d  pr-7  failed  1 action failed: the thread is locked
+  N d  pr-7  failed   1 action failed: the thread is locked
     `prloom retry {action}`
+  N d        stalled  nothing has moved, and this is open: 1 event; no dispatcher runs
+    `prloom start`
 
 Waiting (1; the oldest for N d; next now)
   pr-7  deferred  for N d  due now  people are still talking: pr_comment d 1, by quiet-period
@@ -302,6 +306,31 @@ def test_a_watch_in_a_pipe_prints_once_for_each_change_and_ends_with_ctrl_c(stag
         assert watch.wait() == 130
     assert first[1] == "1 plan: nothing waits.\n"
     assert second[1] == "1 plan: 1 pending.\n"
+
+
+@pytest.mark.timeout(60)
+def test_a_watch_on_a_terminal_ends_silently_with_q(stage: Stage) -> None:
+    stage.adopt()
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 80, 0, 0))
+    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--watch"]
+    environ = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environ) as watch:
+        os.close(theirs)
+        try:
+            drawn = b""
+            while b"pr-7" not in drawn:
+                drawn += os.read(ours, 65536)
+            os.write(ours, b"q")
+            with contextlib.suppress(OSError):  # the terminal is gone with the program
+                while os.read(ours, 65536):
+                    pass
+            assert watch.stderr is not None
+            assert watch.stderr.read() == b""
+            assert watch.wait() == 0
+        finally:
+            watch.kill()
+            os.close(ours)
 
 
 @pytest.mark.parametrize("no_colour", ["", "1"])

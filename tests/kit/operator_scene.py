@@ -23,7 +23,7 @@ from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord, RunUsage
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 from prloom.model.work import Block, Question, TodoWork
-from prloom.storage import activity_file, paths, run_log
+from prloom.storage import activity_file, dispatcher_files, paths, run_log
 from prloom.storage.activity_file import StoredActivity
 from prloom.storage.document import Document
 from prloom.storage.paths import RepositoryPaths
@@ -100,6 +100,18 @@ class OperatorScene:
         with SafeDir.make(self.root, *paths.LOCAL) as local:
             folder = local.make_sub(paths.BUS, paths.BUS_STATE)
             Document(folder, name).save({**record.to_builtins(content), "at": str(self.ago(seconds=1))})
+
+    def dispatcher(
+        self, *, pid: int | None = None, started: Timestamp | None = None, ticked: Timestamp | None = None
+    ) -> None:
+        """Have a dispatcher run, this process unless another is named: for days, and its last tick was just now."""
+        pid = pid or os.getpid()
+        about = {"pid": pid, "startTime": dispatcher_files.started(pid), "stopped": False}
+        file = self.root.joinpath(*paths.LOCAL, dispatcher_files.OWNER)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({**about, "startedAt": str(started or self.ago(days=9))}))
+        at = (ticked or self.ago(seconds=1)).timestamp()
+        os.utime(file, (at, at))
 
     def run(self, plan_id: str, run_id: str, calls: int = 3, **about: Any) -> None:
         """Write the folder of a run that goes on."""

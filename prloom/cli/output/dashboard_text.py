@@ -121,6 +121,9 @@ def _dispatcher(shown: Dashboard) -> str:
     tick = ""
     if shown.last_tick_age_ms is not None:
         tick = f", last tick {terminal.age(shown.last_tick_age_ms)} ago"
+    if shown.dispatcher.silent_since and shown.last_tick_age_ms is not None:
+        silent = terminal.paint(f"it has not answered for {terminal.age(shown.last_tick_age_ms)}", "bad")
+        return f"dispatcher running, pid {shown.dispatcher.pid}, but {silent}"
     if shown.dispatcher.running:
         return f"dispatcher {terminal.paint('running', 'good')}, pid {shown.dispatcher.pid}{tick}"
     return f"dispatcher {terminal.paint('not running', 'warn')}{tick}; `prloom start` runs it"

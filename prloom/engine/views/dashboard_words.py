@@ -9,6 +9,7 @@ from prloom.engine.views.dashboard_schema import PlanLine, Working
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from prloom.engine.views.status_schema import DispatcherStatus
     from prloom.model.work import Phase
 
 _STEPS: Final[Mapping[Phase, str]] = {
@@ -23,6 +24,20 @@ _STEPS: Final[Mapping[Phase, str]] = {
     "committed": "pushes",
     "pushed": "reports",
 }
+
+
+def silence(found: DispatcherStatus) -> str:
+    """Return what is wrong with a dispatcher that runs and does not tick."""
+    if found.suspended:
+        return f"the dispatcher, process {found.pid}, is suspended and does nothing"
+    return f"the dispatcher, process {found.pid}, is running, but does not answer"
+
+
+def after_silence(found: DispatcherStatus) -> str:
+    """Return what to do about that, each command between backquotes."""
+    if found.suspended:
+        return f"let it continue with `kill -CONT {found.pid}`"
+    return f"end it with `kill {found.pid}`, or with `kill -9 {found.pid}` if it stays, and run `prloom start` again"
 
 
 def step(each: Working) -> str:

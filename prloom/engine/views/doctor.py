@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from prloom.engine.bus import entries, segment_ends
-from prloom.engine.views import runtime_status, snapshot
+from prloom.engine.views import dashboard_words, runtime_status, snapshot
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import BridgeStatus
 from prloom.errors import PrloomError, StorageError
@@ -24,8 +24,6 @@ from prloom.storage.safe_dir import TEMPORARY, SafeDir
 
 Severity = Literal["error", "warning"]
 
-STUCK = timedelta(minutes=5)
-"""A dispatcher that runs and has not ticked for so long is stuck."""
 _STALE = timedelta(hours=1)
 _SHAPES: Final[Mapping[str, type[Record]]] = {**entries.KINDS, activity_file.KIND: ActivityEvent}
 """The record in a line of a file, by the kind that the line names."""
@@ -200,16 +198,14 @@ def _lock(local: SafeDir, now: datetime) -> Iterator[Finding]:
     where = local.where(paths.LOCK)
     try:
         local.stat(paths.LOCK)
-        found = dispatcher_files.owner(local)
+        local.stat(dispatcher_files.OWNER)
     except StorageError as error:
         yield _unsafe(error, where)
         return
-    if found is None or not found.alive:
-        return
-    silent = now - found.last_tick_at
-    if silent > STUCK:
-        what = f"the dispatcher, process {found.pid}, is alive, but has not ticked since {found.last_tick_at}"
-        yield _error(what, where, f"check what it does, end it with `kill {found.pid}`, and start it again")
+    found = runtime_status.dispatcher(local, now)
+    if found.silent_since:
+        what = f"{dashboard_words.silence(found)}; its last tick was at {found.silent_since}"
+        yield _error(what, where, dashboard_words.after_silence(found))
 
 
 def _published(local: SafeDir) -> Iterator[Finding]:

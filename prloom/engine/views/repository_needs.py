@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from prloom.core.text.shown_text import command
+from prloom.engine.views import dashboard_words
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Need
 from prloom.engine.views.status_schema import BridgeStatus, LostPlan, PluginStatus, StatusDocument
@@ -40,6 +41,17 @@ def of_repository(
 
 
 def _failures(status: StatusDocument, config_changed_at: Timestamp | None) -> Iterator[Need]:
+    if status.dispatcher.silent_since:
+        remedy = dashboard_words.after_silence(status.dispatcher)
+        yield Need(
+            key="dispatcher//silent",
+            kind="dispatcher",
+            plan=None,
+            text=dashboard_words.silence(status.dispatcher),
+            commands=tuple(remedy.split("`")[1::2]),
+            remedy=remedy,
+            since=status.dispatcher.silent_since,
+        )
     if status.dispatcher.trouble:
         yield Need(
             key="dispatcher//",

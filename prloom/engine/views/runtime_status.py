@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Record)
 
+SILENT: Final = timedelta(seconds=30)
+"""A dispatcher that runs and has not ticked for so long, and for two more ticks, is silent."""
 
-def dispatcher(local: SafeDir) -> DispatcherStatus:
-    """Return what the dispatcher's files say of it."""
+
+def dispatcher(local: SafeDir, now: datetime | None = None) -> DispatcherStatus:
+    """Return what the dispatcher's files say of it; where the time is given, also whether it has stopped to tick."""
     try:
         found = dispatcher_files.owner(local)
     except StorageError:  # something else is in the file's place: `prloom doctor` names it
@@ -41,7 +44,17 @@ def dispatcher(local: SafeDir) -> DispatcherStatus:
     status = DispatcherStatus(running=found.alive, pid=pid, last_tick_at=found.last_tick_at)
     if not found.alive:
         return status
-    return _with_error(status, local)
+    return _with_error(_with_silence(status, local, now), local)
+
+
+def _with_silence(status: DispatcherStatus, local: SafeDir, now: datetime | None) -> DispatcherStatus:
+    """Return the status with the time of the last tick as that since which the dispatcher is silent, if it is."""
+    last = status.last_tick_at
+    if now is None or last is None or status.pid is None or now - last <= SILENT:
+        return status
+    if now - last <= SILENT + 2 * (_span(local, "tickMs") or timedelta()):
+        return status
+    return replace(status, silent_since=last, suspended=dispatcher_files.is_suspended(status.pid) or UNSET)
 
 
 def _with_error(status: DispatcherStatus, local: SafeDir) -> DispatcherStatus:
@@ -90,7 +103,12 @@ def todo_limits(local: SafeDir) -> Mapping[str, RunLimit]:
 
 def stall_after(local: SafeDir) -> timedelta | None:
     """Return `[dispatcher] stall_after` as a dispatcher last had it; None where none ever ran."""
-    found = _published_state(local, paths.WORK).get("stallAfterMs")
+    return _span(local, "stallAfterMs")
+
+
+def _span(local: SafeDir, name: str) -> timedelta | None:
+    """Return a span of the configuration as a dispatcher last had it, from what it reports of its work."""
+    found = _published_state(local, paths.WORK).get(name)
     if isinstance(found, int):
         return timedelta(milliseconds=found)
     return None

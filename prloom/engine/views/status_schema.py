@@ -16,11 +16,17 @@ SCHEMA_VERSION = 1
 
 
 class DispatcherStatus(Record, frozen=True, kw_only=True):
-    """Whether a dispatcher runs, when one last ticked, and the error that it has as a whole, if any, and since when."""
+    """Whether a dispatcher runs, when one last ticked, and the error that it has as a whole, if any, and since when.
+
+    `silent_since` is its last tick, where that should have been followed by others, and `suspended` that its process
+    was stopped by a signal; both are left out otherwise.
+    """
 
     running: bool = False
     pid: int | None = None
     last_tick_at: Timestamp | None = None
+    silent_since: Timestamp | UnsetType = UNSET
+    suspended: bool | UnsetType = UNSET
     trouble: str | UnsetType = UNSET
     trouble_since: Timestamp | UnsetType = UNSET
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from stage import Stage, said
 
-from prloom.engine.views import doctor
+from prloom.engine.views import doctor, runtime_status
 from prloom.engine.views.doctor import Finding
 from prloom.errors import PrloomError
 from prloom.model.activity import ActivityEvent
@@ -176,13 +176,15 @@ async def test_a_dispatcher_that_lives_but_does_not_tick_is_an_error(stage: Stag
         now = stage.clock().timestamp()
         os.utime(Path(local.path) / OWNER, (now, now))
         assert found(stage) == ()
-        stage.clock.now += doctor.STUCK + timedelta(seconds=1)
+        stage.clock.now += runtime_status.SILENT + timedelta(seconds=1)
 
         (finding,) = found(stage)
 
     assert finding.what == (
-        f"the dispatcher, process {os.getpid()}, is alive, but has not ticked since 2026-01-01T12:00:00.000Z"
+        f"the dispatcher, process {os.getpid()}, is running, but does not answer; "
+        "its last tick was at 2026-01-01T12:00:00.000Z"
     )
+    assert finding.fix.startswith(f"end it with `kill {os.getpid()}`")
 
 
 async def test_what_the_dispatcher_could_not_use_when_it_last_ran_is_named(stage: Stage) -> None:

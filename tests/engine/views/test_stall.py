@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +15,7 @@ from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Need
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work import TodoWork
-from prloom.storage import dispatcher_files, paths
+from prloom.storage import paths
 
 WORKER = "20260101T090000000Z-worker-00000001"
 TODO = "- [ ] one\n- [x] two\n- [ ] three\n"
@@ -46,14 +45,6 @@ class StalledScene(OperatorScene):
         )
         return replace(event, deferral=wait, first_deferred_at=first)
 
-    def running(self, **started: float) -> None:
-        """Have a dispatcher run that was started some time ago, days unless said otherwise, and ticked just now."""
-        pid = os.getpid()
-        about = {"pid": pid, "startTime": dispatcher_files.started(pid), "stopped": False}
-        file = self.root.joinpath(*paths.LOCAL, dispatcher_files.OWNER)
-        file.write_text(json.dumps({**about, "startedAt": str(self.ago(**started or {"days": 9}))}))
-        self.age(file, seconds=1)
-
     def alarms(self) -> list[Need]:
         return [need for need in dashboard.read(self.where, self.now).needs if need.kind == "stalled"]
 
@@ -79,7 +70,7 @@ def test_what_is_open_while_nothing_moves_needs_a_person(scene: StalledScene) ->
 
 
 def test_a_plan_that_moves_does_not_hide_one_that_stands_still(scene: StalledScene) -> None:
-    scene.running()
+    scene.dispatcher()
     scene.moved(scene.plan("pr-1", TODO, DispatchState(progressed_at=scene.ago(hours=5))), hours=5)
     moving = DispatchState(progressed_at=scene.ago(minutes=1), open={"e": scene.put_off("e", attempts=9)})
     scene.moved(scene.plan("pr-2", TODO, moving), hours=5)
@@ -93,7 +84,7 @@ def test_a_plan_that_moves_does_not_hide_one_that_stands_still(scene: StalledSce
 
 
 def test_tries_that_fail_again_and_again_are_no_movement(scene: StalledScene) -> None:
-    scene.running()
+    scene.dispatcher()
     waiting = {
         "e": scene.put_off("e", attempts=9),
         "p": scene.pending("p", failures=1, first_deferred_at=scene.ago(hours=3)),
@@ -110,7 +101,7 @@ def test_tries_that_fail_again_and_again_are_no_movement(scene: StalledScene) ->
 
 
 def test_what_waits_for_a_named_time_is_no_stall(scene: StalledScene) -> None:
-    scene.running()
+    scene.dispatcher()
     limited = TodoWork(
         id="t",
         title="one",
@@ -127,7 +118,7 @@ def test_what_waits_for_a_named_time_is_no_stall(scene: StalledScene) -> None:
 
 
 def test_a_wait_that_ended_just_now_is_no_stall_yet(scene: StalledScene) -> None:
-    scene.running()
+    scene.dispatcher()
     due = scene.pending("e", since=scene.ago(seconds=1), first_deferred_at=scene.ago(days=1))
     scene.moved(scene.plan("pr-1", state=DispatchState(open={"e": due})), hours=5)
 
@@ -135,7 +126,7 @@ def test_a_wait_that_ended_just_now_is_no_stall_yet(scene: StalledScene) -> None
 
 
 def test_a_first_try_that_goes_on_is_no_stall_and_one_that_was_refused_is(scene: StalledScene) -> None:
-    scene.running()
+    scene.dispatcher()
     work = TodoWork(id="t", title="one", phase="running", run=WORKER, started_at=scene.ago(hours=3))
     delayed = replace(work, phase="ready", waits_for="no agent is there", retry_at=scene.later(hours=1))
     scene.moved(scene.plan("pr-1", TODO, DispatchState(work=work)), hours=3)
@@ -146,7 +137,7 @@ def test_a_first_try_that_goes_on_is_no_stall_and_one_that_was_refused_is(scene:
 
 
 def test_a_plan_that_awaits_a_free_agent_stands_still_only_while_none_works(scene: StalledScene) -> None:
-    scene.running()
+    scene.dispatcher()
     waiting = {"e": scene.pending("e", since=scene.ago(hours=3))}
     scene.moved(scene.plan("pr-1", state=DispatchState(open=waiting)), hours=3)
     scene.report(paths.WORK, {"stallAfterMs": 7_200_000, "waiting": ["pr-1"]})
@@ -173,7 +164,7 @@ def test_what_waits_for_a_person_already_is_no_second_item(scene: StalledScene) 
 
 @pytest.mark.parametrize(("hours", "expected"), [(1, 0), (3, 1)])
 def test_a_dispatcher_that_was_started_just_now_has_its_time(scene: StalledScene, hours: int, expected: int) -> None:
-    scene.running(hours=hours)
+    scene.dispatcher(started=scene.ago(hours=hours))
     scene.moved(scene.plan("pr-1", TODO), hours=50)
 
     assert [need.age_ms for need in scene.alarms()] == [3 * 3_600_000] * expected
