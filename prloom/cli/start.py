@@ -123,9 +123,9 @@ async def _run_forever(root: Path, config: Config, load_again: Callable[[], Conf
 
 
 def _problems(root: Path, config: Config) -> tuple[str, ...]:
-    """Return what is missing for the agents and the presets.
+    """Return what is missing for the agents and the presets, and the token of a forge that nothing uses yet.
 
-    What keeps a plugin or a bridge from its work, such as a missing token, is reported when the first round tries it.
+    What keeps a plugin or a bridge from its present work is reported when the first round tries it.
     """
     from prloom.engine import environment_checks  # noqa: PLC0415 - `prloom start --help` needs none
     from prloom.engine.bus import plans  # noqa: PLC0415
@@ -135,6 +135,7 @@ def _problems(root: Path, config: Config) -> tuple[str, ...]:
     found = (
         *doctor.guarded(lambda: environment_checks.of_agents(config, root), "the agents"),
         *doctor.guarded(lambda: environment_checks.of_presets(config, where), "the presets"),
+        *doctor.guarded(lambda: environment_checks.of_unused_forges(config, where), "the bridges"),
     )
     return tuple(f"{each.where}: {each.what}; {each.fix}" for each in found)
 

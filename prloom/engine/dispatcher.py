@@ -297,4 +297,5 @@ class Dispatcher:
                 self._queue.add(plan_id)
 
     def _publish(self) -> None:
-        self.board.publish(self.plugin_set.report(), self._pollers.reports(), self.clock())
+        bridges = self._pollers.reports(self._rule_adoption.problems)
+        self.board.publish(self.plugin_set.report(), bridges, self.clock())

@@ -20,6 +20,7 @@ from prloom.engine.bus import plans
 from prloom.engine.views import plan_names
 from prloom.engine.views.doctor import Finding, Severity
 from prloom.errors import PrloomError
+from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model import kinds
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -126,22 +127,55 @@ def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
 
 
 def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
-    """Yield the bridges that have no token while a plan's pull request is on their forge; nothing is sent.
+    """Yield the bridges that have no token while a plan's pull request, or a rule of `[[adopt]]`, is for their forge.
 
-    Raises PrloomError where the bridges do not fit together, with which no dispatcher starts.
+    Nothing is sent. Raises PrloomError where the bridges do not fit together, with which no dispatcher starts.
     """
+    bridges = configured_bridges.load(where.root, config)
+    used = _used(bridges, config, where)
+    for each in bridges.loaded:
+        error = _no_token(each, environ) if each in used else None
+        if error is not None:
+            what, _, fix = str(error).partition("; " if "; " in str(error) else ": ")
+            yield _finding("error", what, f"bridge {each.name}", fix)
+
+
+def of_unused_forges(
+    config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ
+) -> Iterator[Finding]:
+    """Yield the forges that have no token and need none yet, because no plan and no rule uses them; as `of_tokens`."""
+    bridges = configured_bridges.load(where.root, config)
+    used = _used(bridges, config, where)
+    for each in bridges.forges():
+        error = None if each in used else _no_token(each, environ)
+        if error is not None:
+            what, _, fix = str(error).partition("; " if "; " in str(error) else ": ")
+            what = f"{what}, and the first plan with a pull request needs one"
+            yield _finding("warning", what, f"bridge {each.name}", fix)
+
+
+def _used(bridges: LoadedBridges, config: Config, where: RepositoryPaths) -> list[LoadedBridge]:
+    """Return the bridges that a plan's pull request or a rule of `[[adopt]]` is for."""
     forges = set(_forges(where))
-    for each in configured_bridges.load(where.root, config).loaded:
-        needs = None
-        if isinstance(each.bridge, UsesHttp):
-            needs = each.bridge.http
-        in_use = not forges.isdisjoint(each.targets)
-        if in_use and needs is not None and (needs.token_variables or needs.token_command):
-            try:
-                token.find(needs.token_variables, needs.token_command, environ)
-            except NoTokenError as error:
-                what, _, fix = str(error).partition("; " if "; " in str(error) else ": ")
-                yield _finding("error", what, f"bridge {each.name}", fix)
+    used = [each for each in bridges.loaded if not forges.isdisjoint(each.targets)]
+    forge = bridges.only_forge()
+    if config.adopt and forge is not None and forge not in used:
+        used.append(forge)
+    return used
+
+
+def _no_token(bridge: LoadedBridge, environ: Mapping[str, str]) -> NoTokenError | None:
+    """Return why a bridge has no token; None if it has one, or needs none."""
+    needs = None
+    if isinstance(bridge.bridge, UsesHttp):
+        needs = bridge.bridge.http
+    if needs is None or not (needs.token_variables or needs.token_command):
+        return None
+    try:
+        token.find(needs.token_variables, needs.token_command, environ)
+    except NoTokenError as error:
+        return error
+    return None
 
 
 def of_plugins(config: Config, root: Path, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:

@@ -57,6 +57,33 @@ def test_a_round_says_which_program_and_which_token_are_missing(stage: Stage, pr
     assert ran.err.count("prloom: bridge github: there is no token: set GITHUB_TOKEN, ") == 1
 
 
+def test_a_forge_that_is_configured_and_used_by_nothing_yet_has_to_have_a_token_too(
+    stage: Stage, prloom: Prloom
+) -> None:
+    (stage.root / "prloom.toml").write_text(f'{INLINE}{AGENT}[bridges.github]\nrepo = "ada/engine"\n')
+
+    ran = prloom("start", "--once")
+
+    needed = "there is no token, and the first plan with a pull request needs one; set GITHUB_TOKEN, or"
+    assert f"prloom: bridge github: {needed}" in ran.err
+    assert "token" not in prloom("doctor").out
+
+
+def test_rules_of_adoption_without_a_token_need_a_person(stage: Stage, prloom: Prloom) -> None:
+    (stage.root / "prloom.toml").write_text(
+        f'{INLINE}{AGENT}[bridges.github]\nrepo = "ada/engine"\n[[adopt]]\nauthors = ["ann"]\n'
+    )
+
+    ran = prloom("start", "--once")
+
+    told = "the rules of [[adopt]] are not applied: there is no token: set GITHUB_TOKEN, or"
+    assert ran.err.count(told) == 1
+    needs = json.loads(prloom("status", "--json").out)["dashboard"]["needs"]
+    assert [(each["kind"], each["text"].startswith(f"github: {told}")) for each in needs] == [("bridge", True)]
+    found = json.loads(prloom("doctor", "--json").out)["findings"]
+    assert ("bridge github", "there is no token") in [(each["where"], each["what"]) for each in found]
+
+
 ENDING = """
 import os, signal
 from prloom.api import Polled

@@ -15,6 +15,7 @@ from prloom.api.forge import Forge, PullRequest
 from prloom.config.models import Config
 from prloom.core.pull_requests import adoption_rules
 from prloom.core.pull_requests.adoption_rules import Adoption, AdoptionRule, Proposal
+from prloom.core.text import bounds
 from prloom.engine.adoption import declined, found
 from prloom.engine.adoption.ended import EndedPlans
 from prloom.engine.plan.dependencies import Job
@@ -34,14 +35,15 @@ class RuleAdoption:
     """Adopts what the rules fit, at the interval at which the forge is polled.
 
     `tried` says for which head of a pull request something failed: it is not tried again, nor logged, while that is the
-    same.
+    same. `problems` says why a bridge could not list what the rules fit, when it last tried.
     """
 
     registry: PlanRegistry
     config: Config
     bridges: LoadedBridges
     context: Callable[[str], BridgeContext]
-    tried: dict[int | str, str] = field(default_factory=dict)
+    tried: dict[int, str] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
     _last: datetime | None = None
     _running: bool = False
 
@@ -82,9 +84,9 @@ class RuleAdoption:
             async with asyncio.timeout(LIMIT):
                 pulls, chosen = await self._choose(bridge, rules)
         except Exception as error:  # noqa: BLE001 - a bridge is a stranger's code; the next time tries again
-            self._note(bridge.name, errors.describe(error), "the rules of [[adopt]] are not applied")
+            self._note(bridge.name, errors.describe(error))
             return 0
-        self.tried.pop(bridge.name, None)
+        self.problems.pop(bridge.name, None)
         numbered = {pull.number: pull for pull in pulls}
         return sum([await self._adopt(numbered[each.number], each, bridge.targets[0]) for each in chosen.proposals])
 
@@ -131,7 +133,8 @@ class RuleAdoption:
         log.info("plan %s: pull request #%d was adopted by the rule %s", plan.id, pull.number, proposal.rule.name())
         return True
 
-    def _note(self, key: str, error: str, what: str) -> None:
-        if self.tried.get(key) != error:
-            log.warning("%s: %s", what, error)
-        self.tried[key] = error
+    def _note(self, bridge: str, error: str) -> None:
+        problem = bounds.cut(f"the rules of [[adopt]] are not applied: {error}")
+        if self.problems.get(bridge) != problem:
+            log.warning("%s", problem)
+        self.problems[bridge] = problem

@@ -99,8 +99,11 @@ class Pollers:
         permission, reason = await poller.reader.permissions.look_up(event.author, context)
         _decide(runtime.event_store, runtime.rules, event_id, permission, reason)
 
-    def reports(self) -> list[dict[str, Any]]:
-        """Return what `prloom status` shows of the bridges, those included that could not be loaded."""
+    def reports(self, problems: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return what `prloom status` shows of the bridges, those included that could not be loaded.
+
+        `problems` are those that bridges have with something else than being polled.
+        """
         failed = [
             {
                 "name": name,
@@ -112,7 +115,8 @@ class Pollers:
             }
             for name, error in self._failed
         ]
-        return [poller.report(self._network.requests(poller.bridge.name)) for poller in self._pollers] + failed
+        found = [poller.report(self._network.requests(poller.bridge.name)) for poller in self._pollers]
+        return [{**each, "error": each["error"] or problems.get(each["name"])} for each in found] + failed
 
     async def _poll(self, poller: Poller, on_events: Callable[[set[str]], None]) -> None:
         try:

@@ -141,11 +141,17 @@ def _bridge_error(name: str, error: str) -> str:
     return f"{name}: {error}"
 
 
+def _fails_long(bridge: BridgeStatus) -> bool:
+    """Whether a bridge has failed for long, never worked, or cannot be loaded."""
+    polled, worked = bridge.last_poll_at, bridge.last_ok_at
+    if bridge.loaded is False or worked is None or polled is None:
+        return True
+    return polled - min(worked, bridge.error_since or worked) >= FAILING
+
+
 def _bridge(bridge: BridgeStatus) -> Iterator[Need]:
     """Yield that a bridge fails for long, or has never worked, and what is wrong with its source."""
-    polled, worked = bridge.last_poll_at, bridge.last_ok_at
-    fails_long = bridge.loaded is False or worked is None or polled is None or polled - worked >= FAILING
-    if bridge.error is not None and fails_long:
+    if bridge.error is not None and _fails_long(bridge):
         yield Need(
             key=f"bridge//{bridge.name}",
             kind="bridge",
@@ -153,7 +159,7 @@ def _bridge(bridge: BridgeStatus) -> Iterator[Need]:
             text=_bridge_error(bridge.name, bridge.error),
             commands=(command("doctor"),),
             ids=(bridge.name,),
-            since=worked or bridge.error_since or None,
+            since=bridge.last_ok_at or bridge.error_since or None,
         )
     warnings = bridge.warnings or ()
     if warnings:
