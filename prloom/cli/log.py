@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -52,10 +52,20 @@ def command(
     shown = log.recent(now, since=begin, limit=limit or _default_limit(begin))
     _show(shown, as_json=as_json)
     if not shown and not follow and not as_json:
-        click.echo("Nothing has happened yet; it begins with `prloom start`.")
+        click.echo(_nothing(RepositoryLog(where, named).recent(now, since=None, limit=1), begin))
     while follow:
         time.sleep(_PAUSE)
         _show(log.new(datetime.now(UTC)), as_json=as_json)
+
+
+def _nothing(last: Sequence[LogEntry], begin: datetime | None) -> str:
+    """Return that nothing happened, since a time or ever; `last` has what happened last, if anything did."""
+    if not last:
+        return "Nothing has happened yet; it begins with `prloom start`."
+    return (
+        f"Nothing has happened since {layout.clock(begin or last[0].ts)}; the last entry is of "
+        f"{layout.clock(last[0].ts)}, and `prloom log` shows it."
+    )
 
 
 def _default_limit(begin: datetime | None) -> int | None:

@@ -40,7 +40,7 @@ class Wanted(NamedTuple):
 @click.argument("plan", required=False, shell_complete=completion.plans)
 @json_option
 @click.option("--all", "whole", is_flag=True, help="Show everything about every plan, and the bridges and plugins.")
-@click.option("--watch", is_flag=True, help="Show the status again and again until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Show the status again and again until q or Ctrl-C.")
 @pass_options
 def command(given: Options, plan: str | None, *, as_json: bool, whole: bool, watch: bool) -> None:
     """Show what needs you, what goes on, what waits, and all plans, on one screen; or everything about one PLAN.
@@ -65,6 +65,7 @@ def command(given: Options, plan: str | None, *, as_json: bool, whole: bool, wat
             lambda shown: _lines(wanted, shown, scrolls=True),
             lambda shown: views.timeless(shown.status),
         )
+        return
     shown = _read(wanted)
     if as_json:
         terminal.echo_json(_document(where, shown))

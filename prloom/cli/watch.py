@@ -30,14 +30,15 @@ _PAGES = {" ": 1, "\x1b[6~": 1, "b": -1, "\x1b[5~": -1}
 _FIRST, _LAST = ("g", "\x1b[H"), ("G", "\x1b[F")
 
 
-def watch(read: Callable[[], T], lines: Callable[[T], list[str]], essence: Callable[[T], object]) -> NoReturn:
-    """Show what is read as lines; `q` ends it on a terminal, as Ctrl-C does.
+def watch(read: Callable[[], T], lines: Callable[[T], list[str]], essence: Callable[[T], object]) -> None:
+    """Show what is read as lines until Ctrl-C; on a terminal, `q` ends it too, and this returns.
 
     Elsewhere than on a terminal it is shown again when its `essence` has changed.
     """
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         with _keys() as keys:
-            _redraw_for_ever(read, lines, keys)
+            _redraw_until_q(read, lines, keys)
+        return
     _print_changes(read, lines, essence)
 
 
@@ -53,7 +54,7 @@ def _print_changes(read: Callable[[], T], lines: Callable[[T], list[str]], essen
         time.sleep(_PAUSE)
 
 
-def _redraw_for_ever(read: Callable[[], T], lines: Callable[[T], list[str]], keys: Callable[[float], str]) -> NoReturn:
+def _redraw_until_q(read: Callable[[], T], lines: Callable[[T], list[str]], keys: Callable[[float], str]) -> None:
     drawn, top = 0, 0
     while True:
         content = lines(read())
@@ -64,7 +65,7 @@ def _redraw_for_ever(read: Callable[[], T], lines: Callable[[T], list[str]], key
             drawn = _draw(_window(content, top, height), drawn)
             key = keys(until - time.monotonic())
             if key in {"q", "Q"}:
-                raise KeyboardInterrupt
+                return
             moved = _moved(key, top, height, len(content))
             if not key or moved is None:
                 break

@@ -87,6 +87,16 @@ def test_without_anything_it_says_what_comes_next(stage: Stage, prloom: Prloom) 
     assert prloom("log").out == "Nothing has happened yet; it begins with `prloom start`.\n"
 
 
+async def test_an_empty_window_says_since_when_nothing_happened_and_when_something_did(
+    two_plans: Stage, prloom: Prloom
+) -> None:
+    told = "Nothing has happened since 2026-01-02 00:00:00; the last entry is of {}, and `prloom log` shows it.\n"
+
+    assert prloom("log", "--since", "2026-01-02").out == told.format("2026-01-01 15:00:00")
+    assert prloom("log", "--since", "2026-01-02", "--plan", "b").out == told.format("2026-01-01 12:00:00")
+    assert prloom("log", "--since", "2026-01-02", "--json").out == ""
+
+
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_secret_is_masked_for_people_and_for_programs(stage: Stage, prloom: Prloom, options: list[str]) -> None:
     stage.adopt("a", pr=1)
