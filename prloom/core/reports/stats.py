@@ -58,8 +58,8 @@ class PluginTimes(Record, frozen=True, kw_only=True):
 class FailureCount(Record, frozen=True, kw_only=True):
     """How often something of a kind failed.
 
-    A `hook` of a plugin, a `delivery` in a plan, a `run` of a stage whose agent program failed, a `triage` or an
-    `attempt` at a TODO by an agent, whatever its run came to, or something that was `parked` for a person.
+    A `hook` of a plugin, a `delivery` in a plan, a `triage` or an `attempt` at a TODO by an agent, whatever its run
+    came to, something that was `parked` for a person, or another `run` of a stage whose agent program failed.
     """
 
     kind: str
@@ -101,14 +101,14 @@ def of(made: Iterable[TimedDecision], runs: Iterable[RunRecord], since: datetime
     begin = None
     if since is not None:
         begin = Timestamp.of(since)
-    days = _waits(decisions, since)
+    days, told = _waits(decisions, since), _told(decisions)
     return Stats(
         since=begin,
         throughput=_throughput(recent, len(runs)),
         waits=spread(wait for waits in days.values() for wait in waits),
         days=tuple(DayWaits(day=day, times=spread(waits)) for day, waits in sorted(days.items())),
         plugins=_plugins(recent, runs),
-        failures=_failures(recent, runs),
+        failures=_failures(recent, [run for run in runs if run.id not in told]),
     )
 
 
@@ -206,3 +206,18 @@ def _failures(made: Iterable[TimedDecision], runs: Iterable[RunRecord]) -> tuple
             counts["hook", each.decision.by] += 1
     counts.update(("run", run.stage) for run in runs if run.status == "failed")
     return tuple(FailureCount(kind=kind, name=name, count=count) for (kind, name), count in counts.most_common())
+
+
+def _told(made: Iterable[TimedDecision]) -> set[str]:
+    """Return the runs whose failure a decision tells of: that of a triage, or of an attempt at a TODO."""
+    started: dict[str, str] = {}
+    found: set[str] = set()
+    for plan, _, decision in made:
+        if decision.run is not None and any(change.verdict in {"failed", "parked"} for change in decision.changes):
+            found.add(decision.run)
+        step = decision.work
+        if step is not None and step.verdict == "started" and step.work is not None and step.work.run is not None:
+            started[plan] = step.work.run
+        elif step is not None and (step.verdict in _FAILED or step.verdict == "parked") and plan in started:
+            found.add(started[plan])
+    return found

@@ -11,7 +11,7 @@ from prloom.core.reports.stats import TimedDecision
 from prloom.model.decision import Change, Decision, DeliveryChange
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord
-from prloom.model.work import WorkStep, WorkVerdict
+from prloom.model.work import TodoWork, WorkStep, WorkVerdict
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -54,6 +54,26 @@ def test_a_plugin_has_the_runs_that_it_asked_for_also_where_none_of_its_hooks_to
         ("slow", 5, 1, None),
         ("ci", None, 2, 0.25),
     ]
+
+
+def test_a_failed_run_that_failed_an_attempt_or_a_triage_is_not_counted_once_more() -> None:
+    started = WorkStep(todo_id="t", verdict="started", work=TodoWork(id="t", title="one", run="w"))
+    failed = Change(event_id="e", verdict="failed", state="deferred")
+    decisions = [
+        made(1, -5, stage="work", by="claude", work=started),
+        made(2, 1, stage="work", by="claude", work=WorkStep(todo_id="t", verdict="failed")),
+        made(3, 2, stage="triage", by="codex", changes=(failed,), run="t"),
+    ]
+    stages = {"w": "worker", "t": "triage", "r": "review"}
+    runs = [a_run(id=run, stage=stage, status="failed") for run, stage in stages.items()]
+
+    found = stats.of(decisions, runs, NOW)
+
+    assert {(each.kind, each.name): each.count for each in found.failures} == {
+        ("attempt", "claude"): 1,
+        ("triage", "codex"): 1,
+        ("run", "review"): 1,
+    }
 
 
 @pytest.mark.parametrize(("times", "expected"), [([], (None, None, None)), ([7], (7, 7, 7)), ([3, 1, 2], (2, 3, 3))])
