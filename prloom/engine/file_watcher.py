@@ -41,6 +41,7 @@ class FileWatcher:
         self._watches: dict[str, tuple[FolderId, Watch]] = {}
         self._followed: tuple[object, ...] | None = None
         self._unchecked = 0
+        self._has_all = False
 
     def wants(self, followed: Iterable[object]) -> bool:
         """Whether to name the folders again: others are followed now, a watch was lost, or it is time to make sure."""
@@ -62,6 +63,12 @@ class FileWatcher:
                 self._drop(folder)
         for folder in wanted.keys() - self._watches.keys():
             self._add(folder, wanted[folder])
+        self._has_all = wanted.keys() <= self._watches.keys()
+
+    @property
+    def reports_all(self) -> bool:
+        """Whether each folder that is followed, as far as it exists, is watched, so that each change is reported."""
+        return self._inotify is not None and self._followed is not None and self._has_all
 
     async def changes(self) -> AsyncIterator[tuple[Path | None, str]]:
         """Yield the folder and the file name of each change, for ever; None where there were too many to report."""

@@ -18,7 +18,7 @@ from prloom.errors import PrloomError
 from prloom.storage import file_stamp, paths
 from prloom.storage.file_stamp import FileStamp
 from prloom.storage.paths import RepositoryPaths
-from prloom.storage.safe_dir import SafeDir
+from prloom.storage.safe_dir import TEMPORARY, SafeDir
 
 ALL: Final = ""
 """The part that stands for the repository as a whole."""
@@ -52,7 +52,7 @@ class RepositoryWatch:
 
     async def _read_hints(self, watcher: FileWatcher) -> None:
         async for folder, name in watcher.hints():
-            if name.startswith(_SILENT):
+            if name.startswith(_SILENT) or name.endswith(TEMPORARY):  # what is complete gets another name
                 continue
             if folder in {None, self.where.worktrees}:
                 self._new_folder.set()
@@ -65,7 +65,8 @@ class RepositoryWatch:
             seen: object
             followed = False
             try:
-                folders, seen = await asyncio.to_thread(_survey, self.where, tuple(self.runs()))
+                whole = not watcher.reports_all
+                folders, seen = await asyncio.to_thread(_survey, self.where, tuple(self.runs()), whole=whole)
             except (PrloomError, OSError) as error:  # whoever is told looks too, and says what is wrong
                 seen = str(error)
             else:
@@ -97,8 +98,8 @@ def _watcher() -> Iterator[FileWatcher]:
         watcher.close()
 
 
-def _survey(where: RepositoryPaths, runs: tuple[str, ...]) -> tuple[tuple[str, ...], object]:
-    """Return the folders to watch, and what is compared with the last look."""
+def _survey(where: RepositoryPaths, runs: tuple[str, ...], *, whole: bool) -> tuple[tuple[str, ...], object]:
+    """Return the folders to watch, and what is compared with the last look; `whole` is with what a watch reports."""
     ids = plans.ids(where)
     local = SafeDir.open(where.root, *paths.LOCAL)
     running: object = False
@@ -106,9 +107,12 @@ def _survey(where: RepositoryPaths, runs: tuple[str, ...]) -> tuple[tuple[str, .
         with local:
             found = runtime_status.dispatcher(local, datetime.now(UTC))
             running = found.running, found.silent_since, found.suspended
+    folders = tuple(_folders(where, ids, runs))
+    if not whole:
+        return folders, (ids, running)
     state = os.path.join(where.bus, paths.BUS_STATE)  # noqa: PTH118 - a Path for each file costs more than its stat
     stamps = tuple(file_stamp.at(os.path.join(state, name)) for name in _STATE_FILES)  # noqa: PTH118 - likewise
-    return tuple(_folders(where, ids, runs)), (ids, running, stamps, _stamps(where, ids))
+    return folders, (ids, running, stamps, _stamps(where, ids))
 
 
 def _folders(where: RepositoryPaths, ids: tuple[str, ...], runs: tuple[str, ...]) -> Iterator[str]:

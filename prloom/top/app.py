@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
+from time import monotonic
 from typing import ClassVar, Final
 
 import click
@@ -20,13 +21,14 @@ from prloom.cli.output import dashboard_text
 from prloom.engine.repository_watch import RepositoryWatch
 from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Dashboard
+from prloom.engine.views.snapshot import SnapshotCache
 from prloom.errors import PrloomError
 from prloom.top import detail, rows, summary
 from prloom.top.actions import Operator
 from prloom.top.detail import Mode
 from prloom.top.dialogs import HELP, Report
 from prloom.top.keys import ActionKeys
-from prloom.top.panes import Detail, Pane
+from prloom.top.panes import Detail, Header, Pane
 from prloom.top.rows import Subject
 
 AGES: Final = 10.0
@@ -80,6 +82,8 @@ class TopApp(ActionKeys):
         self.shown: Dashboard | None = None
         self._clock = clock
         self._check = ConfigCheck(operator.given)
+        self._cache = SnapshotCache()
+        self._read_at = 0.0
         self._changed = asyncio.Event()
         self._words = ""
         self._mode: Mode = "about"
@@ -87,7 +91,7 @@ class TopApp(ActionKeys):
 
     def compose(self) -> ComposeResult:
         """Lay out the header, the panes, the detail, the line of the filter, and that of the keys."""
-        yield Static("", id="header", markup=False)
+        yield Header()
         with Grid(id="panes"):
             for name in rows.PANES:
                 yield Pane(name)
@@ -103,7 +107,7 @@ class TopApp(ActionKeys):
         self.main.query_one("#needs", Pane).focus()
         self._watch()
         self._refresh()
-        self.set_interval(AGES, self.read)
+        self.set_interval(AGES, self._show_ages)
 
     @work(exclusive=True, group="watch")
     async def _watch(self) -> None:
@@ -115,6 +119,11 @@ class TopApp(ActionKeys):
             await self._changed.wait()
             await asyncio.sleep(GATHER)
             self._changed.clear()
+            await self.read()
+
+    async def _show_ages(self) -> None:
+        """Show how old everything is now, unless a change has just shown it."""
+        if monotonic() - self._read_at > AGES / 2:
             await self.read()
 
     def _runs(self) -> list[str]:
@@ -132,7 +141,7 @@ class TopApp(ActionKeys):
             return
         if not self._has_panes():  # it has ended meanwhile
             return
-        self.shown = shown
+        self.shown, self._read_at = shown, monotonic()
         self._show()
         await self._show_detail()
 
@@ -148,13 +157,13 @@ class TopApp(ActionKeys):
         return not is_below and super().check_action(action, parameters)
 
     def _dashboard(self) -> Dashboard:
-        return dashboard.read(self.operator.where, self._clock(), config_error=self._check.error())
+        where, error = self.operator.where, self._check.error()
+        return dashboard.read(where, self._clock(), config_error=error, cache=self._cache)
 
     def _show(self) -> None:
         if self.shown is None:
             return
-        header = click.unstyle(" ".join(dashboard_text.header(self.shown)))
-        self.main.query_one("#header", Static).update(header)
+        self.main.query_one(Header).show(click.unstyle(" ".join(dashboard_text.header(self.shown))))
         titles, found = rows.titles(self.shown), rows.of(self.shown)
         for name in rows.PANES:
             title = titles[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
@@ -18,6 +19,7 @@ class Pane(OptionList):
     def __init__(self, name: str) -> None:
         super().__init__(id=name, markup=False)
         self._title = ""
+        self._drawn = ""
         self._marked = False
         self._rows: dict[str, Row] = {}
         self.can_focus = True
@@ -62,7 +64,30 @@ class Pane(OptionList):
         mark = ""
         if self._marked:
             mark = "> "
-        self.border_title = f"{mark}{self._title}"
+        title = f"{mark}{self._title}"
+        if title != self._drawn:  # each setting draws the whole pane again
+            self._drawn = self.border_title = title
+
+
+class Header(Static):
+    """Shows a text above the panes, in as many lines as it needs.
+
+    Its ages are others at each look. The screen is laid out anew only where the text needs more lines or fewer: else
+    each look would draw everything again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="header", markup=False)
+        self._text = ""
+        self._form = (0, 0)
+
+    def show(self, text: str) -> None:
+        """Show a text."""
+        width = self.size.width
+        form = width, len(textwrap.wrap(text, max(width, 1)))
+        if text != self._text:
+            self.update(text, layout=form != self._form)
+        self._text, self._form = text, form
 
 
 class Detail(VerticalScroll):
@@ -70,6 +95,7 @@ class Detail(VerticalScroll):
 
     def __init__(self) -> None:
         super().__init__(id="detail")
+        self._title = ""
         self._text = ""
 
     def compose(self) -> ComposeResult:
@@ -78,7 +104,8 @@ class Detail(VerticalScroll):
 
     def show(self, title: str, text: str, *, at_end: bool) -> None:
         """Show a text; with `at_end` its last lines."""
-        self.border_title = title
+        if title != self._title:
+            self._title = self.border_title = title
         if text == self._text:
             return
         self._text = text

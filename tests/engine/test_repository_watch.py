@@ -28,6 +28,7 @@ async def test_it_tells_which_plan_is_new_and_first_of_all_that_everything_may_b
         home = scene.where.worktree("pr-1").joinpath(*paths.LOCAL)
 
         (home / paths.SEEN_IDS).touch()
+        (home / ".plan.md.0123.tmp").touch()
         (home / "plan.md").write_text("# Changed\n")
         assert await told.get() == "pr-1"
         while not told.empty():

@@ -57,6 +57,7 @@ class BusSnapshot(NamedTuple):
 class Snapshot(NamedTuple):
     """One plan at a moment, with the TODOs of its `plan.md`; `error` says what cannot be read, and why.
 
+    `listed_at` is when that file was last changed, if it has a TODO.
     A draft has no worktree: `worktree` is the checkout whose inbox it is in.
     """
 
@@ -66,6 +67,7 @@ class Snapshot(NamedTuple):
     todos: tuple[TodoItem, ...] = ()
     error: str | None = None
     is_draft: bool = False
+    listed_at: Timestamp | None = None
 
 
 def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:
@@ -121,13 +123,15 @@ def of_plan(repository: RepositoryPaths, trees: SafeDir, plan_id: str) -> Snapsh
         why = errors or [f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt its branch or pull request again"]
         return unreadable._replace(error=why[0])
     with local:
-        return Snapshot(
+        found = Snapshot(
             plan=_read_part(lambda: _plan(local, plan_id), unreadable.plan, errors),
             worktree=worktree,
             bus=_read_part(lambda: _bus(local), BusSnapshot(), errors),
             todos=_read_part(lambda: _todos(local), (), errors),
-            error=errors[0] if errors else None,
         )
+    if found.todos:
+        found = found._replace(listed_at=changed_at(found, paths.PLAN_TEXT))
+    return found._replace(error=errors[0] if errors else None)
 
 
 def changed_at(of: Snapshot, name: str) -> Timestamp | None:

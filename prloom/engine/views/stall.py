@@ -59,7 +59,7 @@ def of_plan(of: Snapshot, shown: PlanStatus, now: datetime) -> Standstill | Unse
         return UNSET
     if state.block is None and not shown.todos.proposed and shown.work is not False:
         count = shown.todos.total - shown.todos.done - shown.todos.blocked
-        todos = OpenTodos(count, snapshot.changed_at(of, paths.PLAN_TEXT))
+        todos = OpenTodos(count, of.listed_at)
     if of.bus.untaken:
         came = snapshot.changed_at(of, f"{paths.BUS}/{paths.EVENTS}") or Timestamp.of(now)
         untaken = [came] * len(of.bus.untaken)
