@@ -217,11 +217,27 @@ def _waiting(wait: Wait) -> list[str]:
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> Entries:
-    """Return rows of plain cells, the first the plan's id, as entries of one line each that fit the terminal."""
+    """Return rows of plain cells, the first the plan's id, as entries that fit the terminal."""
     width = terminal.line_width()
     cleaned = [[terminal.clean(cell) for cell in row] for row in rows]
     if width is not None and width < layout.NARROW:
         cleaned = [[row[0], " ".join(filter(None, row[1:]))] for row in cleaned]
     if width is not None:
         cleaned = [[terminal.fit(row[0], width // 4), *row[1:]] for row in cleaned]
-    return [[layout.INDENT + layout.cut(line, len(layout.INDENT))] for line in terminal.table(cleaned)]
+    if width is None or not any(terminal.COMMAND in row[-1] for row in cleaned):
+        return [[layout.INDENT + layout.cut(line, len(layout.INDENT))] for line in terminal.table(cleaned)]
+    return [_with_command(line, row, width) for line, row in zip(terminal.table(cleaned), cleaned, strict=True)]
+
+
+def _with_command(line: str, row: Sequence[str], width: int) -> list[str]:
+    """Return a line of a table with the command at its end, which gets lines of its own where there is no room."""
+    whole = layout.INDENT + line
+    if terminal.columns_of(whole) <= width:
+        return [whole]
+    _, begun, command = row[-1].rpartition(terminal.COMMAND)
+    about = line.removesuffix(begun + command).rstrip()
+    indent = layout.INDENT * 2
+    found = [layout.INDENT + layout.cut(about, len(layout.INDENT))]
+    if begun:
+        found += [indent + part for part in layout.wrap(begun + command, len(indent))]
+    return found

@@ -116,7 +116,12 @@ def cut(text: str, taken: int) -> str:
 
 
 def fitted(text: str, taken: int) -> list[str]:
-    """Return a text without colours as lines that fit beside what is taken; only a word too long for one is cut."""
+    """Return a text without colours as lines that fit beside what is taken.
+
+    Only a word too long for one is cut, and no word of a command to copy.
+    """
+    if terminal.COMMAND in text:
+        return wrap(text, taken)
     return [cut(part, taken) for part in wrap(text, taken)]
 
 

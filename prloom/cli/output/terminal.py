@@ -117,8 +117,15 @@ def columns_of(text: str) -> int:
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in plain)
 
 
+COMMAND = "`prloom "
+"""How a command to copy begins."""
+
+
 def fit(text: str, columns: int) -> str:
-    """Return a text without colours, cut to the columns; what was cut away is marked with `…`."""
+    """Return a text without colours, cut to the columns; what was cut away is marked with `…`.
+
+    A command to copy is not cut in its middle: a part of it would be another command.
+    """
     if columns_of(text) <= columns:
         return text
     kept = ""
@@ -126,6 +133,9 @@ def fit(text: str, columns: int) -> str:
         if columns_of(kept + char) >= columns:
             break
         kept += char
+    before, begun, command = kept.rpartition(COMMAND)
+    if begun and before and "`" not in command:
+        kept = before
     return kept.rstrip() + "…"
 
 
