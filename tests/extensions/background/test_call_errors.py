@@ -150,6 +150,7 @@ async def test_a_result_with_the_id_null_is_ignored_and_logged_once(
 
     async with await asyncio.start_unix_server(serve, path):
         client = Client("P", path)
+        await client.probe()
         results = [await client.call("get_stats", {}, LIMIT) for _ in range(3)]
         await client.close()
 
