@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 from prloom.config import stages
 from prloom.config.models import Config
@@ -11,6 +12,7 @@ from prloom.core.events import hook_results
 from prloom.core.events.dispatch import RunTriage
 from prloom.core.work import work_results
 from prloom.core.work.work_steps import Take, next_step
+from prloom.engine.plan import agent_pool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.hook_services import HookServices, PlanServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
@@ -64,8 +66,9 @@ class DryTriager:
 class DryWorker:
     """A worker that says which agent would work on a TODO, and on which."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, root: Path) -> None:
         self._agent = stages.stage(config, "worker").agent
+        self._root = root
 
     async def close(self) -> None:
         """Do nothing: there is nothing that runs."""
@@ -79,7 +82,11 @@ class DryWorker:
         if not isinstance(step, Take):
             return False
         runtime.in_flight.took = True
-        runtime.event_store.commit("work", self._agent, **work_results.taken(step, ()))
+        limit = agent_pool.daily_limit(self._root, runtime.rules.config, runtime.id, runtime.clock())
+        parts = work_results.taken(step, ())
+        if limit is not None:
+            parts["note"] = limit.reason
+        runtime.event_store.commit("work", self._agent, **parts)
         return True
 
     def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:

@@ -55,7 +55,7 @@ async def decisions(
             plugin_set=load_plugins(root, config, environ),
             bridges=replace(loaded, loaded=tuple(replace(b, bridge=DryBridge(b.bridge)) for b in loaded.loaded)),
             triager=DryTriager(config, board),
-            todo_worker=DryWorker(config),
+            todo_worker=DryWorker(config, where.root),
             rules=general,
             clock=clock,
             environ=environ,
@@ -231,4 +231,7 @@ def describe(decision: Decision) -> Iterator[str]:
         agent = decision.by
         if agent == "auto":
             agent = "the first installed agent"
-        yield f"would have {agent} work on the TODO {decision.work.work.title}"
+        held = ""
+        if decision.note is not None:
+            held = f", but {decision.note}"
+        yield f"would have {agent} work on the TODO {decision.work.work.title}{held}"

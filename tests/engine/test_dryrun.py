@@ -15,6 +15,9 @@ from stage import Stage, said
 
 from prloom.api import Author
 from prloom.engine import dryrun
+from prloom.model.record import Timestamp
+from prloom.model.run import RunRecord
+from prloom.storage import run_log
 
 DEFERS = """
 def register(ctx):
@@ -180,3 +183,23 @@ async def test_a_dry_run_tells_what_would_become_of_drafts_and_makes_no_branch(
     assert "later: the draft is not queued" in lines
     assert any(line.startswith("wrong: prloom would make no plan of the draft: branch main is also") for line in lines)
     assert project.git("for-each-ref") == before
+
+
+async def test_a_daily_limit_that_keeps_a_todo_from_being_worked_on_is_told(configured: Stage):
+    plan = configured.adopt(forge="tool") / "plan.md"
+    plan.write_text("# Plan\n\n## TODO\n- [ ] Make it fast\n")
+    now = configured.clock()
+    ran = RunRecord(
+        id="run", plan="other", stage="worker", agent="claude", status="ok", started_at=Timestamp.of(now), seconds=1.0
+    )
+    run_log.append(configured.root, ran, now)
+    limits = configured.config.limits.model_copy(update={"max_runs_per_day": 1})
+    config = configured.config.model_copy(update={"limits": limits})
+
+    lines = await dryrun.decisions(configured.root, config, clock=configured.clock)
+
+    (told,) = [line for line in lines if "work on the TODO" in line]
+    assert told.endswith(
+        "work on the TODO Make it fast, but the brake max_runs_per_day = 1 is on: 1 runs today; "
+        "`prloom resume pr-7` lifts it"
+    )

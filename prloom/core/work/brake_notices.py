@@ -23,7 +23,9 @@ def notice(parts: DecisionParts, plan_id: str, *, seq: int, target: Target) -> A
     if stop is None:
         return None
     reason, way_on = stop
-    text = f"prloom stopped: {bounds.cut(reason)}\n\nTo go on, run `{way_on}`."
+    text = f"prloom stopped: {bounds.cut(reason)}"
+    if f"`{way_on}`" not in text:
+        text = f"{text}\n\nTo go on, run `{way_on}`."
     ident = outbox.action_id(f"{plan_id}/{seq}", OWNER, 0)
     return Action(id=ident, target=target, payload=Comment(reply_sanitizer.sanitize(text, to=None)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -101,14 +101,7 @@ class AgentPool:
         met = self.program_limits.of(agent.name, now)
         if met is not None:
             return met
-        limits = config.limits
-        daily = DailyLimits(
-            limits.max_runs_per_plan_per_day,
-            limits.max_runs_per_day,
-            limits.max_tokens_per_day,
-            limits.max_cost_usd_per_day,
-        )
-        return brakes.tripped(daily, plan_id, run_log.today(self.root, now), tuple(self._running.values()), now)
+        return daily_limit(self.root, config, plan_id, now, running=tuple(self._running.values()))
 
     @asynccontextmanager
     async def room(self, agent: Agent, config: Config, in_flight: InFlight) -> AsyncIterator[None]:
@@ -287,3 +280,17 @@ class AgentPool:
             return (self.root / "prloom" / name).read_text("utf-8", "replace")
         except OSError:
             return None
+
+
+def daily_limit(
+    root: Path, config: Config, plan_id: str, now: datetime, *, running: Sequence[str] = ()
+) -> UsageLimit | None:
+    """Return the operator's daily limit that keeps a run of a plan from being started, or None."""
+    limits = config.limits
+    daily = DailyLimits(
+        limits.max_runs_per_plan_per_day,
+        limits.max_runs_per_day,
+        limits.max_tokens_per_day,
+        limits.max_cost_usd_per_day,
+    )
+    return brakes.tripped(daily, plan_id, run_log.today(root, now), running, now)

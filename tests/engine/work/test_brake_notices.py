@@ -30,6 +30,7 @@ async def test_a_daily_limit_is_reported_once_each_time_that_it_stops_the_work(b
 
     (said,) = stops(forge)
     assert said.startswith("prloom stopped: the brake max_runs_per_day = 1 is on: 1 runs today")
+    assert said.count("`prloom resume work`") == 1
 
     bench.stage.ask("resume", "work")
     await bench.ticks(4)
@@ -42,13 +43,13 @@ async def test_a_todo_that_is_parked_after_its_attempts_is_reported_once_with_th
 ):
     forge = on_a_forge(bench)
     bench.configure(rest="[limits]\nmax_attempts = 2")
-    bench.script(ONE, LAZY)
+    bench.script(ONE, LAZY, Run(answer={"outcome": "perhaps"}))
     bench.todo("- [ ] first", "- [ ] second")
 
     await bench.ticks(5)
 
     (said,) = stops(forge)
-    assert said.startswith("prloom stopped: 2 attempts failed: the worker says that it is done, but changed nothing")
+    assert said.startswith("prloom stopped: 2 attempts failed: the worker's answer cannot be used: ")
     (todo,) = [each for each in bench.state.done_todos if each]
     assert bench.state.block is not None
     assert any(f"To go on, run `{bench.state.block.way_on}`." in post for post in forge.posts)
