@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -42,8 +41,6 @@ from prloom.engine.work_queue import WorkQueue
 from prloom.errors import FolderRemovedError
 from prloom.extensions.bridges import LoadedBridges
 from prloom.storage import paths
-
-log = logging.getLogger(__name__)
 
 
 class Dispatcher:
