@@ -87,6 +87,30 @@ def test_without_anything_it_says_what_comes_next(stage: Stage, prloom: Prloom) 
     assert prloom("log").out == "Nothing has happened yet; it begins with `prloom start`.\n"
 
 
+async def test_a_bridge_that_fails_is_told_once_and_when_it_works_again(stage: Stage) -> None:
+    def down() -> None:
+        raise OSError(f"the source is down at {stage.clock()}")
+
+    stage.adopt()
+    log = RepositoryLog(stage.paths)
+    log.recent(stage.clock(), since=None, limit=None)
+    stage.bridge.fail = down
+    told = []
+    for _ in range(2):
+        stage.clock.advance(hours=1)
+        await stage.tick()
+        told.append([(each.kind, each.text) for each in log.new(stage.clock())])
+    stage.bridge.fail = lambda: None
+    stage.clock.advance(hours=1)
+    await stage.tick()
+    told.append([(each.kind, each.text) for each in log.new(stage.clock())])
+
+    ((kind, text),) = told[0]
+    assert kind == "error"
+    assert text.startswith("bridge forge: OSError: the source is down at ")
+    assert told[1:] == [[], [("recovered", "bridge forge: works again")]]
+
+
 async def test_an_empty_window_says_since_when_nothing_happened_and_when_something_did(
     two_plans: Stage, prloom: Prloom
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
 
@@ -13,6 +13,7 @@ from prloom.engine.bus import entries, plans
 from prloom.engine.bus.entries import LoggedDecision
 from prloom.engine.views import runtime_status, snapshot
 from prloom.engine.views.snapshot import REPOSITORY
+from prloom.engine.views.status_schema import BridgeStatus, PluginStatus
 from prloom.errors import PrloomError
 from prloom.model.record import Cursor, Record, Timestamp
 from prloom.model.run import RunRecord
@@ -31,17 +32,26 @@ _OVERLAP = timedelta(days=2)
 class LogEntry(Record, frozen=True, kw_only=True):
     """One thing that happened, in words. `seq`, `stage` and `by` are those of a decision; `run` is a run that ended.
 
-    `plan` is "" for what concerns the repository as a whole.
+    `plan` is "" for what concerns the repository as a whole. What was an `error` and is none any more has `recovered`.
     """
 
     ts: Timestamp
     plan: str
-    kind: Literal["decision", "run", "error"]
+    kind: Literal["decision", "run", "error", "recovered"]
     text: str
     seq: int | UnsetType = UNSET
     stage: str | UnsetType = UNSET
     by: str | UnsetType = UNSET
     run: RunRecord | UnsetType = UNSET
+
+
+class CurrentError(NamedTuple):
+    """Something that is wrong now: what it is about, in words, and whether that is a bridge or a plugin."""
+
+    about: str
+    plan: str
+    text: str
+    of_extension: bool = False
 
 
 class RepositoryLog:
@@ -57,7 +67,7 @@ class RepositoryLog:
         self._room = room
         self._decided: dict[str, Cursor] = {}
         self._ended: dict[str, Cursor] = {}
-        self._errors: dict[str, str] = {}
+        self._errors: dict[str, CurrentError] = {}
 
     def recent(self, now: datetime, *, since: datetime | None, limit: int | None) -> tuple[LogEntry, ...]:
         """Return what happened since a time, or ever, but no more than the newest `limit`; `new` continues there."""
@@ -119,23 +129,42 @@ class RepositoryLog:
             return None  # `_new_errors` tells of it
 
     def _new_errors(self, now: datetime) -> Iterator[LogEntry]:
-        """Yield the errors that are there now and were not at the last look."""
-        found = dict(self._current_errors())
-        for plan, error in found.items():
-            if self._errors.get(plan) != error:
-                yield LogEntry(ts=Timestamp.of(now), plan=plan, kind="error", text=f"{_about(plan)}: {error}")
+        """Yield the errors that are there now and were not at the last look, and what works again since then.
+
+        A source that fails is told once, whatever the text of each failure is: that may name a time.
+        """
+        found = {each.about: each for each in self._current_errors()}
+        for about, each in found.items():
+            before = self._errors.get(about)
+            if before is None or (each.text != before.text and not each.of_extension):
+                yield LogEntry(ts=Timestamp.of(now), plan=each.plan, kind="error", text=f"{about}: {each.text}")
+        for about, each in self._errors.items():
+            if about not in found and each.of_extension:
+                yield LogEntry(ts=Timestamp.of(now), plan=each.plan, kind="recovered", text=f"{about}: works again")
         self._errors = found
 
-    def _current_errors(self) -> Iterator[tuple[str, str]]:
+    def _current_errors(self) -> Iterator[CurrentError]:
         local = SafeDir.open(self._where.root, *paths.LOCAL)
         if local is None:
             return
         with local:
             trouble = runtime_status.dispatcher(local).trouble
             if trouble:
-                yield REPOSITORY, trouble
+                yield CurrentError(_about(REPOSITORY), REPOSITORY, trouble)
             unopened = runtime_status.unopened(local, ())
-            yield from ((plan, unopened[plan]) for plan in self._plans() if plan in unopened)
+            yield from (CurrentError(_about(plan), plan, unopened[plan]) for plan in self._plans() if plan in unopened)
+            if self._plan is None:
+                yield from _of_extensions(local)
+
+
+def _of_extensions(local: SafeDir) -> Iterator[CurrentError]:
+    """Yield the bridges and plugins that do not work, as a dispatcher last reported them."""
+    for bridge in runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus):
+        if bridge.error is not None:
+            yield CurrentError(f"bridge {bridge.name}", REPOSITORY, bridge.error, of_extension=True)
+    for plugin in runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus):
+        if plugin.error is not None:
+            yield CurrentError(f"plugin {plugin.name}", REPOSITORY, plugin.error, of_extension=True)
 
 
 def back_to(journal: JournalReader, since: datetime | None, limit: int | None, room: int) -> list[LoggedDecision]:
