@@ -180,7 +180,7 @@ def _is_work(entry: MessageEntry, worked: AbstractSet[str]) -> bool:
 
 def _was_only_read(delivery: Delivery) -> bool:
     """Whether a reply was acknowledged: only then has something that was never claimed been completed."""
-    return delivery.ending == "completed" and delivery.attempts == 0
+    return delivery.reply and delivery.ending == "completed" and delivery.attempts == 0
 
 
 def _over(delivery: Delivery, ending: Ending, now: datetime) -> Delivery:

@@ -33,7 +33,7 @@ class RunServer:
     async def list_tools(self, ctx: object, params: object) -> types.ListToolsResult:
         """Return the tools of the run."""
         try:
-            found = await self._asked("listTools")
+            found = await self._result_of("listTools")
         except MCPError as error:
             self.failure = error.message
             raise
@@ -54,19 +54,19 @@ class RunServer:
 
     async def list_prompts(self, ctx: object, params: object) -> types.ListPromptsResult:
         """Return the skills of the plugins as prompts."""
-        found = await self._asked("listSkills")
+        found = await self._result_of("listSkills")
         prompts = [types.Prompt(name=each["name"], description=each["description"] or None) for each in found]
         return types.ListPromptsResult(prompts=prompts)
 
     async def get_prompt(self, ctx: object, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         """Return the text of a skill."""
-        text = await self._asked("readSkill", params.name)
+        text = await self._result_of("readSkill", params.name)
         content = types.TextContent(type="text", text=text)
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
     async def list_resources(self, ctx: object, params: object) -> types.ListResourcesResult:
         """Return the skills of the plugins as resources."""
-        found = await self._asked("listSkills")
+        found = await self._result_of("listSkills")
         listed = [
             types.Resource(
                 uri=each["uri"], name=each["name"], description=each["description"] or None, mime_type="text/markdown"
@@ -77,11 +77,11 @@ class RunServer:
 
     async def read_resource(self, ctx: object, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """Return the text of a skill."""
-        text = await self._asked("readSkill", str(params.uri))
+        text = await self._result_of("readSkill", str(params.uri))
         content = types.TextResourceContents(uri=str(params.uri), mime_type="text/markdown", text=text)
         return types.ReadResourceResult(contents=[content])
 
-    async def _asked(self, method: str, params: Json = None) -> Json:
+    async def _result_of(self, method: str, params: Json = None) -> Json:
         """Return what the dispatcher answers; raises MCPError, with which the client is answered."""
         try:
             return await self._client.request(method, params)

@@ -22,10 +22,14 @@ def an_entry(
     reply_to: str | None = None,
     parent: str | None = None,
     leased: bool = False,
+    read: bool = False,
 ) -> MessageEntry:
+    """Return a message that a worker has begun if it ended or is leased, unless its requester only `read` it."""
     message = Message(id=name, topic=topic, body="", created_at=NOW, parent_id=parent or reply_to, conversation_id="c")
     state = "dead" if ending == "dead" else "done" if ending else "leased" if leased else "ready"
-    stands = Delivery(message_id=name, topic=topic, state=state, ending=ending, reply=reply_to is not None)
+    attempts = int((ending is not None or leased) and not read)
+    reply = reply_to is not None
+    stands = Delivery(message_id=name, topic=topic, state=state, ending=ending, reply=reply, attempts=attempts)
     return MessageEntry(message=message, delivery=stands)
 
 
@@ -56,6 +60,8 @@ def test_waits_double_up_to_the_longest_and_are_a_little_shorter_by_the_key():
         ([an_entry("a", "failed"), an_entry("b", topic="work", reply_to="a")], "pending"),
         ([an_entry("a", "failed"), an_entry("b", "completed", reply_to="a")], "success"),
         ([an_entry("a", "completed"), an_entry("b", "dead", reply_to="a")], "dead"),
+        ([an_entry("a", "failed"), an_entry("b", "completed", reply_to="a", read=True)], "failure"),
+        ([an_entry("a", "completed"), an_entry("b", "completed", reply_to="a", read=True)], "success"),
         # a note that is read, one that is somebody's work, and a request that waits for its first worker
         ([an_entry("a", "completed"), an_entry("b", topic="progress", parent="a")], "success"),
         ([an_entry("a", leased=True), an_entry("b", topic="progress", parent="a")], "pending"),

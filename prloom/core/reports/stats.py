@@ -101,14 +101,14 @@ def of(made: Iterable[TimedDecision], runs: Iterable[RunRecord], since: datetime
     begin = None
     if since is not None:
         begin = Timestamp.of(since)
-    days, told = _waits(decisions, since), _told(decisions)
+    days, counted = _waits(decisions, since), _failed_in_decision(decisions)
     return Stats(
         since=begin,
         throughput=_throughput(recent, len(runs)),
         waits=spread(wait for waits in days.values() for wait in waits),
         days=tuple(DayWaits(day=day, times=spread(waits)) for day, waits in sorted(days.items())),
         plugins=_plugins(recent, runs),
-        failures=_failures(recent, [run for run in runs if run.id not in told]),
+        failures=_failures(recent, [run for run in runs if run.id not in counted]),
     )
 
 
@@ -208,7 +208,7 @@ def _failures(made: Iterable[TimedDecision], runs: Iterable[RunRecord]) -> tuple
     return tuple(FailureCount(kind=kind, name=name, count=count) for (kind, name), count in counts.most_common())
 
 
-def _told(made: Iterable[TimedDecision]) -> set[str]:
+def _failed_in_decision(made: Iterable[TimedDecision]) -> set[str]:
     """Return the runs whose failure a decision tells of: that of a triage, or of an attempt at a TODO."""
     started: dict[str, str] = {}
     found: set[str] = set()

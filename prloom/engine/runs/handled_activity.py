@@ -38,9 +38,11 @@ class HandledActivity:
             case "TOOL_CALL_END" if data.get("toolCallId") in self._calls:
                 return _ended(data)
             case "PERMISSION_REQUEST":
-                return _remark(f"{_text(data, 'toolName')} waits for a person: {_told(data, 'requestId', 'arguments')}")
+                return _remark(
+                    f"{_text(data, 'toolName')} waits for a person: {_listed(data, 'requestId', 'arguments')}"
+                )
             case "PERMISSION_RESPONSE":
-                return _remark(f"the person's answer: {_told(data, 'requestId', 'choice', 'by')}")
+                return _remark(f"the person's answer: {_listed(data, 'requestId', 'choice', 'by')}")
             case kind if kind.startswith("PLUGIN_"):
                 return _remark(_of_plugin(event))
         return None
@@ -85,10 +87,10 @@ def _of_plugin(event: ActivityEvent) -> str:
     """Return an event about a plugin: what happened, as the words of its type say it, and with what."""
     about = [key for key in event.data if key not in {"pluginName", "depth"}]
     what = event.type.removeprefix("PLUGIN_").replace("_", " ").lower()
-    return f"plugin {_text(event.data, 'pluginName')}: {what}: {_told(event.data, *about)}"
+    return f"plugin {_text(event.data, 'pluginName')}: {what}: {_listed(event.data, *about)}"
 
 
-def _told(data: Mapping[str, Json], *keys: str) -> str:
+def _listed(data: Mapping[str, Json], *keys: str) -> str:
     return ", ".join(f"{key} {_text(data, key)}" for key in keys if data.get(key) not in (None, {}, []))
 
 

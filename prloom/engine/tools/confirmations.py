@@ -28,7 +28,7 @@ OPTIONS: Final = ("allow", "allow_always", "deny")
 """What a person may choose where a tool requires confirmation."""
 
 
-class AskedQuestion(NamedTuple):
+class PostedQuestion(NamedTuple):
     """A question to a person: the id of its request, its text, and the action that posts it."""
 
     request: str
@@ -78,7 +78,7 @@ class Confirmations:
         return f"{given.by} denied the call of {tool.name}"
 
     async def wait(
-        self, scene: CallScene, tool: ToolSpec, call: ToolCall, question: AskedQuestion | None = None
+        self, scene: CallScene, tool: ToolSpec, call: ToolCall, question: PostedQuestion | None = None
     ) -> PermissionAnswer:
         """Ask, and return what a person chose, or that nobody did in time."""
         limit: timedelta = scene.runtime.rules.config.tools.confirmation_timeout

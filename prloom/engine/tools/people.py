@@ -15,7 +15,7 @@ from prloom.engine.bus import emitted
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.tools import confirmations
 from prloom.engine.tools.call_sequence import CallScene, ToolFailed
-from prloom.engine.tools.confirmations import AskedQuestion, Confirmations
+from prloom.engine.tools.confirmations import Confirmations, PostedQuestion
 from prloom.engine.tools.run_questions import RunQuestion, RunQuestions
 from prloom.errors import PrloomError
 from prloom.model.action import Action, Comment
@@ -74,9 +74,9 @@ class People:
         if found.answer is not None:
             return _result(found.answer)
         post = _post_id(scene.runtime, key, found.number)
-        asked = AskedQuestion(found.request, call.arguments["question"], post)
+        posted = PostedQuestion(found.request, call.arguments["question"], post)
         try:
-            given = await self.confirmations.wait(scene, ASK, call, asked)
+            given = await self.confirmations.wait(scene, ASK, call, posted)
         finally:
             self.questions.over(found.request)
         braked = _withdraw(scene.runtime, post)
