@@ -41,12 +41,13 @@ class StatusFiles:
         A bridge's times of polling are written every few seconds, so that polls of an idle repository write nothing.
         """
         plugins = self._dated(paths.PLUGINS, "plugins", plugins, at)
-        bridges = [self._with_earlier_polls(each) for each in self._dated(paths.BRIDGES, "bridges", bridges, at)]
+        bridges = self._dated(paths.BRIDGES, "bridges", bridges, at)
+        with_polls = [self._with_earlier_polls(bridge) for bridge in bridges]
         since = self._refused_since(unreadable, at)
         files: tuple[tuple[str, Mapping[str, Any], Status], ...] = (
             (paths.WORK, work, [work]),
             (paths.PLUGINS, {"plugins": plugins}, plugins),
-            (paths.BRIDGES, {"bridges": bridges}, [_without_times(bridge) for bridge in bridges]),
+            (paths.BRIDGES, {"bridges": with_polls}, [_without_times(bridge) for bridge in bridges]),
             (paths.PLANS, {"unreadable": unreadable, "since": since}, [unreadable, since]),
         )
         failures = []

@@ -90,8 +90,8 @@ def test_a_bridge_that_was_not_asked_yet_keeps_the_times_of_the_dispatcher_befor
     files.write(bridges=[{**bridge(NOON), "lastPollAt": None, "lastOkAt": None, "error": "it cannot be loaded"}])
     assert disk.done == []
 
-    files.write(bridges=[bridge(later(60))])
-    assert files.bridge()["lastPollAt"] == str(later(60))
+    files.write(bridges=[bridge(later(1), requests=7)])
+    assert (files.bridge()["lastPollAt"], files.bridge()["requests"]["total"]) == (str(later(1)), 7)
 
 
 @pytest.mark.parametrize("noted", ['"yesterday"', "7", "null"])
