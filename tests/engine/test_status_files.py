@@ -90,7 +90,17 @@ def test_a_bridge_that_was_not_asked_yet_keeps_the_times_of_the_dispatcher_befor
     files.write(bridges=[{**bridge(NOON), "lastPollAt": None, "lastOkAt": None, "error": "it cannot be loaded"}])
     assert disk.done == []
 
+    files.write(bridges=[bridge(later(60))])
+    assert files.bridge()["lastPollAt"] == str(later(60))
+
+
+def test_the_first_poll_after_a_restart_is_written_however_soon_it_comes(files: Files):
+    files.write(bridges=[bridge(NOON)])
+    files.begin_anew()
+    files.write(bridges=[{**bridge(NOON), "lastPollAt": None, "lastOkAt": None}])
+
     files.write(bridges=[bridge(later(1), requests=7)])
+
     assert (files.bridge()["lastPollAt"], files.bridge()["requests"]["total"]) == (str(later(1)), 7)
 
 
