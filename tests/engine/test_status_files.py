@@ -99,9 +99,10 @@ def test_the_first_poll_after_a_restart_is_written_however_soon_it_comes(files: 
     files.begin_anew()
     files.write(bridges=[{**bridge(NOON), "lastPollAt": None, "lastOkAt": None}])
 
-    files.write(bridges=[bridge(later(1), requests=7)])
+    soon = Timestamp.of(NOON + timedelta(seconds=1))
+    files.write(bridges=[bridge(soon, requests=7)])
 
-    assert (files.bridge()["lastPollAt"], files.bridge()["requests"]["total"]) == (str(later(1)), 7)
+    assert (files.bridge()["lastPollAt"], files.bridge()["requests"]["total"]) == (str(soon), 7)
 
 
 @pytest.mark.parametrize("noted", ['"yesterday"', "7", "null"])
