@@ -15,7 +15,7 @@ from prloom.cli.output import layout, terminal
 
 if TYPE_CHECKING:
     from prloom.cli.output.terminal import Role
-    from prloom.engine.views.repository_log import LogEntry
+    from prloom.engine.views.log_entry import LogEntry
 
 _NEWEST = 100
 _PAUSE = 0.5

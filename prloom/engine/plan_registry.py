@@ -83,7 +83,7 @@ class PlanRegistry:
             self._shared = PluginStores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
             plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
             self.repository = self._runtime(plan, self.local, general)
-            self._status_files = StatusFiles(self.local.make_sub(paths.BUS, paths.BUS_STATE))
+            self._status_files = StatusFiles(self.local.make_sub(paths.BUS, paths.BUS_STATE), repository.root)
         except BaseException:
             self._lock.release()
             raise

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+from prloom.engine import error_history
+from prloom.engine.error_history import ErrorHistory
 from prloom.errors import StorageError
 from prloom.model.record import Timestamp
 from prloom.storage import paths
@@ -16,21 +19,19 @@ from prloom.storage.safe_dir import SafeDir
 Status = Sequence[Mapping[str, Any]]
 
 _FEW_SECONDS = 5
-_PROBLEMS = {"error": "errorSince", "warnings": "warningsSince"}
-"""What is wrong with a plugin or a bridge, and the key of the time since when that is reported."""
 
 
 class StatusFiles:
     """The status files of a folder; remembers what was written, and writes the files whose content changes.
 
-    What is wrong with a plugin, a bridge or a plan gets the time at which that was first reported, also by a dispatcher
-    before this one.
+    What is wrong with a plugin, a bridge or a plan gets the time at which that was first reported, and is logged below
+    the checkout `root` when it is over.
     """
 
-    def __init__(self, folder: SafeDir) -> None:
+    def __init__(self, folder: SafeDir, root: Path) -> None:
         self._folder = folder
         self._written: dict[str, Status] = {}
-        self._since: dict[str, dict[str, Any]] = {}
+        self._errors = ErrorHistory(root, self._read)
         self._earlier: dict[str, Mapping[str, Any]] | None = None
 
     def write(
@@ -40,10 +41,10 @@ class StatusFiles:
 
         A bridge's times of polling are written every few seconds, so that polls of an idle repository write nothing.
         """
-        plugins = self._dated(paths.PLUGINS, "plugins", plugins, at)
-        bridges = self._dated(paths.BRIDGES, "bridges", bridges, at)
+        plugins = self._errors.dated(paths.PLUGINS, "plugins", plugins, at)
+        bridges = self._errors.dated(paths.BRIDGES, "bridges", bridges, at)
         with_polls = [self._with_earlier_polls(bridge) for bridge in bridges]
-        since = self._refused_since(unreadable, at)
+        since = self._errors.refused_since(unreadable, at)
         files: tuple[tuple[str, Mapping[str, Any], Status], ...] = (
             (paths.WORK, work, [work]),
             (paths.PLUGINS, {"plugins": plugins}, plugins),
@@ -51,6 +52,10 @@ class StatusFiles:
             (paths.PLANS, {"unreadable": unreadable, "since": since}, [unreadable, since]),
         )
         failures = []
+        try:
+            self._errors.save()  # before the files, by which an error that is over is known after a crash
+        except StorageError as error:
+            failures.append(error)
         for name, content, shown in files:
             if self._written.get(name) == shown:
                 continue
@@ -63,57 +68,20 @@ class StatusFiles:
         if failures:
             raise StorageError("; ".join(map(str, failures))) from failures[0]
 
-    def _dated(self, name: str, key: str, listed: Status, at: Timestamp) -> Status:
-        """Return the reports, each with the time since when something is wrong, if it is.
-
-        The time is kept while a bridge has not been polled yet: then nobody knows better.
-        """
-        if name not in self._since:
-            self._since[name] = _times(self._read(name).get(key))
-        known, found = self._since[name], []
-        for report in listed:
-            dated = dict(report)
-            for problem, since in _PROBLEMS.items():
-                about = f"{report['name']} {since}"
-                if report.get(problem):
-                    dated[since] = known.setdefault(about, at)
-                elif report.get("lastPollAt", at) is not None:
-                    known.pop(about, None)
-            found.append(dated)
-        return found
-
     def _with_earlier_polls(self, bridge: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a bridge that was not asked yet with the times at which the dispatcher before this one asked it."""
         if self._earlier is None:
-            self._earlier = {each["name"]: _polls(each) for each in _reports(self._read(paths.BRIDGES).get("bridges"))}
+            reports = error_history.named(self._read(paths.BRIDGES).get("bridges"))
+            self._earlier = {each["name"]: _polls(each) for each in reports}
         if bridge.get("lastPollAt") is not None:
             return bridge
         return {**bridge, **self._earlier.get(bridge["name"], {})}
-
-    def _refused_since(self, unreadable: Mapping[str, str], at: Timestamp) -> Mapping[str, Any]:
-        """Return since when each plan cannot be opened."""
-        if paths.PLANS not in self._since:
-            noted = self._read(paths.PLANS).get("since")
-            self._since[paths.PLANS] = dict(noted) if isinstance(noted, dict) else {}
-        known = self._since[paths.PLANS]
-        self._since[paths.PLANS] = {plan: known.get(plan, at) for plan in unreadable}
-        return self._since[paths.PLANS]
 
     def _read(self, name: str) -> Mapping[str, Any]:
         """Return what a file says that the dispatcher before this one wrote; nothing where it cannot be read."""
         with suppress(StorageError):
             return Document(self._folder, name).peek().value or {}
         return {}
-
-
-def _times(listed: object) -> dict[str, Any]:
-    """Return the times in a list of reports, by the name and the key of each."""
-    return {
-        f"{report['name']} {since}": report[since]
-        for report in _reports(listed)
-        for since in _PROBLEMS.values()
-        if isinstance(report.get(since), str)
-    }
 
 
 def _polls(report: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -123,13 +91,6 @@ def _polls(report: Mapping[str, Any]) -> Mapping[str, Any]:
         with suppress(TypeError, ValueError):
             found[key] = Timestamp.read(report.get(key))  # type: ignore[arg-type]
     return found
-
-
-def _reports(listed: object) -> list[dict[str, Any]]:
-    """Return the reports in what a file holds: those that have a name."""
-    if not isinstance(listed, list):
-        return []
-    return [each for each in listed if isinstance(each, dict) and isinstance(each.get("name"), str)]
 
 
 def _without_times(bridge: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -12,9 +12,10 @@ from stage import Stage, said
 
 from prloom.api import Author
 from prloom.engine.views.repository_log import RepositoryLog
-from prloom.model.record import Timestamp
+from prloom.model.past_error import PastError
+from prloom.model.record import Timestamp, iso
 from prloom.model.run import RunRecord
-from prloom.storage import run_log
+from prloom.storage import error_log, run_log
 
 Prloom = Callable[..., Any]
 
@@ -109,6 +110,45 @@ async def test_a_bridge_that_fails_is_told_once_and_when_it_works_again(stage: S
     assert kind == "error"
     assert text.startswith("bridge forge: OSError: the source is down at ")
     assert told[1:] == [[], [("recovered", "bridge forge: works again")]]
+
+
+async def test_an_error_that_is_over_is_shown_with_its_beginning_and_its_end(stage: Stage, prloom: Prloom) -> None:
+    def down() -> None:
+        raise OSError("no route to the host")
+
+    stage.adopt()
+    stage.bridge.fail = down
+    await stage.tick()
+    begun = stage.clock()
+    stage.clock.advance(hours=1)
+    stage.bridge.fail = lambda: None
+    await stage.tick()
+
+    told = [json.loads(line) for line in prloom("log", "--json").out.splitlines()]
+
+    assert [(each["ts"], each["kind"], each["text"]) for each in told if not each["plan"]] == [
+        (iso(begun), "error", "bridge forge: OSError: no route to the host"),
+        (iso(stage.clock()), "recovered", "bridge forge: works again"),
+    ]
+    assert "bridge forge" not in prloom("log", "--plan", "pr-7").out
+
+
+async def test_an_error_that_came_and_went_between_two_looks_is_told_in_full(stage: Stage) -> None:
+    log = RepositoryLog(stage.paths)
+    log.recent(stage.clock(), since=None, limit=None)
+    at = Timestamp.of(stage.clock())
+    error_log.append(
+        stage.root, PastError(source="plugin", name="p", text="it raised", since=at, until=at, works=False)
+    )
+    error_log.append(stage.root, PastError(source="plan", name="a", text="damaged", since=at, until=at, works=False))
+
+    assert [(each.plan, each.kind, each.text) for each in log.new(stage.clock())] == [
+        ("", "error", "plugin p: it raised"),
+        ("", "recovered", "plugin p: is not used any more"),
+        ("a", "error", "plan a: damaged"),
+        ("a", "recovered", "plan a: that error is over"),
+    ]
+    assert log.new(stage.clock()) == ()
 
 
 async def test_an_empty_window_says_since_when_nothing_happened_and_when_something_did(

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +11,7 @@ from stage import Stage, said
 from stage_parts import deferring
 
 from prloom.api import Author, Refused
-from prloom.storage.dispatcher_files import DispatcherLock
+from prloom.storage.dispatcher_files import OWNER, DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 Prloom = Callable[..., Any]
@@ -90,6 +93,22 @@ async def test_a_failed_action_is_tried_again_by_its_id_or_its_events(waiting: S
 async def test_a_running_dispatcher_is_handed_the_request(waiting: Stage, prloom: Prloom) -> None:
     with SafeDir.make(waiting.root, "prloom", ".local") as local, DispatcherLock(local):
         assert prloom("retry", "d1").out == "Sent to the running dispatcher, to retry: d1.\n"
+        assert states(waiting)["d1"] == "deferred"
+
+    await waiting.tick()
+    assert waiting.fate("d1") == ["pending", "deferred", "pending", "deferred"]
+
+
+async def test_a_dispatcher_that_does_not_answer_is_not_said_to_do_it(waiting: Stage, prloom: Prloom) -> None:
+    with SafeDir.make(waiting.root, "prloom", ".local") as local, DispatcherLock(local):
+        long_ago = (datetime.now(UTC) - timedelta(minutes=5)).timestamp()
+        os.utime(Path(local.path) / OWNER, (long_ago, long_ago))
+
+        assert prloom("retry", "d1").out == (
+            f"Saved, to retry: d1. It is not done yet: the dispatcher, process {os.getpid()}, is running, but does not"
+            f" answer; end it with `kill {os.getpid()}`, or with `kill -9 {os.getpid()}` if it stays, and run"
+            " `prloom start` again.\n"
+        )
         assert states(waiting)["d1"] == "deferred"
 
     await waiting.tick()

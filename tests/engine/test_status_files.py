@@ -14,6 +14,7 @@ from faulty_disks import FullDisk, NotingDisk
 from prloom.engine.status_files import Status, StatusFiles
 from prloom.errors import StorageError
 from prloom.model.record import Timestamp
+from prloom.storage import error_log
 from prloom.storage.safe_dir import SafeDir
 
 NOON = Timestamp(2026, 1, 1, 12, tzinfo=UTC)
@@ -25,7 +26,7 @@ class Files:
 
     def __init__(self, folder: SafeDir) -> None:
         self.folder = folder
-        self.status_files = StatusFiles(folder)
+        self.status_files = StatusFiles(folder, Path(folder.path).parent)
 
     def write(
         self,
@@ -40,7 +41,7 @@ class Files:
 
     def begin_anew(self) -> None:
         """Have the dispatcher started again."""
-        self.status_files = StatusFiles(self.folder)
+        self.status_files = StatusFiles(self.folder, Path(self.folder.path).parent)
 
     def read(self, name: str) -> Any:
         """Return what is written in a file."""
@@ -192,3 +193,59 @@ def test_a_plan_that_cannot_be_opened_has_the_time_since_when(files: Files):
     files.write(unreadable={"pr-1": "damaged", "pr-2": "gone"}, at=later(1))
 
     assert files.read("plans")["since"] == {"pr-1": str(NOON), "pr-2": str(later(1))}
+
+
+def logged(files: Files) -> list[tuple[str, str, str, str, str, bool]]:
+    errors = error_log.newest_first(Path(files.folder.path).parent, None)
+    return [(each.source, each.name, each.text, str(each.since), str(each.until), each.works) for each in errors][::-1]
+
+
+def test_an_error_that_is_over_is_logged_with_its_first_text_also_one_of_the_dispatcher_before(files: Files):
+    files.write(bridges=[bridge(NOON, "502")], plugins=[{"name": "p", "error": "ImportError"}])
+    files.write(bridges=[bridge(NOON, "503")], plugins=[{"name": "p", "error": "ImportError"}])
+    assert logged(files) == []
+    files.begin_anew()
+
+    files.write(bridges=[bridge(NOON)], plugins=[{"name": "p", "error": "ImportError"}], at=later(1))
+    files.write(bridges=[bridge(NOON)], unreadable={"pr-1": "damaged"}, at=later(2))
+    files.write(bridges=[bridge(NOON)], at=later(3))
+
+    assert logged(files) == [
+        ("bridge", "forge", "503", str(NOON), str(later(1)), True),
+        ("plugin", "p", "ImportError", str(NOON), str(later(2)), False),
+        ("plan", "pr-1", "damaged", str(later(2)), str(later(3)), False),
+    ]
+
+
+def test_warnings_that_are_over_are_not_errors(files: Files):
+    files.write(bridges=[{**bridge(NOON), "warnings": ["line 3"]}])
+    files.write(bridges=[bridge(NOON)], at=later(1))
+
+    assert logged(files) == []
+
+
+def test_an_error_that_could_not_be_logged_is_logged_by_the_next_call(files: Files, tmp_path: Path):
+    files.write(bridges=[bridge(NOON, "502")])
+    in_the_way = tmp_path / "prloom/.local/error-log"
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.touch()
+    with pytest.raises(StorageError, match="error-log"):
+        files.write(bridges=[bridge(NOON)], at=later(1))
+    assert files.bridge()["error"] is None
+    in_the_way.unlink()
+
+    files.write(bridges=[bridge(NOON)], at=later(2))
+
+    assert logged(files) == [("bridge", "forge", "502", str(NOON), str(later(1)), True)]
+
+
+def test_an_error_that_is_logged_twice_counts_once(files: Files, tmp_path: Path):
+    files.write(bridges=[bridge(NOON, "502")])
+    killed = (tmp_path / "state/bridges.json").read_bytes()
+    files.write(bridges=[bridge(NOON)], at=later(1))
+    (tmp_path / "state/bridges.json").write_bytes(killed)  # as if the dispatcher were killed before it was written
+    files.begin_anew()
+
+    files.write(bridges=[bridge(NOON)], at=later(2))
+
+    assert logged(files) == [("bridge", "forge", "502", str(NOON), str(later(2)), True)]

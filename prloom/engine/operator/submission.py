@@ -9,6 +9,7 @@ from typing import NamedTuple
 from prloom.core.commands.requests import OperatorRequest, Verb
 from prloom.core.text.shown_text import clean
 from prloom.engine.operator import control, offline
+from prloom.engine.views import dashboard_words, runtime_status
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
@@ -24,11 +25,15 @@ _WORDS: Mapping[Verb, str] = {
 
 
 class Submission(NamedTuple):
-    """A request that was handed in. `left` is why it is not carried out yet; None where it is."""
+    """A request that was handed in. `left` is why it is not carried out yet; None where it is.
+
+    `silence` is what is wrong with the dispatcher that runs but does not read it, and what to do about that.
+    """
 
     verb: Verb
     ids: tuple[str, ...]
     left: str | None
+    silence: str | None = None
 
     @property
     def is_done(self) -> bool:
@@ -40,6 +45,8 @@ class Submission(NamedTuple):
         names, word = ", ".join(map(clean, self.ids)), _WORDS.get(self.verb, self.verb)
         if self.left is None:
             return f"{done}: {names}."
+        if self.silence is not None:
+            return f"Saved, to {word}: {names}. It is not done yet: {self.silence}."
         if self.left == offline.RUNNING:
             return f"Sent to the running dispatcher, to {word}: {names}."
         return f"Saved for the next `prloom start`, to {word}: {names}. It cannot be done now: {clean(self.left)}."
@@ -63,4 +70,12 @@ def submit(
     request = OperatorRequest(control.request_id(now), verb, ids, reason=reason, digests=digests, plan=plan)
     with SafeDir.make(where.root, *paths.LOCAL) as local:
         control.append_request(local, request, now)
-    return Submission(verb, ids, offline.carry_out(where, lambda: datetime.now(UTC)))
+        left = offline.carry_out(where, lambda: datetime.now(UTC))
+        return Submission(verb, ids, left, _silence(local, now) if left == offline.RUNNING else None)
+
+
+def _silence(local: SafeDir, now: datetime) -> str | None:
+    found = runtime_status.dispatcher(local, now)
+    if not found.silent_since:
+        return None
+    return f"{dashboard_words.silence(found)}; {dashboard_words.after_silence(found)}"

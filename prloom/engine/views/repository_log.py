@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
-
-from msgspec import UNSET, UnsetType
 
 from prloom.core.reports import decision_line, run_line
 from prloom.engine.bus import entries, plans
 from prloom.engine.bus.entries import LoggedDecision
-from prloom.engine.views import runtime_status, snapshot
+from prloom.engine.views import snapshot
+from prloom.engine.views.log_entry import LogEntry
+from prloom.engine.views.logged_errors import LoggedErrors
 from prloom.engine.views.snapshot import REPOSITORY
-from prloom.engine.views.status_schema import BridgeStatus, PluginStatus
 from prloom.errors import PrloomError
-from prloom.model.record import Cursor, Record, Timestamp
+from prloom.model.record import Cursor
 from prloom.model.run import RunRecord
 from prloom.storage import paths, run_log
 from prloom.storage.paths import RepositoryPaths
@@ -27,31 +25,6 @@ _ROOM = 1 << 18
 
 _OVERLAP = timedelta(days=2)
 """How long a run may take whose end is noticed: runs are in the file of the day on which they began."""
-
-
-class LogEntry(Record, frozen=True, kw_only=True):
-    """One thing that happened, in words. `seq`, `stage` and `by` are those of a decision; `run` is a run that ended.
-
-    `plan` is "" for what concerns the repository as a whole. What was an `error` and is none any more has `recovered`.
-    """
-
-    ts: Timestamp
-    plan: str
-    kind: Literal["decision", "run", "error", "recovered"]
-    text: str
-    seq: int | UnsetType = UNSET
-    stage: str | UnsetType = UNSET
-    by: str | UnsetType = UNSET
-    run: RunRecord | UnsetType = UNSET
-
-
-class CurrentError(NamedTuple):
-    """Something that is wrong now: what it is about, in words, and whether that is a bridge or a plugin."""
-
-    about: str
-    plan: str
-    text: str
-    of_extension: bool = False
 
 
 class RepositoryLog:
@@ -67,22 +40,24 @@ class RepositoryLog:
         self._room = room
         self._decided: dict[str, Cursor] = {}
         self._ended: dict[str, Cursor] = {}
-        self._errors: dict[str, CurrentError] = {}
+        self._errors = LoggedErrors(where, plan, self._plans)
 
     def recent(self, now: datetime, *, since: datetime | None, limit: int | None) -> tuple[LogEntry, ...]:
         """Return what happened since a time, or ever, but no more than the newest `limit`; `new` continues there."""
         found = [entry for plan in self._plans() for entry in self._latest(plan, since, limit)]
         found += [_of_run(run) for run in self._runs(since, limit)]
+        found += self._errors.past(since, limit)
         self._ended = run_log.ends(self._where.root)
         ordered = sorted((each for each in found if since is None or each.ts >= since), key=lambda each: each.ts)
-        return (*_newest(ordered, limit), *self._new_errors(now))
+        return (*_newest(ordered, limit), *self._errors.new(now))
 
     def new(self, now: datetime) -> tuple[LogEntry, ...]:
         """Return what has happened since the last call."""
         found = [entry for plan in self._plans() for entry in self._added(plan)]
         runs, self._ended = run_log.added(self._where.root, self._ended)
         found += [_of_run(run) for run in runs if self._plan in {None, run.plan}]
-        return (*sorted(found, key=lambda each: each.ts), *self._new_errors(now))
+        found += self._errors.ended()
+        return (*sorted(found, key=lambda each: each.ts), *self._errors.new(now))
 
     def _plans(self) -> Sequence[str]:
         if self._plan is not None:
@@ -126,45 +101,7 @@ class RepositoryLog:
         try:
             return snapshot.open_bus(self._where, plan)
         except PrloomError:
-            return None  # `_new_errors` tells of it
-
-    def _new_errors(self, now: datetime) -> Iterator[LogEntry]:
-        """Yield the errors that are there now and were not at the last look, and what works again since then.
-
-        A source that fails is told once, whatever the text of each failure is: that may name a time.
-        """
-        found = {each.about: each for each in self._current_errors()}
-        for about, each in found.items():
-            before = self._errors.get(about)
-            if before is None or (each.text != before.text and not each.of_extension):
-                yield LogEntry(ts=Timestamp.of(now), plan=each.plan, kind="error", text=f"{about}: {each.text}")
-        for about, each in self._errors.items():
-            if about not in found and each.of_extension:
-                yield LogEntry(ts=Timestamp.of(now), plan=each.plan, kind="recovered", text=f"{about}: works again")
-        self._errors = found
-
-    def _current_errors(self) -> Iterator[CurrentError]:
-        local = SafeDir.open(self._where.root, *paths.LOCAL)
-        if local is None:
-            return
-        with local:
-            trouble = runtime_status.dispatcher(local).trouble
-            if trouble:
-                yield CurrentError(_about(REPOSITORY), REPOSITORY, trouble)
-            unopened = runtime_status.unopened(local, ())
-            yield from (CurrentError(_about(plan), plan, unopened[plan]) for plan in self._plans() if plan in unopened)
-            if self._plan is None:
-                yield from _of_extensions(local)
-
-
-def _of_extensions(local: SafeDir) -> Iterator[CurrentError]:
-    """Yield the bridges and plugins that do not work, as a dispatcher last reported them."""
-    for bridge in runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus):
-        if bridge.error is not None:
-            yield CurrentError(f"bridge {bridge.name}", REPOSITORY, bridge.error, of_extension=True)
-    for plugin in runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus):
-        if plugin.error is not None:
-            yield CurrentError(f"plugin {plugin.name}", REPOSITORY, plugin.error, of_extension=True)
+            return None  # `LoggedErrors` tells of it
 
 
 def back_to(journal: JournalReader, since: datetime | None, limit: int | None, room: int) -> list[LoggedDecision]:
@@ -197,9 +134,3 @@ def _of_decision(plan: str, made: LoggedDecision) -> LogEntry:
 
 def _of_run(run: RunRecord) -> LogEntry:
     return LogEntry(ts=run.ended_at or run.started_at, plan=run.plan, kind="run", text=run_line.line(run), run=run)
-
-
-def _about(plan: str) -> str:
-    if not plan:
-        return "repository"
-    return f"plan {plan}"

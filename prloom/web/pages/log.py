@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from prloom.engine.views import plan_names
-from prloom.engine.views.repository_log import LogEntry, RepositoryLog
+from prloom.engine.views.log_entry import LogEntry
+from prloom.engine.views.repository_log import RepositoryLog
 from prloom.model.record import Record
 from prloom.web.pages import spans
 from prloom.web.site import Page, Query, Site
