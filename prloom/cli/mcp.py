@@ -20,7 +20,7 @@ def command(given: Options, run: str | None) -> None:
     Without --run, it is for your own agent: see what waits and why, and steer prloom.
     """
     if run is not None:
-        _serve_run(run)
+        _serve_run(given, run)
         return
     context.refuse_in_run("prloom mcp")
     root = context.repo_root(given)
@@ -29,7 +29,7 @@ def command(given: Options, run: str | None) -> None:
     person_server.serve(root)
 
 
-def _serve_run(run: str) -> None:
+def _serve_run(given: Options, run: str) -> None:
     from pathlib import Path  # noqa: PLC0415 - `prloom --help` needs none
 
     from prloom.agents import mcp_server  # noqa: PLC0415 - likewise
@@ -47,4 +47,4 @@ def _serve_run(run: str) -> None:
         )
     from prloom.mcp import run_server  # noqa: PLC0415 - a second, which errors need not take
 
-    run_server.serve(run, access)
+    run_server.serve(run, access, Path(given.directory))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,10 +16,13 @@ from mcp.shared.exceptions import MCPError
 from prloom import __version__
 from prloom.agents import mcp_server
 from prloom.agents.mcp_server import Access
+from prloom.engine.host_socket import published_socket
 from prloom.errors import PrloomError
 from prloom.mcp import stdio
 from prloom.mcp.dispatcher_client import DispatcherClient
 from prloom.model.record import Json
+from prloom.storage import paths
+from prloom.storage.safe_dir import SafeDir
 
 
 class RunServer:
@@ -110,13 +115,31 @@ def _tool(listed: dict[str, Json]) -> types.Tool:
     return types.Tool(name=listed["name"], description=description, input_schema=listed["schema"])
 
 
-def serve(run: str, access: Access) -> None:
-    """Serve the tools of a run until the agent's program closes standard input; raises PrloomError if it got none."""
-    anyio.run(_serve, run, access)
+def serve(run: str, access: Access, root: Path) -> None:
+    """Serve the tools of a run until the agent's program closes standard input; raises PrloomError if it got none.
+
+    `root` is the checkout that the run belongs to.
+    """
+    anyio.run(_serve, run, access, root)
 
 
-async def _serve(run: str, access: Access) -> None:
-    client = DispatcherClient(lambda: access.socket, {"run": run, "token": access.token})
+def _find_socket(access: Access, root: Path) -> str:
+    """Return the path of the socket of the dispatcher that runs now, which may have another runtime folder.
+
+    That of the dispatcher that began the run is taken where none is published, as on another machine.
+    """
+    try:
+        local = SafeDir.open(root, *paths.LOCAL)
+        if local is not None:
+            with local:
+                return published_socket.find(local)
+    except (OSError, PrloomError):
+        pass
+    return access.socket
+
+
+async def _serve(run: str, access: Access, root: Path) -> None:
+    client = DispatcherClient(partial(_find_socket, access, root), {"run": run, "token": access.token})
     tools = RunServer(client)
     server: Server[Any] = Server(
         mcp_server.NAME,

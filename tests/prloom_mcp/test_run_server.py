@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -166,6 +167,28 @@ async def test_a_client_that_sends_anything_does_no_harm_and_no_call_runs_twice(
     errors = {each["id"]: each["error"]["message"] for each in answers if "error" in each}
     assert errors.keys() == {None, 3, 2000, 2001}
     assert all(each["result"]["structuredContent"]["success"] for each in answers if "result" in each)
+
+
+async def test_an_agents_server_finds_the_next_dispatcher_although_that_has_another_runtime_folder(
+    bench: ToolBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    bench.stage.plugin("words", counting)
+    sockets = []
+
+    async with contextlib.AsyncExitStack() as agents:
+        for runtime in ("first", "second"):
+            (tmp_path / runtime).mkdir(mode=0o700)
+            monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / runtime))
+            async with bench.open() as parts:
+                folder = bench.prepare(parts)
+                async with bench.running(parts, folder):
+                    if not sockets:
+                        agent = await agents.enter_async_context(client(folder))
+                    counted = await agent.call_tool("count", {"word": "tree"})
+                sockets.append(parts.socket.path)
+
+        assert counted.is_error is False
+    assert sockets[0] != sockets[1]
 
 
 async def test_a_client_that_never_reads_holds_up_nobody(bench: ToolBench):
