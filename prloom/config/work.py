@@ -68,7 +68,11 @@ class WorkSection(Section):
 class LimitsSection(Section):
     """When prloom stops and asks a person; 0 means no limit."""
 
-    max_attempts: Count = Field(default=3, ge=0, description="How often a TODO is tried before it is parked.")
+    max_attempts: Count = Field(
+        default=3,
+        ge=0,
+        description="How often a TODO is tried, or a change reviewed without a verdict, before the TODO is parked.",
+    )
     max_runs_per_plan_per_day: Count = Field(
         default=50, ge=0, description="How many agent runs a plan may have in a day (UTC)."
     )

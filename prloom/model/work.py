@@ -73,8 +73,8 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     about it, `commit` what it became. Nothing is done before `retry_at`, because of `waits_for`, which began at
     `waits_since`; `limited` says that this is a limit, which ends then. `hooked` are the plugins whose hooks of this
     phase have run. A `rebase` is one of the branch: `base` is its old tip, `tree` and `commit` its new one. `lifted`
-    says that a person lifted the daily limits for this TODO.
-    `refusals` counts how often machines refused its run, or then the remote its commit.
+    says that a person lifted the daily limits for this TODO. `refusals` counts how often machines refused its run, or
+    then the remote its commit, and `review_failures` the runs of reviewers that gave no verdict on the change.
     """
 
     id: str
@@ -106,6 +106,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     rebase: bool = False
     lifted: bool = False
     refusals: int = 0
+    review_failures: int = 0
 
 
 class Question(Record, frozen=True, kw_only=True, omit_defaults=True):

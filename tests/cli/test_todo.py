@@ -188,6 +188,19 @@ def test_nothing_of_a_draft_is_allowed_to_begin(prloom: Prloom) -> None:
     )
 
 
+def test_nothing_is_allowed_to_begin_where_prloom_may_not_commit(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt(work=False)
+    prloom("todo", "pr-7", "add", "Measure")
+
+    ran = prloom("todo", "pr-7", "go")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        "prloom: prloom may not commit to the branch of pr-7, so it lists TODOs only, and none of them waits to begin;"
+        " to have it work there, forget the plan and adopt it again with --work\n"
+    )
+
+
 async def test_a_running_dispatcher_blocks_a_plan_at_once(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
     async with stage.running():

@@ -155,6 +155,17 @@ def _unpushed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
     return {**moved(work, "delayed", after, reason), **parts}
 
 
+def review_failed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
+    """Return what follows a reviewer's run without a verdict: another one, or a parked TODO.
+
+    It says nothing about the change, so it is no failed attempt; but as many of them end the work as failed attempts.
+    """
+    after = replace(work, review_failures=work.review_failures + 1)
+    if ctx.rules.max_attempts and after.review_failures >= ctx.rules.max_attempts:
+        return parked(ctx, work, f"{after.review_failures} reviews of the change failed: {reason}")
+    return delayed(ctx, after, reason)
+
+
 def refused(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
     """Return the wait for a machine that does a run which another has refused: it is no failed attempt.
 

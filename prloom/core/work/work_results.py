@@ -69,7 +69,7 @@ def checked(work: TodoWork, checks: Sequence[str]) -> DecisionParts:
 
 def approved(work: TodoWork, reason: str) -> DecisionParts:
     """Return that the change was reviewed, or needs no review."""
-    return moved(work, "approved", replace(work, phase="reviewed"), reason)
+    return moved(work, "approved", replace(without_wait(work), phase="reviewed"), reason)
 
 
 def accepted(work: TodoWork) -> DecisionParts:
@@ -223,7 +223,7 @@ def named(paths: Sequence[str], most: int = 5) -> str:
 def without_change(work: TodoWork) -> TodoWork:
     """Return the work before its next run: what the last one changed stays in the worktree."""
     after = without_wait(work)
-    return replace(after, phase="ready", run=None, tree=None, summary=None, message=None, hooked=())
+    return replace(after, phase="ready", run=None, tree=None, summary=None, message=None, hooked=(), review_failures=0)
 
 
 def without_wait(work: TodoWork) -> TodoWork:

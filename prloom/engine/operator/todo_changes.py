@@ -8,7 +8,7 @@ from prloom.core.commands.requests import Verb
 from prloom.core.plans import plan_file
 from prloom.core.plans.plan_reader import TodoState
 from prloom.core.text.shown_text import clean
-from prloom.engine.operator import plan_texts, submission
+from prloom.engine.operator import emit, plan_texts, submission
 from prloom.engine.operator.plan_texts import ListedTodo, NamedPlan
 from prloom.errors import PrloomError
 from prloom.storage.paths import RepositoryPaths
@@ -37,6 +37,11 @@ def change(where: RepositoryPaths, plan: NamedPlan, action: str, todo: str | Non
         chosen = [item.id for item in items if item.state == "open"]
     else:
         chosen = [find(items, plan.id, todo or "").id]
+    if action == "go" and not plan.is_draft and not emit.plan(where, plan.id).work:
+        text = (
+            f"prloom may not commit to the branch of {plan.id}, so it lists TODOs only, and none of them waits to begin"
+        )
+        raise PrloomError(f"{text}; to have it work there, forget the plan and adopt it again with --work")
     request = _REQUESTS.get(action)
     if request is not None and not plan.is_draft:
         return submission.submit(where, request, chosen, plan=plan.id).message(DONE[action])

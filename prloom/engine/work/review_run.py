@@ -82,7 +82,10 @@ class ReviewRuns:
 
 
 def _judged(runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str | None) -> DecisionParts:
-    """Return what a reviewer's run comes to: an approval, a rejection, or a wait."""
+    """Return what a reviewer's run comes to: an approval, a rejection, or a wait.
+
+    Raises AgentError where prloom ended the run.
+    """
     now = runtime.clock()
     for text in (said, result.message):
         value = json_answer.find(text or "", review_answer.KEY)
@@ -94,7 +97,10 @@ def _judged(runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str |
     if result.status == "limited":
         until = result.retry_at or now + usage_limit.UNKNOWN
         return work_failures.limited(context(runtime), work, result.error or "the usage limit is reached", until)
-    raise AgentError(f"the review failed: {result.error or 'its answer cannot be used'}")
+    reason = f"the review failed: {result.error or 'its answer cannot be used'}"
+    if result.status == "interrupted":
+        raise AgentError(reason)
+    return work_failures.review_failed(context(runtime), work, reason)
 
 
 def _decided(runtime: PlanRuntime, work: TodoWork, review: ReviewAnswer) -> DecisionParts:

@@ -239,6 +239,44 @@ async def test_a_rejected_change_goes_back_to_the_worker_with_the_review(bench: 
     assert "+fast" in bench.prompt(0, "review")
 
 
+async def test_a_reviewer_that_gives_no_usable_answer_three_times_parks_the_todo(bench: Workbench):
+    bench.configure("review = true")
+    bench.script(FAST)
+    bench.script(*(Run(answer={"verdict": "maybe"}) for _ in range(3)), stage="review")
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+    waits = bench.state.work
+    assert waits is not None
+    assert waits.waits_for == "the review failed: its answer cannot be used"
+    for _ in range(2):
+        bench.stage.clock.advance(hours=1)
+        await bench.tick()
+
+    assert bench.boxes == ["- [b] Make it fast"]
+    assert bench.state.block is not None
+    assert bench.state.block.reason.endswith(
+        "is blocked: 3 reviews of the change failed: the review failed: its answer cannot be used"
+    )
+    assert bench.commits == []
+
+
+async def test_reviews_that_failed_do_not_count_for_the_next_change(bench: Workbench):
+    bench.configure("review = true")
+    bench.script(FAST, Run({"fast.py": "really fast\n"}, answer=FAST.answer))
+    unusable = Run(answer={"verdict": "maybe"})
+    rejected = Run(answer={"verdict": "reject", "summary": "Too slow.", "comments": []})
+    approved = Run(answer={"verdict": "approve", "summary": "Good.", "comments": []})
+    bench.script(unusable, unusable, rejected, unusable, unusable, approved, stage="review")
+    bench.todo("- [ ] Make it fast")
+
+    for _ in range(6):
+        await bench.tick()
+        bench.stage.clock.advance(hours=1)
+
+    assert bench.commits == ["Be fast"]
+
+
 async def test_a_plan_is_paused_after_each_todo_where_the_operator_says_so(bench: Workbench):
     bench.configure("pause_after_todo = true")
     bench.script(*named("one", "two"))
