@@ -61,6 +61,9 @@ def command(
         _logs_in_report_only(found.key),
     ):
         result = _tried(found, runner, root, events, label)
+        if (said or files) and found.is_daemon_only and not result.registered.hooks:
+            text = f"plugin {found.key} has no hooks, so no event reaches it"
+            raise PrloomError(f"{text}; leave out --say and --event to have its daemon tried")
         if not (said or files or inline or result.faults):
             label("the promises")
             result = replace(result, broken=_broken_promises(found, settings))

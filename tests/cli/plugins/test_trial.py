@@ -416,3 +416,15 @@ def test_a_daemon_does_not_run_in_this_process(home: Path, capsys: pytest.Captur
     assert tried(capsys, "answering", "--inline")[2] == (
         "prloom: plugin answering has no Python code that could run in this process; leave out --inline\n"
     )
+
+
+def test_a_daemon_without_hooks_is_shown_no_event(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_daemon(home)
+
+    code, out, err = tried(capsys, "answering", "--say", "hi")
+
+    assert (code, out) == (1, "")
+    assert err == (
+        "prloom: plugin answering has no hooks, so no event reaches it; leave out --say and --event to have its daemon"
+        " tried\n"
+    )
