@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from prloom.agents.agent import StreamEntry
     from prloom.cli.output.terminal import Role
     from prloom.engine.runs.steps import RunSteps
+    from prloom.storage.paths import RepositoryPaths
 
 _PAUSE = 0.3
 _SIGNS: dict[str, tuple[str, Role | None]] = {
@@ -37,7 +39,10 @@ _SIGNS: dict[str, tuple[str, Role | None]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print the activity events of the run, one on each line.")
 @pass_options
 def command(given: Options, named: str, *, follow: bool, as_json: bool) -> None:
-    """Show what an agent says and does: in one RUN, or in the latest run of a PLAN."""
+    """Show what an agent says and does: in one RUN, or in the latest run of a PLAN.
+
+    For a PLAN, it also shows what has happened in the plan beside its runs since this run began.
+    """
     from prloom.engine.runs import listing, records  # noqa: PLC0415 - `prloom logs --help` needs none
 
     show = _show
@@ -46,18 +51,53 @@ def command(given: Options, named: str, *, follow: bool, as_json: bool) -> None:
     where, _ = context.repository_to_read(given)
     if records.is_run_id(named):
         folder, plan_id = listing.find(where, named)
-        show(folder, plan_id, follow=follow)
+        show(folder, plan_id, wait=_wait if follow else None)
         return
     plan_id = context.plan_id(where, named)
-    if follow:
-        _follow_runs(lambda: listing.latest(where, plan_id), lambda folder: show(folder, plan_id, follow=True))
     latest = listing.latest(where, plan_id)
-    if latest is None:
+    beside = _PlanLines(where, plan_id, latest, as_json=as_json)
+    if follow:
+        _follow_runs(partial(listing.latest, where, plan_id), partial(show, plan_id=plan_id), beside)
+    if latest is not None:
+        show(latest, plan_id, wait=None)
+    beside.show()
+    if latest is None and not beside.has_shown:
         raise PrloomError(f"plan {plan_id} has no runs yet; `prloom logs {plan_id} --follow` waits for one")
-    show(latest, plan_id, follow=False)
 
 
-def _follow_runs(latest: Callable[[], Path | None], show: Callable[[Path], None]) -> NoReturn:
+class _PlanLines:
+    """Prints what happens in a plan beside its runs, from the beginning of a run on."""
+
+    def __init__(self, where: RepositoryPaths, plan_id: str, run: Path | None, *, as_json: bool) -> None:
+        from prloom.engine.runs import records  # noqa: PLC0415 - `prloom logs --help` needs none
+        from prloom.engine.runs.handled_activity import HandledActivity  # noqa: PLC0415 - likewise
+        from prloom.engine.runs.plan_activity import PlanActivity  # noqa: PLC0415 - likewise
+
+        since = records.build(run, plan_id, datetime.now(UTC)).started_at if run is not None else None
+        self.has_shown = False
+        self._activity = PlanActivity(where, plan_id, since)
+        self._handled = HandledActivity()
+        self._as_json = as_json
+
+    def show(self) -> None:
+        """Print what is new, each line with its time."""
+        for stored in self._activity.new():
+            if self._as_json:
+                terminal.echo_json_line(stored.event)
+            elif (entry := self._handled.entry(stored)) is not None:
+                at = terminal.clock(datetime.fromtimestamp(stored.event.timestamp / 1000, UTC))
+                click.echo(_line(entry, at))
+            else:
+                continue
+            self.has_shown = True
+
+    def wait(self) -> None:
+        """Print what is new, and wait for the next look."""
+        self.show()
+        _wait()
+
+
+def _follow_runs(latest: Callable[[], Path | None], show: Callable[..., None], beside: _PlanLines) -> NoReturn:
     """Show the latest run of a plan, and each that comes after it as soon as a worker has begun it."""
     from prloom.engine.runs import records  # noqa: PLC0415 - `prloom logs --help` needs none
 
@@ -65,14 +105,14 @@ def _follow_runs(latest: Callable[[], Path | None], show: Callable[[Path], None]
     while True:
         found = latest()
         if found is None or found == shown or records.is_queued(found):
-            _wait()
+            beside.wait()
             continue
         shown = found
-        show(found)
+        show(found, wait=beside.wait)
 
 
-def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
-    """Print one run from its beginning; with `follow` until it ends."""
+def _show(folder: Path, plan_id: str, *, wait: Callable[[], None] | None) -> None:
+    """Print one run from its beginning; with `wait`, which is called between two looks, until it ends."""
     from prloom.engine.bus import late_results  # noqa: PLC0415 - `prloom logs --help` needs none
     from prloom.engine.runs import records  # noqa: PLC0415 - `prloom logs --help` needs none
     from prloom.engine.runs.steps import RunSteps  # noqa: PLC0415 - likewise
@@ -83,7 +123,7 @@ def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
         about.append(f"attempt {run.attempt}")
     said = ", ".join(terminal.clean(each) for each in about if each)
     click.echo(terminal.paint(f"{run.id}: {said}, began {terminal.clock(run.started_at)}", "strong"))
-    for line in lines(RunSteps(folder), wait=_wait if follow else None):
+    for line in lines(RunSteps(folder), wait=wait):
         click.echo(line)
     run = records.build(folder, plan_id, datetime.now(UTC))
     taken = terminal.duration(timedelta(seconds=run.seconds))
@@ -101,13 +141,10 @@ def _show(folder: Path, plan_id: str, *, follow: bool) -> None:
         click.echo(f"The result of {terminal.clean(late.machine)} came late, at {at}, and is not used: {said}")
 
 
-def _show_events(folder: Path, plan_id: str, *, follow: bool) -> None:
-    """Print the activity events of one run as JSON lines; with `follow` until it ends."""
+def _show_events(folder: Path, plan_id: str, *, wait: Callable[[], None] | None) -> None:
+    """Print the activity events of one run as JSON lines; with `wait` until it ends, as `_show` does."""
     from prloom.engine.runs import activity  # noqa: PLC0415 - `prloom logs --help` needs none
 
-    wait = None
-    if follow:
-        wait = _wait
     for event in activity.events(folder, wait=wait):
         terminal.echo_json_line(event)
     if not activity.exists(folder):
@@ -134,13 +171,15 @@ def _wait() -> None:
     time.sleep(_PAUSE)
 
 
-def _line(entry: StreamEntry) -> str:
+def _line(entry: StreamEntry, at: str = "") -> str:
     from prloom.core.text import secret_scan  # noqa: PLC0415 - `prloom logs --help` needs none
 
     sign, role = _SIGNS[entry.kind]
     first, *more = [line for line in entry.text.splitlines() if line.strip()] or [""]
     if entry.tool:
         first = f"{entry.tool}: {first}"
+    if at:
+        first = f"{at}  {first}"
     text = f"{sign}{terminal.clean(secret_scan.masked(first))}"
     counted = ""
     if len(more) == 1:

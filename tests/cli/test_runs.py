@@ -28,6 +28,7 @@ from prloom.cli import logs, runs
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.runs import activity, records
+from prloom.engine.runs.plan_activity import PlanActivity
 from prloom.engine.runs.steps import RunSteps
 
 Prloom = Callable[..., Any]
@@ -290,6 +291,43 @@ async def test_logs_prints_the_activity_of_a_run_as_lines_of_json(stage: Stage, 
     assert events[1]["data"] == {"thinking": "hm"}
     assert prloom("logs", "pr-7", "--json").out == printed
     assert prloom("logs", run.id, "--follow", "--json").out == printed
+
+
+async def test_logs_of_a_plan_shows_what_has_happened_beside_its_runs_since_the_last_one_began(
+    stage: Stage, prloom: Prloom, launch: Launch
+) -> None:
+    stage.adopt()
+    start = datetime.now(UTC) - timedelta(hours=1)
+    earlier = ActivityLog(stage.paths, lambda: start, {})
+    earlier.record("PLUGIN_MESSAGE_RECEIVED", {"pluginName": "old", "role": "user", "depth": 1}, plan_id="pr-7")
+    assert "# " in prloom("logs", "pr-7").out
+    run = launch(QUICK)
+    await ended(stage, run)
+    log = ActivityLog(stage.paths, lambda: datetime.now(UTC), {})
+    log.record("PLUGIN_MESSAGE_RECEIVED", {"pluginName": "notes", "role": "user", "depth": 1}, plan_id="pr-7")
+    log.record("TODO_UPDATE", {"todos": []}, plan_id="pr-7")
+
+    *_, over, beside = prloom("logs", "pr-7").out.splitlines()
+
+    assert over.startswith("It ended after ")
+    assert re.fullmatch(r"# [-0-9]{10} [:0-9]{8}  plugin notes: message received: role user", beside)
+    told = [json.loads(line) for line in prloom("logs", "pr-7", "--json").out.splitlines()]
+    assert [each["type"] for each in told] == ["PLUGIN_MESSAGE_RECEIVED", "TODO_UPDATE"]
+    assert "plugin notes" not in prloom("logs", run.id).out
+
+
+def test_what_happens_in_a_plan_beside_its_runs_is_shown_once(stage: Stage) -> None:
+    stage.adopt()
+    log = ActivityLog(stage.paths, stage.clock, {})
+    beside = PlanActivity(stage.paths, "pr-7")
+
+    told = []
+    for name in ("one", "two"):
+        log.record("PLUGIN_ACTION_REQUESTED", {"pluginName": name}, plan_id="pr-7")
+        told.append([each.event.data["pluginName"] for each in beside.new()])
+
+    assert told == [["one"], ["two"]]
+    assert beside.new() == ()
 
 
 async def test_logs_says_in_one_line_that_a_run_has_no_activity(stage: Stage, prloom: Prloom, launch: Launch) -> None:
