@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import json
 import os
 import resource
@@ -247,15 +248,24 @@ def remount(made: Repository, how: str) -> None:
 
 @contextmanager
 def open_files_limited(more: int) -> Iterator[None]:
-    """Let this process have only so many more open files than it has."""
+    """Let this process have only so many more open files than it has.
+
+    The limit is one of their numbers, so the numbers below it that are free, because an earlier test has closed them,
+    are used up first.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest = os.dup(0)
-    os.close(lowest)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + more, hard))
+    gc.collect()  # what earlier tests have left would be closed at any time
+    highest = max(map(int, os.listdir("/dev/fd")))
+    fillers = [os.dup(0)]
+    while fillers[-1] < highest:
+        fillers.append(os.dup(0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (fillers[-1] + 1 + more, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for filler in fillers:
+            os.close(filler)
 
 
 async def test_plans_for_which_there_are_too_few_open_files_wait_and_the_others_are_worked_on(stage: Stage):
