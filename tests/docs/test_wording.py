@@ -33,7 +33,7 @@ def test_no_page_has_a_phrase_that_readers_stumbled_over(page: Any):
 
 
 def test_no_help_text_has_a_phrase_that_readers_stumbled_over():
-    root = click.Context(main.cli, info_name="prloom")
+    root = click.Context(main.cli, info_name="prloom", **main.cli.context_settings)  # a command keeps its help option
     texts = [each.get_help(context) for each, context in commands(main.cli, root)]
 
     assert len(texts) > 60
