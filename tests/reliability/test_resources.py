@@ -12,6 +12,7 @@ import gc
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -285,6 +286,37 @@ async def test_plans_for_which_there_are_too_few_open_files_wait_and_the_others_
     assert waiting
     assert set(waiting.values()) == {"there are too many plans for the limit of open files; raise it (`ulimit -n`)"}
     assert len(set(stage.bridge.said)) == 60
+
+
+async def test_the_files_of_plans_that_are_gone_are_closed_at_once(stage: Stage):
+    async def come_and_go(numbers: range) -> int:
+        """Have plans come, be worked on and go; return how many files were open at most."""
+        plans = [f"pr-{number}" for number in numbers]
+        for number, plan_id in zip(numbers, plans, strict=True):
+            stage.adopt(plan_id, pr=number)
+            stage.append(said(f"c-{plan_id}", pr=number), plan_id=plan_id)
+        await stage.until(lambda: {f"re c-{plan_id}" for plan_id in plans} <= set(stage.bridge.said))
+        most = opened()
+        for plan_id in plans:
+            shutil.rmtree(stage.paths.worktree(plan_id))
+        await stage.until(lambda: not dispatcher.board.runtimes)
+        return most
+
+    def opened() -> int:
+        return len(os.listdir("/dev/fd"))
+
+    gc.collect()
+    gc.disable()  # it may be hours before a quiet dispatcher's objects are looked through
+    try:
+        async with stage.running() as dispatcher:
+            await come_and_go(range(1, 2))
+            before = opened()
+            most = await come_and_go(range(2, 7))
+            await stage.until(lambda: opened() <= before)
+    finally:
+        gc.enable()
+
+    assert most >= before + 5
 
 
 def told_of_plans(stage: Stage) -> str:
