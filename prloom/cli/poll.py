@@ -19,7 +19,7 @@ def command(given: Options, plan: str | None) -> None:
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom poll --help` needs none
 
     from prloom.core.commands.requests import OperatorRequest  # noqa: PLC0415
-    from prloom.engine.operator import control  # noqa: PLC0415
+    from prloom.engine.operator import control, submission  # noqa: PLC0415
     from prloom.engine.views import runtime_status  # noqa: PLC0415
     from prloom.storage import paths  # noqa: PLC0415
     from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415
@@ -33,4 +33,8 @@ def command(given: Options, plan: str | None) -> None:
     now = datetime.now(UTC)
     with local:
         control.append_request(local, OperatorRequest(control.request_id(now), "poll", named), now)
+        silence = submission.silence(local, now)
+    if silence is not None:
+        click.echo(f"Saved, to poll. It is not done yet: {silence}.")
+        return
     click.echo("Asked the running dispatcher to poll now.")

@@ -71,10 +71,11 @@ def submit(
     with SafeDir.make(where.root, *paths.LOCAL) as local:
         control.append_request(local, request, now)
         left = offline.carry_out(where, lambda: datetime.now(UTC))
-        return Submission(verb, ids, left, _silence(local, now) if left == offline.RUNNING else None)
+        return Submission(verb, ids, left, silence(local, now) if left == offline.RUNNING else None)
 
 
-def _silence(local: SafeDir, now: datetime) -> str | None:
+def silence(local: SafeDir, now: datetime) -> str | None:
+    """Return what is wrong with a dispatcher that runs and does not answer, and what to do about it; or None."""
     found = runtime_status.dispatcher(local, now)
     if not found.silent_since:
         return None
