@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from asyncio.subprocess import Process
 from contextlib import suppress
 from pathlib import Path
@@ -170,15 +171,16 @@ async def test_a_client_that_sends_anything_does_no_harm_and_no_call_runs_twice(
 
 
 async def test_an_agents_server_finds_the_next_dispatcher_although_that_has_another_runtime_folder(
-    bench: ToolBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: ToolBench, monkeypatch: pytest.MonkeyPatch
 ):
     bench.stage.plugin("words", counting)
     sockets = []
 
     async with contextlib.AsyncExitStack() as agents:
-        for runtime in ("first", "second"):
-            (tmp_path / runtime).mkdir(mode=0o700)
-            monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / runtime))
+        for _ in range(2):
+            # The path of a socket may have some hundred characters, which a test's own folder may have already.
+            runtime = agents.enter_context(tempfile.TemporaryDirectory(dir="/tmp"))
+            monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
             async with bench.open() as parts:
                 folder = bench.prepare(parts)
                 async with bench.running(parts, folder):
