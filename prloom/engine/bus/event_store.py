@@ -154,11 +154,9 @@ class EventStore:
         return None
 
     def close(self, reason: str) -> None:
-        """Stop writing; a later `commit` raises an error with the first reason.
-
-        What it had to call leads back to it, so that its files would stay open until Python looks for such circles.
-        """
+        """Stop writing; a later `commit` raises an error with the first reason."""
         self._closed = self._closed or reason
+        # What leads back to this store would keep its files open until Python looks for such circles.
         self._effects, self.audience, self.conversation = (), _trusted, None
 
     @property
