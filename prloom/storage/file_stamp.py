@@ -40,7 +40,17 @@ def at(path: str) -> FileStamp | None:
 def changed_at(path: str | os.PathLike[str]) -> Timestamp | None:
     """Return when the content of what is at a path last changed, of a link its own; None where there is nothing."""
     try:
-        return Timestamp.of(datetime.fromtimestamp(os.lstat(path).st_mtime, UTC))
+        return time_of(os.lstat(path))
+    except OSError:
+        return None
+
+
+def time_of(found: os.stat_result | None) -> Timestamp | None:
+    """Return when the content of a file last changed by its `stat`; None where there is none."""
+    if found is None:
+        return None
+    try:
+        return Timestamp.of(datetime.fromtimestamp(found.st_mtime, UTC))
     except (OSError, OverflowError, ValueError):  # a time that no calendar has is as good as none
         return None
 

@@ -117,21 +117,16 @@ def of_plan(repository: RepositoryPaths, trees: SafeDir, plan_id: str) -> Snapsh
     """Return one plan; `trees` is the folder of the worktrees."""
     errors: list[str] = []
     worktree = repository.worktree(plan_id)
-    unreadable = Snapshot(Plan(id=plan_id, branch="", status=UNREADABLE, blocked=True), worktree)
+    unreadable = Plan(id=plan_id, branch="", status=UNREADABLE, blocked=True)
     local = _read_part(lambda: trees.sub(plan_id, *paths.LOCAL), None, errors)
     if local is None:
         why = errors or [f"there is no {worktree.joinpath(*paths.LOCAL)}; adopt its branch or pull request again"]
-        return unreadable._replace(error=why[0])
+        return Snapshot(unreadable, worktree, error=why[0])
     with local:
-        found = Snapshot(
-            plan=_read_part(lambda: _plan(local, plan_id), unreadable.plan, errors),
-            worktree=worktree,
-            bus=_read_part(lambda: _bus(local), BusSnapshot(), errors),
-            todos=_read_part(lambda: _todos(local), (), errors),
-        )
-    if found.todos:
-        found = found._replace(listed_at=changed_at(found, paths.PLAN_TEXT))
-    return found._replace(error=errors[0] if errors else None)
+        plan = _read_part(lambda: _plan(local, plan_id), unreadable, errors)
+        bus = _read_part(lambda: _bus(local), BusSnapshot(), errors)
+        todos, listed_at = _read_part(lambda: _todos(local), ((), None), errors)
+    return Snapshot(plan, worktree, bus, todos, errors[0] if errors else None, listed_at=listed_at)
 
 
 def changed_at(of: Snapshot, name: str) -> Timestamp | None:
@@ -213,13 +208,17 @@ def _grown(bus: SafeDir, journal: str, cursor: Cursor) -> bool:
     return cursor.segment > 1 or (0 if found is None else found.st_size) != cursor.offset
 
 
-def _todos(local: SafeDir) -> tuple[TodoItem, ...]:
+def _todos(local: SafeDir) -> tuple[tuple[TodoItem, ...], Timestamp | None]:
+    """Return the TODOs, and when their file was last changed, if there are any."""
     content = local.read_bytes(paths.PLAN_TEXT)
     if content is None or b"[" not in content:
-        return ()
+        return (), None
     from prloom.core.plans import plan_file  # noqa: PLC0415 - a plan without a checkbox has no TODO
 
-    return plan_file.todos(content.decode("utf-8", "replace"))
+    todos = plan_file.todos(content.decode("utf-8", "replace"))
+    if not todos:
+        return (), None
+    return todos, file_stamp.time_of(local.stat(paths.PLAN_TEXT))
 
 
 def open_bus(repository: RepositoryPaths, plan_id: str) -> SafeDir | None:
