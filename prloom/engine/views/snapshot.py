@@ -125,8 +125,8 @@ def of_plan(repository: RepositoryPaths, trees: SafeDir, plan_id: str) -> Snapsh
     with local:
         plan = _read_part(lambda: _plan(local, plan_id), unreadable, errors)
         bus = _read_part(lambda: _bus(local), BusSnapshot(), errors)
-        todos, listed_at = _read_part(lambda: _todos(local), ((), None), errors)
-    return Snapshot(plan, worktree, bus, todos, errors[0] if errors else None, listed_at=listed_at)
+        listed = _read_part(lambda: _todos(local), _NO_TODOS, errors)
+    return Snapshot(plan, worktree, bus, listed.todos, errors[0] if errors else None, listed_at=listed.at)
 
 
 def changed_at(of: Snapshot, name: str) -> Timestamp | None:
@@ -208,17 +208,26 @@ def _grown(bus: SafeDir, journal: str, cursor: Cursor) -> bool:
     return cursor.segment > 1 or (0 if found is None else found.st_size) != cursor.offset
 
 
-def _todos(local: SafeDir) -> tuple[tuple[TodoItem, ...], Timestamp | None]:
-    """Return the TODOs, and when their file was last changed, if there are any."""
+class _ListedTodos(NamedTuple):
+    """The TODOs of a plan, and when their file was last changed, if there are any."""
+
+    todos: tuple[TodoItem, ...] = ()
+    at: Timestamp | None = None
+
+
+_NO_TODOS = _ListedTodos()
+
+
+def _todos(local: SafeDir) -> _ListedTodos:
     content = local.read_bytes(paths.PLAN_TEXT)
     if content is None or b"[" not in content:
-        return (), None
+        return _NO_TODOS
     from prloom.core.plans import plan_file  # noqa: PLC0415 - a plan without a checkbox has no TODO
 
     todos = plan_file.todos(content.decode("utf-8", "replace"))
     if not todos:
-        return (), None
-    return todos, file_stamp.time_of(local.stat(paths.PLAN_TEXT))
+        return _NO_TODOS
+    return _ListedTodos(todos, file_stamp.time_of(local.stat(paths.PLAN_TEXT)))
 
 
 def open_bus(repository: RepositoryPaths, plan_id: str) -> SafeDir | None:
