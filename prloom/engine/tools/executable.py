@@ -122,12 +122,10 @@ async def _exchanged(started: Process, given: bytes, name: str) -> tuple[bytes, 
 
 async def _write(sink: asyncio.StreamWriter, given: bytes) -> None:
     with contextlib.suppress(OSError):  # a tool need not read what it is given
-        try:
-            sink.write(given + b"\n")
-            await sink.drain()
-        finally:
-            sink.close()
-            await sink.wait_closed()  # else Python logs, some time later, that nobody has heard of the error
+        sink.write(given + b"\n")
+        await sink.drain()
+        sink.close()
+        await sink.wait_closed()
 
 
 async def _all(source: asyncio.StreamReader, limit: int) -> bytes:
@@ -145,6 +143,10 @@ async def _end(started: Process, mark: str) -> None:
             os.killpg(started.pid, signal.SIGKILL)
     await asyncio.to_thread(lambda: processes.kill(processes.tagged(child.MARK, mark)))
     await started.wait()
+    assert started.stdin is not None  # noqa: S101 - it was requested
+    started.stdin.close()
+    with contextlib.suppress(OSError):  # else Python logs, some time later, that nobody has heard of the error
+        await started.stdin.wait_closed()
 
 
 def _read(output: bytes, name: str) -> Json:

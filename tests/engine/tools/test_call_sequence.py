@@ -229,6 +229,20 @@ async def test_an_executable_that_does_not_read_its_call_leaves_nothing_in_the_l
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
+async def test_an_executable_that_hangs_and_does_not_read_its_long_call_is_ended_too(
+    bench: ToolBench, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    executable(bench, tmp_path / "ex", "import time; time.sleep(4243)", timeout_ms=1000)
+    gc.collect()
+    caplog.clear()
+
+    said = await result(bench, "run", a="x" * 1_000_000)
+
+    assert (said["error_type"], said["error"]) == ("timeout_error", "run timed out after 1000 ms")
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
+
+
 async def test_an_executable_outside_of_the_plugins_folder_is_not_started(bench: ToolBench, tmp_path: Path):
     executable(bench, tmp_path / "ex", "")
     (tool,) = bench.manifest_tools["ex"]
