@@ -10,8 +10,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import mcp_client
 from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.stdio import StdioServerParameters
 from stage import Stage
 
 from prloom.agents import mcp_server, run_folder
@@ -121,7 +122,7 @@ async def client(folder: Path) -> AsyncIterator[Client]:
     entry = json.loads((folder / mcp_server.CONFIG).read_text())["mcpServers"]["prloom"]
     with (folder / "client.log").open("w") as nothing:
         server = StdioServerParameters(command=entry["command"], args=entry["args"], env=entry["env"], cwd=folder)
-        async with Client(stdio_client(server, errlog=nothing)) as opened:
+        async with mcp_client.connected(server, nothing) as opened:
             yield opened
 
 

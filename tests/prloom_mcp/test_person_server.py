@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import mcp_client
 import pytest
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.stdio import StdioServerParameters
 from real_command import Repository
 
 from prloom.cli import main
@@ -25,7 +25,7 @@ async def test_a_persons_agent_sees_what_waits_and_steers_what_it_may(repository
     argv = repository.command("mcp")
     with (tmp_path / "errors").open("w") as errors:
         server = StdioServerParameters(command=argv[0], args=argv[1:])
-        async with Client(stdio_client(server, errlog=errors)) as agent:
+        async with mcp_client.connected(server, errors) as agent:
             tools = {tool.name: tool for tool in (await agent.list_tools()).tools}
             status = await agent.call_tool("status", {})
             unknown = await agent.call_tool("why", {"event": "--help"})
