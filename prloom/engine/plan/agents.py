@@ -16,6 +16,7 @@ from prloom.agents.agent import Agent, Rights, RunRequest, RunResult
 from prloom.core.events.dispatch import RunTriage
 from prloom.core.prompts import triage_prompt
 from prloom.core.waits import usage_limit
+from prloom.core.waits.usage_limit import UsageLimit
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.hook_services import HookServices, PlanServices
@@ -101,15 +102,18 @@ class AgentTriager:
         """Do what `run` does, and return the run's id too, which `begun` is told before the run starts, or raises."""
         agent, chosen = self._pool.choose(runtime.rules.config, stage, model)
         async with self._pool.slots, self._pool.room(agent, runtime.rules.config, runtime.in_flight):
-            limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
-            if limit is not None and usage_limit.applies(limit, (), runtime.clock()):
-                raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
+            self._refuse_over_limit(runtime, agent)
             run_id = run_spec.new_id(runtime.clock(), stage)
             if begun is not None:
                 begun(run_id)
             request = replace(self._request(runtime, stage, text, chosen, run_id=run_id), plugin=plugin)
             commit = await self._pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree)
             config = runtime.rules.config
+            try:
+                self._refuse_over_limit(runtime, agent)  # other runs may have begun meanwhile
+            except AgentError:
+                await self._pool.commits.forget_other(runtime.id, run_id)
+                raise
             folder = self._pool.prepare(runtime.folders, config, agent, run_id, request, commit=commit)
             log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
             async with appended_lines.watching(runtime):
@@ -140,8 +144,8 @@ class AgentTriager:
     ) -> None:
         store, folders = runtime.event_store, runtime.folders
         results = _triage_run(runtime, run_id, agent.name)
-        limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
-        if limit is not None and usage_limit.applies(limit, _still_open(runtime, batch), runtime.clock()):
+        limit = self._limit_of(runtime, agent, batch)
+        if limit is not None:
             results.wait_for_limit(batch, limit)
             return
         # The folder is made first: that it is missing means from then on that something removed it.
@@ -149,6 +153,11 @@ class AgentTriager:
             text = self._prompt(runtime.plan, runtime.text.read(), batch, folders.runs / run_id / run_folder.ANSWER)
             request = self._request(runtime, STAGE, text, model, run_id=run_id)
             commit = await self._pool.commits.of_other(runtime.id, run_id, folders.worktree)
+            limit = self._limit_of(runtime, agent, batch)  # other runs may have begun meanwhile
+            if limit is not None:
+                await self._pool.commits.forget_other(runtime.id, run_id)
+                results.wait_for_limit(batch, limit)
+                return
             folder = self._pool.prepare(folders, runtime.rules.config, agent, run_id, request, commit=commit)
         except AgentError as error:
             results.fail(batch, str(error))
@@ -156,6 +165,19 @@ class AgentTriager:
         changes = tuple(Change(event_id=event.id, verdict="started", state="pending") for event in batch)
         store.commit(STAGE, agent.name, changes=changes, run=run_id)
         await self._finish(runtime, agent, folder)
+
+    def _limit_of(self, runtime: PlanRuntime, agent: Agent, batch: tuple[Event, ...]) -> UsageLimit | None:
+        """Return the limit that keeps a run about these events from being prepared at this moment, or None."""
+        limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
+        if limit is None or not usage_limit.applies(limit, _still_open(runtime, batch), runtime.clock()):
+            return None
+        return limit
+
+    def _refuse_over_limit(self, runtime: PlanRuntime, agent: Agent) -> None:
+        """Raise AgentError where a limit keeps a plugin's run from being prepared at this moment."""
+        limit = self._limit_of(runtime, agent, ())
+        if limit is not None:
+            raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
 
     async def _finish(self, runtime: PlanRuntime, agent: Agent, folder: Path, *, found: bool = False) -> None:
         result = await self._pool.run(folder, agent, runtime.id, runtime.clock, found=found)

@@ -57,6 +57,7 @@ class ReviewRuns:
             commit = await self.pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree, tree=work.tree)
             limit = self.pool.limit_of_todo(agent, runtime, work)
             if limit is not None:
+                await self.pool.commits.forget_other(runtime.id, run_id)
                 return work_failures.limited(context(runtime), work, limit.reason, limit.until)
             folder = self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request, commit=commit)
             result = await self.pool.run(folder, agent, runtime.id, runtime.clock)

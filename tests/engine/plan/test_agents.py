@@ -465,6 +465,19 @@ async def test_an_event_that_a_daily_limit_holds_back_is_looked_at_when_a_person
     assert stage.bridge.said == ["On a.", "On b."]
 
 
+async def test_a_daily_limit_holds_for_plans_whose_events_are_triaged_at_the_same_time(bench: Bench, stage: Stage):
+    stage.adopt("pr-8", pr=8)
+    bench.plays("print(answer(*ids))", config="[limits]\nmax_runs_per_day = 1\n", parallel=2)
+    stage.append(said("a"))
+    stage.append(said("b", pr=8), plan_id="pr-8")
+
+    await stage.tick()
+
+    assert len(bench.asked) == 1
+    held = [event for plan in ("pr-7", "pr-8") for event in stage.open(plan).values()]
+    assert [event["deferral"]["reason"].partition(" is on")[0] for event in held] == ["the brake max_runs_per_day = 1"]
+
+
 async def test_a_run_that_prlooms_own_end_cut_short_is_ended_and_counts_as_no_attempt(bench: Bench, stage: Stage):
     begun = bench.signal("begun")
     bench.plays(f"""
