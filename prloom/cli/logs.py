@@ -51,7 +51,10 @@ def command(given: Options, named: str, *, follow: bool, as_json: bool) -> None:
     where, _ = context.repository_to_read(given)
     if records.is_run_id(named):
         folder, plan_id = listing.find(where, named)
-        show(folder, plan_id, wait=_wait if follow else None)
+        wait = None
+        if follow:
+            wait = _wait
+        show(folder, plan_id, wait=wait)
         return
     plan_id = context.plan_id(where, named)
     latest = listing.latest(where, plan_id)
@@ -73,7 +76,9 @@ class _PlanLines:
         from prloom.engine.runs.handled_activity import HandledActivity  # noqa: PLC0415 - likewise
         from prloom.engine.runs.plan_activity import PlanActivity  # noqa: PLC0415 - likewise
 
-        since = records.build(run, plan_id, datetime.now(UTC)).started_at if run is not None else None
+        since = None
+        if run is not None:
+            since = records.build(run, plan_id, datetime.now(UTC)).started_at
         self.has_shown = False
         self._activity = PlanActivity(where, plan_id, since)
         self._handled = HandledActivity()

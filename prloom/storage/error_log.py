@@ -9,11 +9,10 @@ from prloom.storage import paths
 from prloom.storage.day_log import DayLog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from datetime import datetime
     from pathlib import Path
 
-    from prloom.model.record import Cursor
 
 _LOG = DayLog(paths.ERROR_LOG, "error", PastError)
 
@@ -35,11 +34,4 @@ def newest_first(root: Path, since: datetime | None) -> Iterator[PastError]:
                 yield error
 
 
-def ends(root: Path) -> dict[str, Cursor]:
-    """Return how far the files of the last two days reach, by day; `added` continues there."""
-    return _LOG.ends(root)
-
-
-def added(root: Path, known: Mapping[str, Cursor]) -> tuple[list[PastError], dict[str, Cursor]]:
-    """Return the errors that were appended to the files of the last two days since they were read, and how far now."""
-    return _LOG.added(root, known)
+ends, added = _LOG.ends, _LOG.added

@@ -217,6 +217,13 @@ def test_an_error_that_is_over_is_logged_with_its_first_text_also_one_of_the_dis
     ]
 
 
+def test_errors_that_are_over_at_the_same_time_are_all_logged(files: Files):
+    files.write(bridges=[bridge(NOON, "502")], plugins=[{"name": "p", "error": "ImportError"}])
+    files.write(bridges=[bridge(NOON)], plugins=[{"name": "p"}], at=later(1))
+
+    assert [(source, name) for source, name, *_ in logged(files)] == [("plugin", "p"), ("bridge", "forge")]
+
+
 def test_warnings_that_are_over_are_not_errors(files: Files):
     files.write(bridges=[{**bridge(NOON), "warnings": ["line 3"]}])
     files.write(bridges=[bridge(NOON)], at=later(1))

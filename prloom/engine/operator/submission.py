@@ -71,7 +71,9 @@ def submit(
     with SafeDir.make(where.root, *paths.LOCAL) as local:
         control.append_request(local, request, now)
         left = offline.carry_out(where, lambda: datetime.now(UTC))
-        return Submission(verb, ids, left, silence(local, now) if left == offline.RUNNING else None)
+        if left == offline.RUNNING:
+            return Submission(verb, ids, left, silence(local, now))
+    return Submission(verb, ids, left)
 
 
 def silence(local: SafeDir, now: datetime) -> str | None:

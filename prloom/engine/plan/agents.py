@@ -108,15 +108,15 @@ class AgentTriager:
                 begun(run_id)
             request = replace(self._request(runtime, stage, text, chosen, run_id=run_id), plugin=plugin)
             commit = await self._pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree)
-            config = runtime.rules.config
-            try:
-                self._refuse_over_limit(runtime, agent)  # other runs may have begun meanwhile
-            except AgentError:
-                await self._pool.commits.forget_other(runtime.id, run_id)
-                raise
-            folder = self._pool.prepare(runtime.folders, config, agent, run_id, request, commit=commit)
-            log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
             async with appended_lines.watching(runtime):
+                try:
+                    self._refuse_over_limit(runtime, agent)  # other runs may have begun meanwhile
+                except AgentError:
+                    await self._pool.commits.forget_other(runtime.id, run_id)
+                    raise
+                config = runtime.rules.config
+                folder = self._pool.prepare(runtime.folders, config, agent, run_id, request, commit=commit)
+                log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
                 result = await self._pool.run(folder, agent, runtime.id, runtime.clock)
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")

@@ -20,7 +20,9 @@ class PlanActivity:
 
     def __init__(self, where: RepositoryPaths, plan_id: str, since: datetime | None = None) -> None:
         self._worktree = where.worktree(plan_id)
-        self._since = 0 if since is None else record.unix_ms(since)
+        self._since = 0
+        if since is not None:
+            self._since = record.unix_ms(since)
         self._seen = 0
 
     def new(self) -> tuple[StoredActivity, ...]:

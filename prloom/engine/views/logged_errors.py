@@ -97,8 +97,9 @@ def _of_extensions(local: SafeDir) -> Iterator[CurrentError]:
 
 def _of_past_error(error: PastError) -> tuple[LogEntry, LogEntry]:
     """Return the entries of when an error began, and of when it was over."""
-    about, plan = _about_source(error), error.name if error.source == "plan" else REPOSITORY
+    about, plan = _about_source(error), REPOSITORY
     if error.source == "plan":
+        plan = error.name
         ended = "that error is over"
     elif error.works:
         ended = "works again"

@@ -28,6 +28,7 @@ from prloom.engine.plan.runtime import rules
 from prloom.engine.runs import listing
 from prloom.engine.runs.run_exchange import RunExchange
 from prloom.engine.views import status, why
+from prloom.errors import AgentError
 from prloom.model import record
 from prloom.model.decision import Change
 
@@ -733,6 +734,23 @@ async def test_an_agents_run_that_fails_fails_the_hook_that_asked_for_it(bench: 
 
     assert waits(bench)["a"]["owner"] == "asker"
     assert "the program ended with exit code 3" in waits(bench)["a"]["reason"]
+
+
+async def test_a_daily_limit_holds_for_plugins_runs_of_several_plans_that_begin_at_the_same_time(
+    bench: Bench, stage: Stage
+):
+    stage.adopt("pr-8", pr=8)
+    bench.plays("print('seen')", config="[limits]\nmax_runs_per_day = 1\n", parallel=2)
+    dispatcher = stage.dispatcher()
+
+    async with stage.rounds_of(dispatcher) as again:
+        await again()
+        runs = [stage.triager.run_named(plan, "worker", "Look.") for plan in dispatcher.board.runtimes.values()]
+        ends = await asyncio.gather(*runs, return_exceptions=True)
+
+    assert len(listing.spent(stage.paths, stage.clock())) == 1
+    (refused,) = [str(end) for end in ends if isinstance(end, AgentError)]
+    assert refused.startswith("the brake max_runs_per_day = 1 is on: 1 runs today")
 
 
 # ---- an exchange that is away
