@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-_OBJECTS = 20_000
+_OBJECTS = 50_000
 """New objects after which Python looks for garbage. By its own 700, that is a twentieth of a short command's time."""
 
 

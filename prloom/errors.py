@@ -29,6 +29,14 @@ class StorageError(PrloomError):
     """A file of prloom's own could not be read or written; what was there before is still there."""
 
 
+class FileTooLargeError(StorageError):
+    """A file has more bytes than may be read: at least `size`."""
+
+    def __init__(self, path: str, limit: int, size: int) -> None:
+        super().__init__(f"{path} has more than {limit} bytes; move it away and try again")
+        self.size = size
+
+
 class UnsafePathError(StorageError):
     """A path under a worktree leads through a symbolic link or out of its folder."""
 

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
 
 class Lazy(NamedTuple):
-    """A command that is not imported yet: its module has it as `attribute`."""
+    """A command that is not imported yet: its module has it as `attribute`.
+
+    One that does not log, for it only reads files, is spared the import of `logging`.
+    """
 
     module: str
     help: str
     attribute: str = "command"
+    logs: bool = True
 
 
 class LazyGroup(click.Group):

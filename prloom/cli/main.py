@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "todo": Lazy("prloom.cli.todo", "List the TODOs of a plan, or change one."),
     "start": Lazy("prloom.cli.start", "Run the dispatcher."),
     "worker": Lazy("prloom.cli.worker", "Run agents for a dispatcher on another machine."),
-    "status": Lazy("prloom.cli.status", "Show what is waiting, and why."),
+    "status": Lazy("prloom.cli.status", "Show what is waiting, and why.", logs=False),
     "top": Lazy("prloom.cli.top", "Show the status on a full screen, and act on it with keys."),
     "web": Lazy("prloom.cli.web", "Show everything in a browser, and take your actions there."),
     "events": Lazy("prloom.cli.events", "List events and their states."),
@@ -114,9 +114,10 @@ def cli(ctx: click.Context, directory: str, overrides: tuple[str, ...], *, verbo
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
         return
-    from prloom.cli.output import log_output  # noqa: PLC0415 - `prloom --help` needs none
+    if verbose or COMMANDS[ctx.invoked_subcommand].logs:
+        from prloom.cli.output import log_output  # noqa: PLC0415 - `prloom --help` needs none
 
-    log_output.to_stderr("DEBUG" if verbose else "WARNING")
+        log_output.to_stderr("DEBUG" if verbose else "WARNING")
 
 
 def main() -> NoReturn:

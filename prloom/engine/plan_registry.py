@@ -10,8 +10,8 @@ from functools import partial
 
 from prloom import errors
 from prloom.engine import running_work
+from prloom.engine.adopted_counts import AdoptedCounts
 from prloom.engine.bus import plans, plugin_stores
-from prloom.engine.bus.adopted import AdoptedPlans
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plugin_stores import PluginStores
@@ -74,7 +74,7 @@ class PlanRegistry:
         self.local = SafeDir.make(repository.root, *paths.LOCAL, disk=disk)
         if (worktrees := SafeDir.open(repository.worktrees)) is not None:
             worktrees.close()  # an earlier version made it open to others; opening it closes it to them
-        self._adopted = AdoptedPlans(self.local)
+        self._adopted = AdoptedCounts(self.local)
         self._lock = DispatcherLock(self.local)
         self._lock.acquire()
         try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from binascii import crc32
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prloom.errors import StorageError
-from prloom.storage import json_codec, locks, repair
+from prloom.errors import FileTooLargeError, StorageError
+from prloom.storage import json_codec
 from prloom.storage.envelope import SCHEMA_VERSION
 from prloom.storage.safe_dir import READ_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from prloom.storage.safe_dir import SafeDir
 
@@ -59,12 +60,10 @@ class Document:
 
     def peek(self) -> LoadedDocument:
         """Read the document without a lock and without changing anything."""
-        found = self.folder.stat(self.name)
-        if found is None:
-            return LoadedDocument(None)
-        if found.st_size > self.limit:
-            return LoadedDocument(None, f"it has {found.st_size} bytes, more than {self.limit}")
-        content = self.folder.read_bytes(self.name, limit=self.limit)
+        try:
+            content = self.folder.read_bytes(self.name, limit=self.limit)
+        except FileTooLargeError as error:
+            return LoadedDocument(None, f"it has {error.size} bytes, more than {self.limit}")
         if content is None:
             return LoadedDocument(None)
         return self._read(content)
@@ -74,13 +73,13 @@ class Document:
         found = self.peek()
         if found.reason is None:
             return found
-        with locks.locked(self.folder):
+        with self._locked():
             return self._load()
 
     def save(self, value: Mapping[str, Any]) -> None:
         """Write the document whole: after a crash at any point it is the old one or the new one."""
         content = self._encode(value)
-        with locks.locked(self.folder):
+        with self._locked():
             self.folder.replace(self.name, content, lasting=self.lasting)
 
     def update(self, change: Callable[[LoadedDocument], Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -88,10 +87,15 @@ class Document:
 
         `change` must not use other documents or journals of the same folder: they wait for the same lock.
         """
-        with locks.locked(self.folder):
+        with self._locked():
             value = change(self._load())
             self.folder.replace(self.name, self._encode(value), lasting=self.lasting)
         return value
+
+    def _locked(self) -> AbstractContextManager[None]:
+        from prloom.storage import locks  # noqa: PLC0415 - a command that only reads needs none
+
+        return locks.locked(self.folder)
 
     def _read(self, content: bytes) -> LoadedDocument:
         value = json_codec.decode(content)
@@ -112,6 +116,8 @@ class Document:
         found = self.peek()
         if found.reason is None:
             return found
+        from prloom.storage import repair  # noqa: PLC0415 - only damage needs it
+
         aside = repair.quarantine(self.folder, self.name, LABEL)
         return found._replace(aside=self.folder.where(aside))
 

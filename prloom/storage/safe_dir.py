@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
-from prloom.errors import StorageError, UnsafePathError
+from prloom.errors import FileTooLargeError, StorageError, UnsafePathError
 from prloom.storage import disk as disks
 from prloom.storage import os_errors, paths
 from prloom.storage.disk import REAL, Disk
@@ -81,9 +81,6 @@ class SafeDir:
 
     def __del__(self) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"Folder({self.path!r})"
 
     def gone(self) -> bool:
         """Whether the folder was removed since it was opened (its worktree is gone)."""
@@ -162,23 +159,24 @@ class SafeDir:
     def open_to_read(self, name: str) -> int | None:
         """Open a regular file for reading and return the descriptor, which the caller closes; None if it is missing."""
         try:
-            return self._open(name, os.O_RDONLY)
+            return self._open(name, os.O_RDONLY)[0]
         except FileNotFoundError:
             return None
 
     def read_bytes(self, name: str, *, limit: int = READ_LIMIT) -> bytes | None:
-        """Return a file's whole content, or None if it is missing; more than `limit` bytes are a StorageError."""
-        fd = self.open_to_read(name)
-        if fd is None:
+        """Return a file's whole content, or None if it is missing; more than `limit` bytes are a FileTooLargeError."""
+        try:
+            fd, found = self._open(name, os.O_RDONLY)
+        except FileNotFoundError:
             return None
         try:
-            content = os.read(fd, min(os.fstat(fd).st_size, limit) + 1)
+            content = os.read(fd, min(found.st_size, limit) + 1)
         except OSError as error:
             raise os_errors.failed("read", self.where(name), error) from error
         finally:
             os.close(fd)
         if len(content) > limit:
-            raise StorageError(f"{self.where(name)} has more than {limit} bytes; move it away and try again")
+            raise FileTooLargeError(self.where(name), limit, max(found.st_size, len(content)))
         return content
 
     # ---- writing
@@ -187,7 +185,7 @@ class SafeDir:
         """Open a regular file for reading and appending, making it if it is missing; the caller closes it."""
         flags = os.O_RDWR | os.O_APPEND
         try:
-            return self._open(name, flags)
+            return self._open(name, flags)[0]
         except FileNotFoundError:
             pass
         with os_errors.translated("make", self, name):
@@ -273,7 +271,7 @@ class SafeDir:
         with os_errors.translated("flush", self):
             self.disk.fsync(self.fd)
 
-    def _open(self, name: str, flags: int) -> int:
+    def _open(self, name: str, flags: int) -> tuple[int, os.stat_result]:
         self._check(name)
         try:
             fd = os.open(name, flags | _OPEN_FILE, dir_fd=self.fd)
@@ -282,18 +280,18 @@ class SafeDir:
                 raise
             raise os_errors.refused("open", self, name, error) from error
         try:
-            self._require_file(fd, name)
+            return fd, self._require_file(fd, name)
         except BaseException:
             os.close(fd)
             raise
-        return fd
 
     def _check(self, name: str) -> None:
         if name in {"", ".", ".."} or "/" in name or "\0" in name:
             raise UnsafePathError(f"{name!r} cannot be a name in {self.path}: it must be a single plain name")
 
-    def _require_file(self, fd: int, name: str) -> None:
-        mode = os.fstat(fd).st_mode
-        if not stat.S_ISREG(mode):
+    def _require_file(self, fd: int, name: str) -> os.stat_result:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
             raise os_errors.unsafe(self, name)
-        paths.make_file_private(fd, mode, self.path, name)
+        paths.make_file_private(fd, found.st_mode, self.path, name)
+        return found

@@ -2,11 +2,15 @@ import os
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
+import git_folder
 import pytest
+from all_states import AllStates
+from operator_scene import OperatorScene
 
 from prloom import __version__
 from prloom.cli import main
@@ -97,6 +101,22 @@ def test_help_imports_click_and_little_else() -> None:
     ours = ("context", "lazy", "main", "output", "output.terminal")
     names = ["prloom", "prloom.cli", *(f"prloom.cli.{name}" for name in ours), "prloom.errors"]
     assert done.stderr == f"{names}\n[]\n"
+
+
+@pytest.mark.parametrize("name", [name for name, lazy in main.COMMANDS.items() if not lazy.logs])
+def test_a_command_that_is_said_not_to_log_never_does_whatever_there_is_to_show(name: str, tmp_path: Path) -> None:
+    git_folder.make(tmp_path / ".git")
+    AllStates(OperatorScene(tmp_path, datetime.now(UTC))).write()
+    program = (
+        "import sys; from prloom.cli import main; main.run(main.cli, sys.argv[1:]);"
+        "print('logging' in sys.modules, file=sys.stderr)"
+    )
+
+    command = [sys.executable, "-c", program, "-C", str(tmp_path), name]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert "event-held" in done.stdout
+    assert done.stderr == "False\n"
 
 
 def test_a_command_is_imported_when_it_is_run_and_its_neighbours_are_not(

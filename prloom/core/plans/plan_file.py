@@ -165,7 +165,7 @@ def title(text: str) -> str:
 
 
 def _value(item: Item) -> TodoItem:
-    if not item.below:
+    if not any(map(str.strip, item.below)):
         return TodoItem(item.id, item.title, item.state, "", (), None)
     lines = item.context()
     mark = next((line for line in lines if line.startswith(_EVENTS_MARK) and line.endswith(MARK_END)), None)

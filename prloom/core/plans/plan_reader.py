@@ -84,9 +84,11 @@ class Reader(Struct):
     def take(self, number: int, line: str) -> None:
         """Read one more line."""
         blank = not line.strip()
+        if blank and self.item is None and not self.fence:
+            return
         if self.item is not None and (blank or markdown.indentation(line) >= self.item_indent + len(INDENT)):
             self.item.below.append(line)
-        elif not blank or self.fence:
+        else:
             self.item = None
             self._take_outside(number, line)
         if self.in_todo and not blank and not self.fence:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
-from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -17,9 +14,7 @@ from prloom.core.text import naming
 from prloom.engine.bus import plans
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
-from prloom.model.plan import Adopted, Counts, Plan
-from prloom.model.record import Timestamp
-from prloom.model.state import DispatchState
+from prloom.model.plan import Adopted, Plan
 from prloom.storage import json_codec, paths
 from prloom.storage.document import Document
 from prloom.storage.paths import RepositoryPaths
@@ -27,94 +22,7 @@ from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import checkout, root
 from prloom.workspace.checkout import Checkout
 
-PAUSE = timedelta(seconds=10)
-"""The least time between two writes of one plan's counts while a dispatcher runs."""
-
 _SUFFIX = ".json"
-
-log = logging.getLogger(__name__)
-
-
-class _HasState(Protocol):
-    @property
-    def state(self) -> DispatchState: ...
-
-
-class _Text(Protocol):
-    def read(self) -> str: ...
-
-
-class _Folders(Protocol):
-    @property
-    def worktree(self) -> Path: ...
-    @property
-    def local(self) -> SafeDir: ...
-
-
-class _RunningPlan(Protocol):
-    """A plan that a dispatcher works on; the repository as a whole has an empty id."""
-
-    plan: Plan
-
-    @property
-    def folders(self) -> _Folders: ...
-    @property
-    def id(self) -> str: ...
-    @property
-    def event_store(self) -> _HasState: ...
-    @property
-    def text(self) -> _Text: ...
-
-
-class AdoptedPlans:
-    """Keeps the last known counts of the plans that a dispatcher works on; `top` is the checkout's `prloom/.local`."""
-
-    def __init__(self, top: SafeDir) -> None:
-        self._top = top
-        self._saved: dict[str, tuple[int, datetime]] = {}
-
-    def save(self, running: Iterable[_RunningPlan], now: datetime, *, last: bool = False) -> None:
-        """Save the counts of plans, if a decision has changed them; not often, unless it is the last time.
-
-        A plan that was adopted by an earlier version, which remembered none, is remembered from then on.
-        """
-        for each in running:
-            seq, at = self._saved.get(each.id, (None, now - PAUSE))
-            is_early = not last and timedelta(0) <= now - at < PAUSE
-            if not each.id or is_early or seq == each.event_store.state.seq or each.folders.local.gone():
-                continue
-            self._saved[each.id] = each.event_store.state.seq, now
-            try:
-                self._write(each, now)
-            except StorageError as error:  # it is only for the case that the worktree is lost
-                log.warning("plan %s: %s", each.id, error)
-
-    def _write(self, of: _RunningPlan, now: datetime) -> None:
-        found, counted = read(self._top, of.id), counts(of.event_store.state, of.text.read())
-        noted = Adopted(plan=of.plan, worktree=str(of.folders.worktree), counts=counted, counted_at=Timestamp.of(now))
-        if found is None or (found.plan, found.worktree, found.counts) != (noted.plan, noted.worktree, noted.counts):
-            remember(self._top, noted)
-
-
-def counts(state: DispatchState, text: str) -> Counts:
-    """Return what waits in a plan, of whose `plan.md` this is the text."""
-    from prloom.core.plans import plan_file  # noqa: PLC0415 - commands that only show what is remembered need none
-
-    states = [event.state for event in state.open.values()]
-    queue = [action for action in state.queue.values() if not action.courtesy]
-    if "[" in text:
-        todos, done = plan_file.counts(text)
-    else:
-        todos, done = (0, 0)
-    return Counts(
-        pending=states.count("pending"),
-        deferred=states.count("deferred"),
-        held=states.count("held"),
-        parked=states.count("parked"),
-        actions_queued=sum(not action.failed for action in queue),
-        actions_failed=sum(action.failed for action in queue),
-        todos_open=todos - done,
-    )
 
 
 def remember(top: SafeDir, adopted: Adopted) -> None:

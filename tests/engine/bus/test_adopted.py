@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from stage import Stage, said
 
+from prloom.engine import adopted_counts
 from prloom.engine.bus import adopted
 from prloom.engine.views import doctor, status
 from prloom.model.plan import Counts
@@ -58,7 +59,7 @@ async def test_counts_that_change_often_are_not_written_often(stage: Stage) -> N
             await again()
         assert remembered(stage) == Counts(held=1)
 
-        stage.clock.advance(seconds=adopted.PAUSE / timedelta(seconds=1))
+        stage.clock.advance(seconds=adopted_counts.PAUSE / timedelta(seconds=1))
         await again()
         assert remembered(stage) == Counts(held=3)
 
