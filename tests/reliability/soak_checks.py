@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,8 @@ from prloom.storage import run_log
 if TYPE_CHECKING:
     from soak import Soak
 
+    from prloom.model.run import RunRecord
+
 MOST_PER_PLAN, MOST_PER_DAY, MOST_ATTEMPTS, MOST_FIXES = 12, 150, 3, 3
 FIX = "Make the failed check pass"
 """How the title of a TODO for a failed check begins."""
@@ -35,7 +38,9 @@ class Checks:
         self._read: dict[str, int] = {}
         self._failures: Counter[tuple[str, str]] = Counter()
         self._fixes: Counter[str] = Counter()
-        self._lifts: Counter[str] = Counter()
+        self._lifts: dict[tuple[str, str | None], datetime] = {}
+        self._retried: set[tuple[str, str]] = set()
+        self._allowed: set[str] = set()
         self.verdicts: Counter[str] = Counter()
         self._rebased: set[str] = set()
 
@@ -85,21 +90,36 @@ class Checks:
     # ---- brakes
 
     def _brakes(self, now: datetime) -> Iterator[str]:
-        runs = [run for run in run_log.today(self._soak.root, now) if run.stage != "check"]
-        if len(runs) > MOST_PER_DAY + self._lifted():
+        """No run began over a limit, but for those that a person allowed."""
+        ended = [run for run in run_log.today(self._soak.root, now) if run.stage != "check"]
+        runs = [run for run in ended if not self._is_allowed(run)]
+        if len(runs) > MOST_PER_DAY:
             yield f"{len(runs)} runs in a day"
         for plan, count in Counter(run.plan for run in runs).items():
-            if count > MOST_PER_PLAN + self._lifted(plan):
+            if count > MOST_PER_PLAN:
                 yield f"{plan} has {count} runs in a day"
 
-    def _lifted(self, plan: str | None = None) -> int:
-        """Return how many runs people may have allowed by lifting a brake for a plan, or for any: a TODO's attempts."""
-        return MOST_ATTEMPTS * sum(count for of, count in self._lifts.items() if plan in {None, of})
+    def _is_allowed(self, run: RunRecord) -> bool:
+        """Whether a person allowed this run: by lifting the limits for its TODO, or by a retry of its events."""
+        lifted_at = self._lifts.get((run.plan, run.todo))
+        return run.id in self._allowed or (lifted_at is not None and lifted_at <= run.started_at)
+
+    def _note_retries(self, plan: str, decision: Mapping[str, Any]) -> None:
+        for change in decision.get("changes", ()):
+            event, verdict = (plan, change["eventId"]), change.get("verdict")
+            if verdict == "retried":
+                self._retried.add(event)
+            elif verdict == "started" and event in self._retried:
+                self._allowed.add(decision["run"])
 
     def _steps(self, plan: str) -> Iterator[str]:
         """Read the new steps of the work on a plan: no TODO fails more often than it may."""
-        decisions, pushed = self._soak.stage.decisions(plan), self._soak.people.pushed
-        for decision in decisions[self._read.get(plan, 0) :]:
+        file = self._soak.stage.local(plan) / "bus/decisions.jsonl"
+        lines = file.read_text().splitlines() if file.exists() else []
+        pushed = self._soak.people.pushed
+        for entry in map(json.loads, lines[self._read.get(plan, 0) :]):
+            decision = entry["data"]
+            self._note_retries(plan, decision)
             head = (decision.get("ciFixes") or {}).get("head")
             theirs = plan in pushed.branches or head in pushed.tips  # its check may fail an hour later
             if decision.get("unblocked") or theirs:
@@ -113,7 +133,7 @@ class Checks:
             verdict, key = step["verdict"], (plan, step["todoId"])
             self.verdicts[verdict] += 1
             if verdict == "lifted":
-                self._lifts[plan] += 1
+                self._lifts.setdefault((plan, step["todoId"]), record.moment(entry["ts"]))
             if verdict in {"failed", "violated"}:
                 self._failures[key] += 1
                 if self._failures[key] >= MOST_ATTEMPTS:
@@ -122,7 +142,7 @@ class Checks:
                 self._failures[key] = 0
             if (step.get("work") or {}).get("rebase"):
                 self._rebased.add(plan)
-        self._read[plan] = len(decisions)
+        self._read[plan] = len(lines)
 
     # ---- git
 

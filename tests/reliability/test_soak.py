@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import soak
+import soak_checks
 from soak import Soak
+from soak_checks import Checks
 from soak_git import git
+
+from prloom.model.record import Timestamp
+from prloom.model.run import RunRecord
+from prloom.storage import paths, run_log
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +71,33 @@ def test_the_soak_sees_a_todo_with_two_commits_and_a_persons_commit_that_is_gone
     found = list(day.checks.branch("again"))
 
     assert [each.partition(" of ")[0] for each in found] == ["again has 2 commits", "again has lost 'Theirs on again'"]
+
+
+def test_the_soak_sees_a_run_over_a_limit_but_for_those_that_a_person_allowed(day: Soak):
+    now = day.stage.clock() + timedelta(days=30)
+    started_at = Timestamp.of(now)
+    for number in range(soak_checks.MOST_PER_PLAN + 2):
+        todo = {0: "lifted", 1: "retried"}.get(number, "plain")
+        run = RunRecord(
+            id=f"{todo}-{number}",
+            plan="plan-1",
+            stage="worker",
+            todo=todo,
+            agent="claude",
+            status="ok",
+            started_at=started_at,
+            seconds=1,
+        )
+        run_log.append(day.root, run, now)
+    checks = Checks(day)
+    assert [*checks._brakes(now)] == ["plan-1 has 14 runs in a day"]
+
+    checks._lifts["plan-1", "lifted"] = now - timedelta(hours=1)
+    assert [*checks._brakes(now)] == ["plan-1 has 13 runs in a day"]
+
+    retried = {"changes": [{"eventId": "e", "verdict": "retried"}]}
+    started = {"changes": [{"eventId": "e", "verdict": "started"}], "run": "retried-1"}
+    for decision in (retried, started):
+        checks._note_retries("plan-1", decision)
+    assert [*checks._brakes(now)] == []
+    (day.root / "prloom/.local" / paths.RUN_LOG / f"{started_at.date().isoformat()}.jsonl").unlink()

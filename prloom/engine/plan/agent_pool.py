@@ -101,7 +101,9 @@ class AgentPool:
         met = self.program_limits.of(agent.name, now)
         if met is not None:
             return met
-        return daily_limit(self.root, config, plan_id, now, running=tuple(self._running.values()))
+        # Those of an earlier dispatcher go on, too, from before a plan of this one has opened and waits for them.
+        running = {**self.activity.unended(), **self._running}
+        return daily_limit(self.root, config, plan_id, now, running=[plan or "" for plan in running.values()])
 
     @asynccontextmanager
     async def room(self, agent: Agent, config: Config, in_flight: InFlight) -> AsyncIterator[None]:

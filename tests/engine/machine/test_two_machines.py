@@ -114,6 +114,22 @@ async def test_a_review_is_done_on_another_machine_with_the_change_in_its_files(
     assert bench.hub("for-each-ref", "refs/prloom") == ""
 
 
+async def test_the_change_that_was_lent_for_a_review_is_taken_back_where_a_limit_holds_the_review_back(
+    bench: MachineBench, machine: Make
+):
+    other = machine("other")
+    other.script(FAST)
+    other.start()
+    bench.configure("review = true", rest="[limits]\nmax_runs_per_day = 1")
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.state.work is not None
+    assert (bench.state.work.waits_for or "").startswith("the brake max_runs_per_day = 1 is on")
+    assert bench.hub("for-each-ref", "refs/prloom") == ""
+
+
 async def test_unpushed_commits_are_lent_to_the_machine_and_taken_back(bench: MachineBench, machine: Make):
     other = machine("other")
     other.script(Run({"fast.py": "fast\n"}, code="assert Path('mine.txt').exists()", answer=FAST.answer))

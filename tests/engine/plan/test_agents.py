@@ -22,6 +22,7 @@ from prloom.agents.agent import RunRequest
 from prloom.agents.programs import command
 from prloom.agents.run_spec import RunLimits
 from prloom.api import PluginContext, Target, TriageContext
+from prloom.engine.activity.started_runs import StartedRuns
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.runtime import rules
@@ -477,6 +478,19 @@ async def test_a_daily_limit_holds_for_plans_whose_events_are_triaged_at_the_sam
     assert len(bench.asked) == 1
     held = [event for plan in ("pr-7", "pr-8") for event in stage.open(plan).values()]
     assert [event["deferral"]["reason"].partition(" is on")[0] for event in held] == ["the brake max_runs_per_day = 1"]
+
+
+async def test_a_daily_limit_counts_the_runs_that_an_earlier_dispatcher_began_and_nobody_waits_for_yet(
+    bench: Bench, stage: Stage
+):
+    StartedRuns(stage.root).add("20261121T065450Z-triage-abcdef", "pr-8")
+    bench.plays("print(answer(*ids))", config="[limits]\nmax_runs_per_day = 1\n")
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert bench.asked == []
+    assert stage.open()["a"]["reason"].startswith("the brake max_runs_per_day = 1 is on: 1 runs today")
 
 
 async def test_a_run_that_prlooms_own_end_cut_short_is_ended_and_counts_as_no_attempt(bench: Bench, stage: Stage):
