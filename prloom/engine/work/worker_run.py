@@ -93,6 +93,8 @@ class WorkerRuns:
                 commit = await self._received.begin(runtime, work)
                 request = await self._request(runtime, work, item, agent, model)
                 limit = self.pool.limit_of_todo(agent, runtime, work)  # other runs may have begun meanwhile
+                if limit is not None:
+                    await self.pool.commits.forget_worker(runtime.id, request.run, found=False)
             if limit is not None:
                 store.commit(
                     "work", agent.name, **work_failures.limited(context(runtime), work, limit.reason, limit.until)

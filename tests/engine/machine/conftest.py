@@ -38,6 +38,7 @@ class MachineBench(Workbench):
         super().__init__(project, home)
         self.url = url
         self.local = False
+        self.workers = 1
         self._starts_processes = False
 
     async def tick(self) -> None:
@@ -55,7 +56,7 @@ class MachineBench(Workbench):
             root=self.project.root,
             environ=environ,
             parallel=1,
-            workers=1,
+            workers=self.workers,
             exchange=self.url,
             local=self.local,
             start_pool=None if self._starts_processes else start,

@@ -145,6 +145,27 @@ async def test_unpushed_commits_are_lent_to_the_machine_and_taken_back(bench: Ma
     assert bench.hub("for-each-ref", "refs/prloom") == ""
 
 
+async def test_what_was_lent_for_a_run_is_taken_back_where_the_run_of_another_plan_reaches_the_limit_first(
+    bench: MachineBench, machine: Make
+):
+    other = machine("other")
+    other.script(FAST)
+    other.start()
+    bench.workers = 2
+    bench.configure(rest="[limits]\nmax_runs_per_day = 1")
+    bench.project.git("branch", "more", "main")
+    local = bench.project.adopt(bench.stage, "more") / "prloom/.local"
+    for worktree, plan in ((bench.worktree, bench.plan), (local.parents[1], local / "plan.md")):
+        bench.project.git("commit", "--quiet", "--allow-empty", "--message=mine", cwd=worktree)
+        with plan.open("a") as file:
+            file.write("- [ ] Make it fast\n")
+
+    await bench.tick()
+
+    assert len([*other.home.glob("worker-*.md")]) == 1
+    assert bench.hub("for-each-ref", "refs/prloom") == ""
+
+
 async def test_the_dispatchers_own_machine_does_runs_too_where_it_is_configured(bench: MachineBench):
     bench.local = True
     bench.script(FAST)
