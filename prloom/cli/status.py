@@ -95,7 +95,9 @@ def _lines(wanted: Wanted, shown: Shown, *, scrolls: bool = False) -> list[str]:
 
         return list(plan_text.lines(wanted.where, shown.status, shown.dashboard, shown.now))
     if wanted.whole:
-        return list(status_text.lines(shown.status, shown.dashboard, shown.now))
+        from prloom.cli.output import repository_text  # noqa: PLC0415 - likewise
+
+        return list(repository_text.lines(wanted.where, shown.status, shown.dashboard, shown.now))
     above = list(status_text.above(shown.status, shown.dashboard))
     if scrolls:
         return dashboard_text.whole(shown.dashboard, above)

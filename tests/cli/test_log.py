@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -131,6 +131,32 @@ async def test_an_error_that_is_over_is_shown_with_its_beginning_and_its_end(sta
         (iso(stage.clock()), "recovered", "bridge forge: works again"),
     ]
     assert "bridge forge" not in prloom("log", "--plan", "pr-7").out
+
+
+async def test_an_error_that_there_is_now_stands_where_it_began_and_counts_for_the_limit(
+    stage: Stage, prloom: Prloom
+) -> None:
+    def down() -> None:
+        raise OSError("no route to the host")
+
+    stage.adopt()
+    stage.clock.now = datetime.now(UTC) - timedelta(hours=3)
+    stage.bridge.fail = down
+    await stage.tick()
+    begun = stage.clock()
+    stage.clock.advance(hours=2)
+    stage.append(said("a"))
+    await stage.tick()
+
+    def told(*options: str) -> list[tuple[str, str]]:
+        lines = map(json.loads, prloom("log", "--json", *options).out.splitlines())
+        return [(each["ts"], each["kind"]) for each in lines]
+
+    assert told()[0] == (iso(begun), "error")
+    assert [kind for _, kind in told()].count("error") == 1
+    assert [kind for _, kind in told("--limit", "1")] == ["decision"]
+    assert "error" not in [kind for _, kind in told("--since", "90m")]
+    assert "error" in [kind for _, kind in told("--since", "4h")]
 
 
 async def test_an_error_that_came_and_went_between_two_looks_is_told_in_full(stage: Stage) -> None:

@@ -20,12 +20,15 @@ from typing import Any
 import pytest
 from stage import Stage, said
 from stage_parts import deferring
+from worked_plan import WorkedPlan
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
 from prloom.cli import config_check
 from prloom.cli.context import Options
 from prloom.engine.bus.event_store import EventStore
 from prloom.model import record
+from prloom.model.run import RunRecord
+from prloom.storage import run_log
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
@@ -92,7 +95,8 @@ Waiting (1; the oldest for N d; next now)
 pr-7  Cache it  #7  cache  review
   1 deferred (the oldest for N d), 1 held, 1 action failed; 1 triaged
   deferred d 1  pr_comment, by quiet-period: people are still talking
-           due N d ago; attempts so far: 1; waiting for N d, until 2026-01-08 12:00:00 at the latest"""
+           due N d ago; attempts so far: 1; waiting for N d, until 2026-01-08 12:00:00 at the latest
+  worktree {stage.paths.worktree("pr-7")}"""
     )
 
 
@@ -201,6 +205,7 @@ def test_a_plan_where_nothing_waits_says_so(stage: Stage, prloom: Prloom) -> Non
 
     assert prloom("status", "--all").out == (
         "dispatcher not running; `prloom start` runs it\n1 plan: nothing waits.\n\npr-7  #7  review\n  nothing waits\n"
+        f"  worktree {stage.paths.worktree('pr-7')}\n"
     )
 
 
@@ -290,15 +295,31 @@ async def test_an_id_in_a_command_to_copy_is_one_word(stage: Stage, prloom: Prlo
     assert "`prloom approve 'x; rm -rf ~'`" in prloom("status", "--all").out
 
 
+async def test_everything_about_all_plans_is_what_there_is_about_each(stage: Stage, prloom: Prloom) -> None:
+    WorkedPlan(stage, "Make it fast", "Make it small").done("t-1")
+    run = {"plan": "pr-7", "stage": "worker", "agent": "claude", "status": "ok", "seconds": 60}
+    for number in range(7):
+        found = {**run, "id": f"20260101T11100{number}000Z-worker-0000000{number}", "started_at": stage.clock()}
+        run_log.append(stage.root, RunRecord(**found), stage.clock())
+    stage.adopt("other", pr=2)
+
+    every, one = prloom("status", "--all").out, prloom("status", "pr-7").out
+
+    about = one.partition("\n\npr-7  ")[2].rstrip()
+    assert "TODOs (2)" in about
+    assert about.partition("Latest runs\n")[2].count("worker by claude") == 5
+    assert f"\n\npr-7  {about}\n" in every
+
+
 def test_a_watch_in_a_pipe_prints_once_for_each_change_and_ends_with_ctrl_c(stage: Stage) -> None:
     stage.adopt()
     command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--all", "--watch"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
         assert watch.stderr is not None
-        first = [watch.stdout.readline() for _ in range(6)]
+        first = [watch.stdout.readline() for _ in range(7)]
         stage.append(said("e"))
-        second = [watch.stdout.readline() for _ in range(6)]
+        second = [watch.stdout.readline() for _ in range(7)]
         watch.send_signal(signal.SIGINT)
 
         assert watch.stdout.read() == ""
@@ -338,7 +359,7 @@ def test_a_watch_on_a_terminal_draws_in_place_what_fits(stage: Stage, no_colour:
     for number in range(30):
         stage.adopt(f"plan-{number}", pr=number)
     ours, theirs = pty.openpty()
-    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 80, 0, 0))
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 300, 0, 0))
     command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--all", "--watch"]
     told = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES"}}  # the size is the pty's
     environ = {**told, "TERM": "xterm", "NO_COLOR": no_colour}
@@ -354,7 +375,7 @@ def test_a_watch_on_a_terminal_draws_in_place_what_fits(stage: Stage, no_colour:
     first, _, second = shown.decode().partition("\x1b[9F\x1b[J")
     assert first.startswith("\x1b[Jdispatcher ")
     assert len(first.splitlines()) == 9
-    assert "… 84 more; the arrow keys scroll, q ends" in first.splitlines()[-1]
+    assert "… 114 more; the arrow keys scroll, q ends" in first.splitlines()[-1]
     assert second.startswith("dispatcher ")
 
 

@@ -230,14 +230,16 @@ def _lines(rows: Sequence[Sequence[str]]) -> Entries:
 
 
 def _with_command(line: str, row: Sequence[str], width: int) -> list[str]:
-    """Return a line of a table with the command at its end, which gets lines of its own where there is no room."""
+    """Return a line of a table; a command at its end gets lines of its own where there is no room for it."""
     whole = layout.INDENT + line
     if terminal.columns_of(whole) <= width:
         return [whole]
     _, begun, command = row[-1].rpartition(terminal.COMMAND)
+    if not begun:
+        return [layout.INDENT + layout.cut(line, len(layout.INDENT))]
     about = line.removesuffix(begun + command).rstrip()
     indent = layout.INDENT * 2
-    found = [layout.INDENT + layout.cut(about, len(layout.INDENT))]
-    if begun:
-        found += [indent + part for part in layout.wrap(begun + command, len(indent))]
-    return found
+    return [
+        layout.INDENT + layout.cut(about, len(layout.INDENT)),
+        *(indent + part for part in layout.wrap(begun + command, len(indent))),
+    ]

@@ -80,6 +80,7 @@ def _short(plan: PlanLine) -> str:
                 terminal.clean(dashboard_words.state(plan)),
                 todos,
                 *dashboard_words.counts(plan),
+                _age(plan),
             ],
         )
     )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from prloom.core.plans.plan_file import TodoItem
     from prloom.engine.views.dashboard_schema import Dashboard
     from prloom.engine.views.status_schema import PlanStatus, StatusDocument
+    from prloom.model.run import RunRecord
     from prloom.storage.paths import RepositoryPaths
 
 _RUNS = 5
@@ -33,13 +34,21 @@ def about(where: RepositoryPaths, status: StatusDocument, shown: Dashboard, now:
     ids = {plan.id for plan in status.plans}
     yield from needs.lines([need for need in shown.needs if need.plan in ids])
     yield from dashboard_text.progress(dashboard.of_plans(shown, ids))
-    for plan in status.plans:
+    yield from of_each(where, status.plans, now)
+
+
+def of_each(where: RepositoryPaths, plans: Sequence[PlanStatus], now: datetime) -> Iterator[str]:
+    """Yield of each plan how far it is, what waits in it, its TODOs, and its latest runs; an empty line comes first."""
+    from prloom.engine.runs import listing  # noqa: PLC0415 - `prloom status --help` needs none
+
+    runs = listing.newest(where, now, [plan.id for plan in plans if plan.worktree is not None], _RUNS)
+    for plan in plans:
         yield ""
         yield from status_text.plan_lines(plan, now)
         if plan.worktree is not None:
             yield from layout.item("worktree", terminal.clean(plan.worktree))
             yield from _todos(_items(where, plan))
-            yield from _runs(where, plan, now)
+            yield from _runs(plan, runs[plan.id], now)
 
 
 def _items(where: RepositoryPaths, plan: PlanStatus) -> Sequence[TodoItem]:
@@ -65,16 +74,14 @@ def _todos(items: Sequence[TodoItem]) -> Iterator[str]:
         yield from layout.item(terminal.paint(item.state, _ROLES[item.state]), *texts)
 
 
-def _runs(where: RepositoryPaths, plan: PlanStatus, now: datetime) -> Iterator[str]:
+def _runs(plan: PlanStatus, found: Sequence[RunRecord], now: datetime) -> Iterator[str]:
     from prloom.core.reports import run_line  # noqa: PLC0415 - likewise
-    from prloom.engine.runs import listing  # noqa: PLC0415
 
-    found = listing.listed(where, now, plan_id=plan.id, limit=_RUNS)
     if not found:
         return
     yield ""
     yield terminal.paint("Latest runs", "strong")
-    for run in reversed(found):
+    for run in found:
         when = layout.when(run.started_at, now, units=1)
         yield from layout.item(when, terminal.clean(run_line.line(run)), room=11)
     rest = f"all: {layout.to_run('runs', plan.id)}, what they took: {layout.to_run('costs', plan.id)}"

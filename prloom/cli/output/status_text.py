@@ -1,21 +1,16 @@
-"""Show the status of a repository to a person: what waits, for whom, why, how long, and what to do about it."""
+"""Show to a person what waits in a repository and in each of its plans, why and how long."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from prloom.cli.output import dashboard_text, layout, needs, terminal, work_text
+from prloom.cli.output import dashboard_text, layout, terminal, work_text
 
 if TYPE_CHECKING:
     from prloom.engine.views.dashboard_schema import Dashboard
-    from prloom.engine.views.status_schema import (
-        BridgeStatus,
-        PlanStatus,
-        PluginStatus,
-        StatusDocument,
-    )
+    from prloom.engine.views.status_schema import PlanStatus, StatusDocument
     from prloom.engine.views.waiting_schema import DeferredEvent
 
 _GAP = "  "
@@ -34,23 +29,6 @@ def problems(status: StatusDocument) -> Iterator[str]:
         yield from layout.item("trouble", terminal.paint(terminal.clean(status.dispatcher.trouble), "bad"))
     if status.config_error:
         yield from layout.paragraph(terminal.paint(_config_error(status.config_error), "bad"))
-
-
-def lines(status: StatusDocument, shown: Dashboard, now: datetime) -> Iterator[str]:
-    """Yield everything about the plans of a status, and about the bridges and plugins."""
-    yield from above(status, shown)
-    if status.plans:
-        yield from layout.paragraph(totals(status))
-    yield from needs.lines(shown.needs)
-    yield from dashboard_text.progress(shown)
-    for plan in status.plans:
-        yield ""
-        yield from plan_lines(plan, now)
-    yield from _section("Bridges", [_bridge(bridge, now) for bridge in status.bridges])
-    for bridge in status.bridges:
-        for warning in bridge.warnings or ():
-            yield from layout.item("warning", terminal.paint(terminal.clean(warning), "warn"))
-    yield from _section("Plugins", [_plugin(plugin) for plugin in status.plugins])
 
 
 def _config_error(text: str) -> str:
@@ -194,51 +172,3 @@ def _deferred(event: DeferredEvent, now: datetime) -> Iterator[str]:
 
 def _actions(count: int, state: str) -> str:
     return f"{'action' if count == 1 else 'actions'} {state}"
-
-
-def _section(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    if rows:
-        yield ""
-        yield terminal.paint(title, "strong")
-        yield from layout.rows(rows)
-
-
-def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:
-    requests = bridge.requests
-    words = []
-    if bridge.idle:
-        words.append(f"not asked: {terminal.clean(bridge.idle)}")
-    elif bridge.loaded is False:
-        words.append("not loaded")
-    elif bridge.last_poll_at is None:
-        words.append("never asked")
-    elif bridge.error is not None and bridge.last_ok_at is None:
-        words += [f"last tried {layout.when(bridge.last_poll_at, now)}", "no success yet"]
-    else:
-        words.append(f"last asked {layout.when(bridge.last_poll_at, now)}")
-    if bridge.error is not None and bridge.last_ok_at:
-        words.append(f"last success {layout.when(bridge.last_ok_at, now)}")
-    if requests.total:
-        words += [f"{requests.total} requests", f"{requests.charged} charged"]
-    if requests.remaining is not None:
-        words.append(f"{requests.remaining} left")
-    told = ", ".join(words)
-    if bridge.error is not None:
-        error = bridge.error.removeprefix(f"bridge {bridge.name} ")
-        told = f"{told}; {terminal.paint(terminal.clean(error), 'bad')}"
-    return [terminal.paint(terminal.clean(bridge.name), "name"), told]
-
-
-def _plugin(plugin: PluginStatus) -> list[str]:
-    if plugin.error is None:
-        told = ", ".join(map(terminal.clean, _offered(plugin))) or "registers nothing"
-    else:
-        told = terminal.paint(terminal.clean(plugin.error), "bad")
-    return [terminal.paint(terminal.clean(plugin.name), "name"), terminal.clean(plugin.source), told]
-
-
-def _offered(plugin: PluginStatus) -> Iterator[str]:
-    yield from plugin.hooks
-    yield from (f"/{name}" for name in plugin.commands or ())
-    yield from (f"tool {name}" for name in plugin.tools or ())
-    yield from (f"skill {name}" for name in plugin.skills or ())

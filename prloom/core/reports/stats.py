@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from prloom.core.reports import costs
 from prloom.model.decision import Decision
-from prloom.model.kinds import DONE
+from prloom.model.kinds import CHECK, DONE
 from prloom.model.record import Record, Timestamp
 from prloom.model.run import RunRecord
 
@@ -95,7 +95,10 @@ class Stats(Record, frozen=True, kw_only=True):
 
 
 def of(made: Iterable[TimedDecision], runs: Iterable[RunRecord], since: datetime | None) -> Stats:
-    """Return the sums of what began or ended since a time; what arrived before it counts for the waits that ended."""
+    """Return the sums of what began or ended since a time; what arrived before it counts for the waits that ended.
+
+    Of the `runs`, the operator's own checks count as failures only: they are no agents'.
+    """
     decisions, runs = list(made), [run for run in runs if since is None or run.started_at >= since]
     recent = [each for each in decisions if since is None or each.made_at >= since]
     begin = None
@@ -104,7 +107,7 @@ def of(made: Iterable[TimedDecision], runs: Iterable[RunRecord], since: datetime
     days, counted = _waits(decisions, since), _failed_in_decision(decisions)
     return Stats(
         since=begin,
-        throughput=_throughput(recent, len(runs)),
+        throughput=_throughput(recent, sum(run.stage != CHECK for run in runs)),
         waits=spread(wait for waits in days.values() for wait in waits),
         days=tuple(DayWaits(day=day, times=spread(waits)) for day, waits in sorted(days.items())),
         plugins=_plugins(recent, runs),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import get_args
@@ -61,6 +62,23 @@ def listed(
     if limit is None:
         return tuple(ordered)
     return tuple(ordered[-limit:])
+
+
+def newest(
+    where: RepositoryPaths, now: datetime, plan_ids: Collection[str], limit: int
+) -> Mapping[str, Sequence[RunRecord]]:
+    """Return the newest runs of each of these plans, the newest first; the log is read once for all of them."""
+    found: dict[str, dict[str, RunRecord]] = {plan_id: {} for plan_id in plan_ids}
+    for run in run_log.newest_first(where.root, None):
+        if len(found.get(run.plan, ())) < limit and run.plan in found:
+            found[run.plan][run.id] = run
+        if all(len(runs) >= limit for runs in found.values()):
+            break
+    for plan_id, runs in found.items():
+        for folder, owner in itertools.islice(_folders(where, plan_id, ""), limit):
+            if folder.name not in runs:
+                runs[folder.name] = records.build(folder, owner, now)
+    return {plan_id: [runs[run] for run in sorted(runs, reverse=True)[:limit]] for plan_id, runs in found.items()}
 
 
 def spent(

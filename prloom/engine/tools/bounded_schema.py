@@ -50,8 +50,9 @@ def errors(schema: Mapping[str, Json], instance: Json) -> Errors:
     written = msgspec.json.encode(schema)
     if b'"unevaluatedProperties"' in written and b'"patternProperties"' in written:
         raise ValueError("unevaluatedProperties and patternProperties cannot be used together")
-    _deadline.set(time.thread_time() + LIMIT)
-    yield from _validator()(dict(schema), registry=Registry()).iter_errors(instance)
+    validator = _validator()(dict(schema), registry=Registry())
+    _deadline.set(time.thread_time() + LIMIT)  # what was imported for it does not count
+    yield from validator.iter_errors(instance)
 
 
 def pattern_problem(pattern: str) -> str | None:

@@ -19,11 +19,15 @@ from prloom.storage.safe_dir import SafeDir
 
 
 class CurrentError(NamedTuple):
-    """Something that is wrong now: what it is about, in words, and whether that is a bridge or a plugin."""
+    """Something that is wrong now: what it is about, in words, and whether that is a bridge or a plugin.
+
+    `since` is when it began, where that is known.
+    """
 
     about: str
     plan: str
     text: str
+    since: Timestamp | None
     of_extension: bool = False
 
 
@@ -64,8 +68,10 @@ class LoggedErrors:
         found = {each.about: each for each in self._current_errors()}
         for about, each in found.items():
             before = self._errors.get(about)
-            if before is None or (each.text != before.text and not each.of_extension):
-                yield LogEntry(ts=Timestamp.of(now), plan=each.plan, kind="error", text=f"{about}: {each.text}")
+            if before is None:
+                yield _of_current_error(each, each.since or Timestamp.of(now))
+            elif each.text != before.text and not each.of_extension:
+                yield _of_current_error(each, Timestamp.of(now))
         self._errors = found
 
     def _current_errors(self) -> Iterator[CurrentError]:
@@ -73,11 +79,12 @@ class LoggedErrors:
         if local is None:
             return
         with local:
-            trouble = runtime_status.dispatcher(local).trouble
-            if trouble:
-                yield CurrentError(_about(REPOSITORY), REPOSITORY, trouble)
-            unopened = runtime_status.unopened(local, ())
-            yield from (CurrentError(_about(plan), plan, unopened[plan]) for plan in self._plans() if plan in unopened)
+            at_work = runtime_status.dispatcher(local)
+            if at_work.trouble:
+                yield CurrentError(_about(REPOSITORY), REPOSITORY, at_work.trouble, at_work.trouble_since or None)
+            unopened, since = runtime_status.unopened(local, ()), runtime_status.unopened_since(local)
+            for plan in filter(unopened.__contains__, self._plans()):
+                yield CurrentError(_about(plan), plan, unopened[plan], since.get(plan))
             if self._plan is None:
                 yield from _of_extensions(local)
 
@@ -89,10 +96,16 @@ def _of_extensions(local: SafeDir) -> Iterator[CurrentError]:
     """Yield the bridges and plugins that do not work, as a dispatcher last reported them."""
     for bridge in runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus):
         if bridge.error is not None:
-            yield CurrentError(f"bridge {bridge.name}", REPOSITORY, bridge.error, of_extension=True)
+            since = bridge.error_since or None
+            yield CurrentError(f"bridge {bridge.name}", REPOSITORY, bridge.error, since, of_extension=True)
     for plugin in runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus):
         if plugin.error is not None:
-            yield CurrentError(f"plugin {plugin.name}", REPOSITORY, plugin.error, of_extension=True)
+            since = plugin.error_since or None
+            yield CurrentError(f"plugin {plugin.name}", REPOSITORY, plugin.error, since, of_extension=True)
+
+
+def _of_current_error(error: CurrentError, at: Timestamp) -> LogEntry:
+    return LogEntry(ts=at, plan=error.plan, kind="error", text=f"{error.about}: {error.text}")
 
 
 def _of_past_error(error: PastError) -> tuple[LogEntry, LogEntry]:

@@ -47,9 +47,10 @@ class RepositoryLog:
         found = [entry for plan in self._plans() for entry in self._latest(plan, since, limit)]
         found += [_of_run(run) for run in self._runs(since, limit)]
         found += self._errors.past(since, limit)
+        found += self._errors.new(now)
         self._ended = run_log.ends(self._where.root)
         ordered = sorted((each for each in found if since is None or each.ts >= since), key=lambda each: each.ts)
-        return (*_newest(ordered, limit), *self._errors.new(now))
+        return tuple(_newest(ordered, limit))
 
     def new(self, now: datetime) -> tuple[LogEntry, ...]:
         """Return what has happened since the last call."""

@@ -104,6 +104,32 @@ def test_where_all_is_wanted_no_text_of_what_goes_on_and_waits_is_cut(shown: Das
     assert text.count("`prloom logs pr-") == 2
 
 
+@pytest.mark.parametrize("columns", [40, 50, 59, 80, 130])
+def test_what_goes_on_has_its_stage_and_its_age_however_narrow_the_screen_is(
+    shown: Dashboard, width, columns: int
+) -> None:
+    width(columns)
+    working = dashboard_text.parts(shown)[1]
+
+    first_lines = [click.unstyle(entry[0]).split() for entry in working.entries]
+
+    assert len(first_lines) == len(shown.working)
+    for words, each in zip(first_lines, shown.working, strict=True):
+        assert words[:2] == [each.plan or "repository", each.stage]
+        assert each.age_ms is None or terminal.age(each.age_ms).split()[0] in words
+
+
+@pytest.mark.parametrize("columns", [40, 130])
+def test_a_plan_in_which_something_waits_has_an_age_however_narrow_the_screen_is(
+    shown: Dashboard, width, columns: int
+) -> None:
+    width(columns)
+
+    lines = [click.unstyle(line) for (line,) in dashboard_text.parts(shown)[3].entries]
+
+    assert [line for line in lines if "1 deferred" in line and " for " not in line] == []
+
+
 def test_every_entry_is_there_where_the_screen_scrolls_and_what_is_cut_is_counted(shown: Dashboard, width) -> None:
     width(200)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -85,6 +87,26 @@ def test_a_schema_that_would_take_for_ever_allows_nothing(schema: Any, given: An
 
     assert str(arguments.problem(schema, given)).startswith(problem)
     assert time.thread_time() - begun < 10 * bounded_schema.LIMIT
+
+
+SLOW_IMPORT = """
+import sys, time
+from prloom.engine.tools import arguments, bounded_schema
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        while name == "jsonschema" and time.thread_time() < 2 * bounded_schema.LIMIT + begun: pass
+
+begun = time.thread_time()
+sys.meta_path.insert(0, Slow())
+print(arguments.problem({"type": "object", "required": ["a"]}, {}))
+"""
+
+
+def test_the_first_check_has_all_of_its_time_however_long_the_import_of_the_library_takes():
+    done = subprocess.run([sys.executable, "-c", SLOW_IMPORT], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "'a' is a required property\n"
 
 
 @pytest.mark.parametrize(
