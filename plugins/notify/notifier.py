@@ -72,14 +72,15 @@ class Notifier:
             self._failures += 1
             return min(_FIRST_WAIT * 2.0 ** (self._failures - 1), _LONGEST_WAIT)
         self._collecting_since, self._failures = None, 0
-        self._keep(reported | {name: Reported() for need in new for name in need.names})
+        self._keep(reported | {name: Reported(began=need.began) for need in new for name in need.names})
         return self.rules.interval
 
     def reported(self) -> dict[str, Reported]:
         """Return what was reported; nothing where the file is missing or damaged: then it is reported again."""
         try:
-            kept = json.loads(self.kept.read_text())["reported"]
-            return {str(name): Reported(gone) for name, gone in kept.items()}
+            kept = json.loads(self.kept.read_text())
+            began = kept.get("began", {})  # an earlier version kept none
+            return {str(name): Reported(gone, began.get(name)) for name, gone in kept["reported"].items()}
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return {}
 
@@ -111,7 +112,8 @@ class Notifier:
         new = self.kept.with_name(f".{self.kept.name}.new")
         new.unlink(missing_ok=True)  # as an earlier version may have left it: open to others
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump({"reported": {name: each.gone for name, each in reported.items()}}, file)
+            began = {name: each.began for name, each in reported.items() if each.began is not None}
+            json.dump({"reported": {name: each.gone for name, each in reported.items()}, "began": began}, file)
         new.replace(self.kept)
 
 

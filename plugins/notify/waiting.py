@@ -29,12 +29,23 @@ class Need:
     since: float | None = None
     known: int = 0
 
+    @property
+    def began(self) -> float | None:
+        """When the one thing began that the entry is about; None where it is about several, or about no plan.
+
+        What is about no plan, such as a source that cannot be reached, begins again each time it fails.
+        """
+        if not self.plan or len(self.names) + self.known != 1:
+            return None
+        return self.since
+
 
 @dataclass(frozen=True)
 class Reported:
-    """Something that was reported, and since when it is gone, if it is."""
+    """Something that was reported: since when it is gone, if it is, and when it began, if that is known."""
 
     gone: float | None = None
+    began: float | None = None
 
 
 def read(document: Mapping[str, Any], kinds: Collection[str] = ()) -> tuple[Need, ...]:
@@ -57,31 +68,33 @@ def fresh(needs: Iterable[Need], reported: Mapping[str, Reported], now: float) -
     """Return the needs of which something is new, each with the names of what is new in it."""
     found = []
     for need in needs:
-        new = tuple(name for name in need.names if _is_new(reported.get(name), need.since, now))
+        new = tuple(name for name in need.names if _is_new(reported.get(name), need, now))
         if new:
             found.append(replace(need, names=new, known=len(need.names) - len(new)))
     return tuple(found)
 
 
-def _is_new(before: Reported | None, since: float | None, now: float) -> bool:
-    """Whether something was never reported, or was over in between."""
+def _is_new(before: Reported | None, need: Need, now: float) -> bool:
+    """Whether something was never reported, or was over in between: also between two looks."""
     if before is None:
+        return True
+    if before.began is not None and need.began is not None and need.began > before.began:
         return True
     if before.gone is None:
         return False
-    return now - before.gone > BLIP or (since is not None and since > before.gone)
+    return now - before.gone > BLIP or (need.since is not None and need.since > before.gone)
 
 
 def updated(needs: Iterable[Need], reported: Mapping[str, Reported], now: float) -> dict[str, Reported]:
     """Return what was reported, with what is gone now; what is back and new is forgotten, to be reported again."""
-    present = {name: need.since for need in needs for name in need.names}
+    present = {name: need for need in needs for name in need.names}
     left: dict[str, Reported] = {}
     for name, before in reported.items():
         if name in present:
             if not _is_new(before, present[name], now):
-                left[name] = Reported()
+                left[name] = Reported(began=present[name].began or before.began)
         elif before.gone is None:
-            left[name] = Reported(gone=now)
+            left[name] = replace(before, gone=now)
         elif now - before.gone < FORGOTTEN_AFTER:
             left[name] = before
     return left

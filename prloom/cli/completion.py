@@ -23,7 +23,7 @@ def command(shell: str) -> None:
     """Print the completion of a SHELL. For bash, add to ~/.bashrc: eval "$(prloom completion bash)"."""
     from click.shell_completion import get_completion_class  # noqa: PLC0415 - the help needs none
 
-    from prloom.cli import main  # noqa: PLC0415 - which imports no command before it is run
+    from prloom.cli import bash_completion, main  # noqa: F401, PLC0415 - the first replaces click's own for bash
 
     found = get_completion_class(shell)
     if found is None:
@@ -75,13 +75,16 @@ def _snapshots(ctx: click.Context) -> Iterator[Snapshot]:
 
 
 def _matching(incomplete: str, found: Iterable[tuple[str, str]]) -> list[CompletionItem]:
-    """Return what begins so, each with its help on one line: a line's end would end an item of the shell's list."""
+    """Return what begins so, each with its help on one line: a line's end would end an item of the shell's list.
+
+    A word that a terminal cannot show as it is cannot be completed either.
+    """
     from click.shell_completion import CompletionItem  # noqa: PLC0415 - likewise
 
     from prloom.cli.output import terminal  # noqa: PLC0415 - likewise
 
     return [
-        CompletionItem(terminal.clean(value), help=terminal.fit(terminal.clean(shown), _HELP))
+        CompletionItem(value, help=terminal.fit(terminal.clean(shown), _HELP))
         for value, shown in found
-        if value.startswith(incomplete)
+        if value.startswith(incomplete) and value == terminal.clean(value)
     ]

@@ -123,6 +123,8 @@ def cli(ctx: click.Context, directory: str, overrides: tuple[str, ...], *, verbo
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
     if COMPLETION in os.environ:
+        from prloom.cli import bash_completion  # noqa: F401, PLC0415 - which replaces click's own for bash
+
         cli.main(prog_name="prloom")
     try:
         _open_what_is_closed()

@@ -27,7 +27,7 @@ _EVENTS = 5
 
 def text(where: RepositoryPaths, subject: Subject, mode: Mode) -> str:
     """Return the text, without colours and safe for a terminal; what cannot be shown is said in it."""
-    lines = _need(subject)
+    lines = sentence(subject)
     try:
         lines += _lines(where, subject, mode)
     except PrloomError as error:
@@ -45,11 +45,13 @@ def _lines(where: RepositoryPaths, subject: Subject, mode: Mode) -> Sequence[str
     return _plan(where, subject)
 
 
-def _need(subject: Subject) -> list[str]:
-    """Return the whole sentence of what needs a person, and what resolves it."""
-    if subject.need is None:
-        return []
-    return [terminal.clean(subject.need.text), f"-> {terminal.clean(subject.need.remedy)}", ""]
+def sentence(subject: Subject) -> list[str]:
+    """Return the whole sentence of what needs a person, and what resolves it, or of what waits, and why."""
+    if subject.need is not None:
+        return [terminal.clean(subject.need.text), f"-> {terminal.clean(subject.need.remedy)}", ""]
+    if subject.wait is not None:
+        return [terminal.clean(f"{subject.wait.kind}: {subject.wait.text}"), terminal.clean(subject.wait.reason), ""]
+    return []
 
 
 def _history(where: RepositoryPaths, subject: Subject) -> list[str]:

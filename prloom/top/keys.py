@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import click
@@ -15,10 +15,16 @@ from textual.binding import BindingType
 from prloom.engine.operator import session
 from prloom.errors import PrloomError
 from prloom.model.permission import Choice
-from prloom.top import actions
+from prloom.top import actions, detail
 from prloom.top.actions import Approval, Operator
 from prloom.top.dialogs import Confirm, Prompt
 from prloom.top.rows import Subject
+
+_DECISIONS: Mapping[Choice, str] = {
+    "allow": "Allow this call?",
+    "allow_always": "Allow this call, and all later calls of this tool?",
+}
+"""What is asked first. What was denied can still be allowed when the agent calls it again."""
 
 
 class ActionKeys(App[None]):
@@ -109,11 +115,12 @@ class ActionKeys(App[None]):
 
     @work
     async def action_decide(self, choice: Choice) -> None:
-        """Allow or deny the call of a tool."""
+        """Allow the call of a tool, after it was shown whole, or deny it, which the agent may ask again."""
         subject = self.subject
         if subject is None or not self._has(subject, actions.request_id):
             return
-        if choice == "allow_always" and not await self.push_screen_wait(Confirm("Allow all later calls of this tool?")):
+        question = _DECISIONS.get(choice)
+        if question and not await self.push_screen_wait(Confirm(question, "\n".join(detail.sentence(subject)))):
             return
         await self._report(lambda: self.operator.decide(subject, choice))
 

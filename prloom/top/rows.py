@@ -27,6 +27,7 @@ class Subject(NamedTuple):
     run: str | None = None
     request: str | None = None
     need: Need | None = None
+    wait: Wait | None = None
 
 
 class Row(NamedTuple):
@@ -89,7 +90,7 @@ def _working_subject(each: Working) -> Subject:
 
 
 def _waiting_subject(wait: Wait) -> Subject:
-    subject = Subject(f"waiting {wait.kind} {wait.plan} {wait.id}", wait.plan)
+    subject = Subject(f"waiting {wait.kind} {wait.plan} {wait.id}", wait.plan, wait=wait)
     match wait.kind:
         case "deferred":
             return subject._replace(events=(wait.id,))

@@ -137,6 +137,30 @@ def test_an_event_that_is_parked_anew_is_reported_anew(scene: Callable[..., Scen
     assert len(at.sent) == 2
 
 
+def test_a_second_question_about_the_same_todo_between_two_looks_is_reported(scene: Callable[..., Scene]) -> None:
+    at = scene()
+    at.check(a_need("blocked", "t-1", since=NOON, text='asks "Redis or memory?"'))
+
+    at.check(a_need("blocked", "t-1", since=at.now + 30, text='asks "Delete the data?"'))
+    at.check(a_need("blocked", "t-1", since=at.now - 30, text='asks "Delete the data?"'))
+
+    assert len(at.sent) == 2
+    assert "Delete the data?" in at.sent[1][1]
+
+
+def test_a_source_that_fails_again_between_two_looks_and_a_smaller_group_are_not_reported_again(
+    scene: Callable[..., Scene],
+) -> None:
+    at = scene()
+    source, group = a_need("bridge", "github", plan="", since=NOON), a_need("held", "a", "b", since=NOON)
+    at.check(source, group)
+
+    at.check({**source, "since": "2099-01-01T00:00:00Z"}, a_need("held", "b", since=NOON + 30))
+    at.check({**source, "since": "2099-01-01T00:00:00Z"}, a_need("held", "b", since=NOON + 30))
+
+    assert len(at.sent) == 1
+
+
 def test_what_comes_at_about_the_same_time_is_one_message(scene: Callable[..., Scene]) -> None:
     at = scene(gather=15.0)
     first, second = a_need("question", "ask-1"), a_need("parked", "e2", plan="pr-8")

@@ -7,17 +7,22 @@ from pathlib import Path
 
 import git_folder
 import pytest
+from msgspec.structs import replace
 from operator_scene import OperatorScene, every_state
 from stage import Stage, said
 from stage_parts import deferring
 from textual.pilot import Pilot
 from top_screen import app, detail, pane, screen, until
 
+from prloom.engine.views import dashboard
+from prloom.engine.views.dashboard_schema import Wait
 from prloom.model import record
 from prloom.model.decision import Decision
 from prloom.storage import envelope
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
+from prloom.top import detail as detail_text
+from prloom.top import rows
 from prloom.top.app import TopApp
 from prloom.top.dialogs import HELP
 from prloom.top.keys import ActionKeys
@@ -57,6 +62,8 @@ async def test_what_is_shown_of_a_row_follows_the_key(tmp_path: Path) -> None:
         ("s", "needs", "draft", "Send the draft?"),
         ("k", "working", "pr-1", "Stop the run, and pause its plan?"),
         ("x", "needs", "held", "Why drop it?"),
+        ("y", "needs", "confirm", "Allow this call?"),
+        ("Y", "needs", "confirm", "Allow this call, and all later calls of this tool?"),
     ],
 )
 async def test_what_cannot_be_undone_is_asked_first(
@@ -74,6 +81,16 @@ async def _press(shown: TopApp, key: str, pane_name: str, row: str, question: st
         await choose(pilot, shown, pane_name, row)
         await pilot.press(key)
         await until(pilot, lambda: question in screen(shown))
+
+
+async def test_the_detail_of_what_waits_says_what_waits_and_why_where_there_is_no_plan_to_show(tmp_path: Path) -> None:
+    git_folder.make(tmp_path / ".git")
+    scene = OperatorScene(tmp_path)
+    every_state(scene)
+    wait = Wait(kind="plugin", plan=None, id="slow", text="the daemon of slow", reason="it is started again")
+    (row,) = rows.of(replace(dashboard.read(scene.where, scene.now), waiting=(wait,)))["waiting"]
+
+    assert detail_text.text(scene.where, row.subject, "about") == "plugin: the daemon of slow\nit is started again\n"
 
 
 @pytest.mark.parametrize(
