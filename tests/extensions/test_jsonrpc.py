@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from prloom.extensions import jsonrpc
-from prloom.extensions.jsonrpc import ErrorResponse, Message, Notification, ProtocolError, Request, Response
+from prloom.extensions.jsonrpc import (
+    ErrorResponse,
+    Message,
+    Notification,
+    ProtocolError,
+    Request,
+    Response,
+    StrayAnswer,
+)
 
 MESSAGES = [
     Request(1, "hook", {"a": [1, None, "é\u2028\n"]}),
@@ -54,9 +62,16 @@ def test_what_is_no_message_is_a_protocol_error_with_the_codes_of_json_rpc(line:
     assert caught.value.code == code
 
 
-@pytest.mark.parametrize("line", ['"id": null, ', '"id": [1], ', '"id": true, ', ""])
-def test_a_result_whose_id_no_request_has_is_a_result_of_none(line: str) -> None:
-    assert jsonrpc.decode(f'{{"jsonrpc": "2.0", {line}"result": 1}}'.encode()) == Response(None, 1)
+@pytest.mark.parametrize("line", ['"id": null, ', '"id": [1], ', '"id": true, ', '"id": {}, ', '"id": 1.0, ', ""])
+def test_a_result_whose_id_no_request_has_is_an_answer_to_none(line: str) -> None:
+    assert jsonrpc.decode(f'{{"jsonrpc": "2.0", {line}"result": 1}}'.encode()) == StrayAnswer()
+
+
+@pytest.mark.parametrize("number", ["[1]", "true", "{}", "1.0"])
+def test_an_error_whose_id_no_request_has_is_an_answer_to_none(number: str) -> None:
+    line = f'{{"jsonrpc": "2.0", "id": {number}, "error": {{"code": -1, "message": "no"}}}}'
+
+    assert jsonrpc.decode(line.encode()) == StrayAnswer()
 
 
 @pytest.mark.parametrize("params", [object(), float, "\ud800", {1: {2: object()}}])

@@ -12,7 +12,16 @@ import sys
 from prloom.extensions import jsonrpc
 from prloom.extensions.background import call_error
 from prloom.extensions.background.call_error import CallError
-from prloom.extensions.jsonrpc import ErrorResponse, Message, Notification, ProtocolError, Request, Response
+from prloom.extensions.jsonrpc import (
+    ErrorResponse,
+    Message,
+    Notification,
+    ProtocolError,
+    Received,
+    Request,
+    Response,
+    StrayAnswer,
+)
 from prloom.model.record import Json
 
 LIMIT = 10 * 1024 * 1024
@@ -106,11 +115,11 @@ class Connection:
             if not future.done():
                 future.set_exception(failure)
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: Received) -> None:
         match message:
-            case Response(id=None):
-                self._warn_of_lost_result()
-            case Response(id=int() | str() as of, result=result):
+            case StrayAnswer():
+                self._warn_of_stray_answer()
+            case Response(id=of, result=result):
                 self._settle(of, result)
             case ErrorResponse(id=None):
                 self._fail_all(self._rpc_error(message))
@@ -123,11 +132,11 @@ class Connection:
             case Notification():
                 pass  # prloom expects none
 
-    def _warn_of_lost_result(self) -> None:
-        """Log, once for each connection, that a result says of no request that it is its result."""
+    def _warn_of_stray_answer(self) -> None:
+        """Log, once for each connection, that an answer says of no request that it is its answer."""
         if not self._warned:
             self._warned = True
-            text = "the daemon of plugin %s sent a result without the id of a request, which is ignored; give it one"
+            text = "the daemon of plugin %s sent an answer without the id of a request, which is ignored; give it one"
             log.warning(text, self._plugin)
 
     def _settle(self, of: jsonrpc.Id, result: Json | CallError) -> None:

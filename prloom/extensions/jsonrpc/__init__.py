@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import msgspec
 
@@ -48,9 +49,9 @@ class Notification:
 
 @dataclass(frozen=True)
 class Response:
-    """The result of a request; without an id, of none that is known."""
+    """The result of a request."""
 
-    id: Id | None
+    id: Id
     result: Json = None
 
 
@@ -64,7 +65,16 @@ class ErrorResponse:
     data: Json = None
 
 
+@dataclass(frozen=True)
+class StrayAnswer:
+    """An answer with an id that no request has, such as a list; it is no reason to end a connection."""
+
+
 Message = Request | Notification | Response | ErrorResponse
+"""What is sent."""
+
+Received = Message | StrayAnswer
+"""What is read."""
 
 
 class ProtocolError(Exception):
@@ -99,7 +109,7 @@ def encode(message: Message) -> bytes:
     return line
 
 
-def decode(line: bytes) -> Message:
+def decode(line: bytes) -> Received:
     """Return the message that a line is; raises ProtocolError."""
     try:
         value = msgspec.json.decode(line)
@@ -112,7 +122,7 @@ def decode(line: bytes) -> Message:
     if "error" in value:
         return _failure(value)
     if "result" in value:
-        return Response(_id_of_result(value), value["result"])
+        return _result(value)
     raise ProtocolError("a message has neither a method nor a result nor an error")
 
 
@@ -139,27 +149,28 @@ def _call(value: Mapping[str, Json]) -> Request | Notification:
     return Notification(method, params)
 
 
-def _failure(value: Mapping[str, Json]) -> ErrorResponse:
-    error = value["error"]
+def _failure(value: Mapping[str, Json]) -> ErrorResponse | StrayAnswer:
+    error, of = value["error"], value.get("id")
     if not isinstance(error, dict) or not isinstance(error.get("code"), int):
         raise ProtocolError("the error of a message has no code")
-    if value.get("id") is None:
-        of = None
-    else:
-        of = _id(value)
+    if of is not None and not _is_id(of):
+        return StrayAnswer()
     return ErrorResponse(of, error["code"], str(error.get("message", "")), error.get("data"))
 
 
-def _id_of_result(value: Mapping[str, Json]) -> Id | None:
-    """Return the id of a result; None for a missing one and one that no request has, which are no reason to end."""
-    try:
-        return _id(value)
-    except ProtocolError:
-        return None
+def _result(value: Mapping[str, Json]) -> Response | StrayAnswer:
+    of = value.get("id")
+    if not _is_id(of):
+        return StrayAnswer()
+    return Response(of, value["result"])
 
 
 def _id(value: Mapping[str, Json]) -> Id:
     of = value.get("id")
-    if isinstance(of, bool) or not isinstance(of, int | str):
+    if not _is_id(of):
         raise ProtocolError("the id of a message is neither a number nor text")
     return of
+
+
+def _is_id(value: Json) -> TypeGuard[Id]:
+    return isinstance(value, int | str) and not isinstance(value, bool)

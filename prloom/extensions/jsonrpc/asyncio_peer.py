@@ -15,6 +15,7 @@ from prloom.extensions.jsonrpc import (
     Message,
     Notification,
     ProtocolError,
+    Received,
     Request,
     Response,
     RpcError,
@@ -103,7 +104,7 @@ class AsyncioPeer:
             if not future.done():
                 future.set_exception(ConnectionLostError(how))
 
-    def _take(self, message: Message, replies: asyncio.TaskGroup, running: set[asyncio.Task[None]]) -> None:
+    def _take(self, message: Received, replies: asyncio.TaskGroup, running: set[asyncio.Task[None]]) -> None:
         match message:
             case Request():
                 task = replies.create_task(self._reply(message))
@@ -111,7 +112,7 @@ class AsyncioPeer:
                 task.add_done_callback(running.discard)
             case Notification():
                 self._hear(message.method, message.params)
-            case Response(id=int() | str() as of) if future := self._future(of):
+            case Response(id=of) if future := self._future(of):
                 future.set_result(message.result)
             case ErrorResponse(id=int() | str() as of) if future := self._future(of):
                 future.set_exception(RpcError(message.message, message.code, message.data))

@@ -21,6 +21,7 @@ from prloom.extensions.jsonrpc import (
     Message,
     Notification,
     ProtocolError,
+    Received,
     Request,
     Response,
     RpcError,
@@ -104,11 +105,11 @@ class ThreadPeer:
         except OSError:  # closed by the plugin's own code
             return b""
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: Received) -> None:
         match message:
             case Request():
                 self._threads.begin(partial(self._reply, message))
-            case Response(id=int() | str() as of) if future := self._waiting.pop(of, None):
+            case Response(id=of) if future := self._waiting.pop(of, None):
                 future.set_result(message.result)
             case ErrorResponse(id=int() | str() as of) if future := self._waiting.pop(of, None):
                 future.set_exception(RpcError(message.message, message.code, message.data))

@@ -138,11 +138,22 @@ async def test_an_answer_that_is_none(path: str, answer: bytes, problem: str) ->
     assert problem in str(error)
 
 
-async def test_a_result_with_the_id_null_is_ignored_and_logged_once(
-    path: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    "parts",
+    [
+        b'"id":null,"result":"nobody\'s"',
+        b'"id":[1],"result":"nobody\'s"',
+        b'"id":[1],"error":{"code":-1,"message":"stray"}',
+        b'"id":{},"error":{"code":-1,"message":"stray"}',
+        b'"id":1.0,"error":{"code":-1,"message":"stray"}',
+        b'"id":true,"error":{"code":-1,"message":"stray"}',
+    ],
+)
+async def test_an_answer_with_an_id_that_no_request_has_is_ignored_and_logged_once(
+    path: str, caplog: pytest.LogCaptureFixture, parts: bytes
 ) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        lost = b'{"jsonrpc":"2.0","id":null,"result":"nobody\'s"}\n'
+        lost = b'{"jsonrpc":"2.0",%s}\n' % parts
         while line := await reader.readline():
             answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": "mine"}
             writer.write(lost + json.dumps(answer).encode() + b"\n" + lost)
@@ -156,7 +167,7 @@ async def test_a_result_with_the_id_null_is_ignored_and_logged_once(
 
     assert results == ["mine"] * 3
     assert caplog.messages == [
-        "the daemon of plugin P sent a result without the id of a request, which is ignored; give it one"
+        "the daemon of plugin P sent an answer without the id of a request, which is ignored; give it one"
     ]
 
 
