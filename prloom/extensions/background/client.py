@@ -15,14 +15,17 @@ from prloom.model.record import Json
 
 HEALTH_CHECK = "health_check"
 _PROBE_LIMIT = timedelta(seconds=1)
+_TAKING_LIMIT = timedelta(seconds=10)
+"""How long a daemon that wants a connection for each message may take for one, before it is sent the next."""
 
 
 class Client:
     """What prloom has of one daemon's socket."""
 
-    def __init__(self, plugin: str, path: str) -> None:
+    def __init__(self, plugin: str, path: str, taking_limit: timedelta = _TAKING_LIMIT) -> None:
         self._plugin = plugin
         self._path = path
+        self._taking_limit = taking_limit
         self._numbers = itertools.count(1)
         self._opened: Connection | None = None
         self._opening = asyncio.Lock()
@@ -44,17 +47,18 @@ class Client:
         self._opened = opened
         return opened.peer()
 
-    async def probe(self) -> None:
-        """Find out whether the daemon answers a second request over the same connection; calls wait for this.
+    async def probe(self, limit: timedelta = _PROBE_LIMIT) -> None:
+        """Find out whether the daemon closes the connection after its answer; calls wait for this.
 
-        A health check may be sent twice, which is not true of any other call.
+        So it is asked again over the same connection: a health check may be sent twice, which is not true of any other
+        call. A daemon that is slow to answer keeps its connection.
         """
         try:
             if self._opened is not None:
-                async with _limit(self._plugin, HEALTH_CHECK, _PROBE_LIMIT):
+                async with _limit(self._plugin, HEALTH_CHECK, limit):
                     await _health(self._opened, next(self._numbers))
         except CallError as error:
-            self._single_use = error.kind != "malformed"
+            self._single_use = error.closed
         finally:
             if self._single_use and self._opened is not None:
                 await self._opened.close()
@@ -68,7 +72,11 @@ class Client:
                 return await opened.call(next(self._numbers), method, params)
 
     async def send(self, lines: Sequence[bytes]) -> None:
-        """Send notifications, and wait while the daemon is slow to read them; raises CallError without a connection."""
+        """Send notifications, and wait while the daemon is slow to read them; raises CallError without a connection.
+
+        A daemon that wants a connection for each may take those of several in any order. So it is sent the next one
+        when it has closed the connection of the one before.
+        """
         await self._probed.wait()
         if not self._single_use:
             async with self._connected() as opened:
@@ -77,6 +85,7 @@ class Client:
         for line in lines:
             async with self._connected() as opened:
                 await opened.send(line)
+                await opened.finish(self._taking_limit)
 
     async def close(self) -> None:
         """End the connection."""

@@ -8,6 +8,7 @@ import logging
 import socket
 import struct
 import sys
+from datetime import timedelta
 
 from prloom.extensions import jsonrpc
 from prloom.extensions.background import call_error
@@ -74,6 +75,11 @@ class Connection:
         self._writer.write(line)
         with contextlib.suppress(OSError):
             await self._writer.drain()
+
+    async def finish(self, limit: timedelta) -> None:
+        """Send nothing more, and wait until the daemon closes the connection too, which it does when it is done."""
+        self._writer.write_eof()
+        await asyncio.wait((self._reading,), timeout=limit.total_seconds())
 
     async def close(self) -> None:
         """End the connection; calls that wait fail."""
