@@ -51,6 +51,7 @@ def special(method: str, number: object, params: object) -> bytes:
         "eleven_megabytes": lambda: line(number, result="x" * (11 * 1024 * 1024)),
         "null_id_error": lambda: line(None, error={"code": -32700, "message": "cannot read that"}),
         "nothing": lambda: b"",
+        "much": lambda: line(number, result="and more") + b'{"jsonrpc":"2.0","method":"more"}\n' * 3000,
         "environment": lambda: line(number, result=dict(os.environ)),
     }
     unknown = line(number, error={"code": -32601, "message": f"there is no method {method}"})

@@ -84,6 +84,11 @@ def is_unhealthy(life: DaemonLife, rules: HealthRules) -> bool:
     return life.health_failures >= rules.retries
 
 
+def until_check(life: DaemonLife, now: float) -> float:
+    """Return how many seconds it is until the next health check of a running daemon."""
+    return max((life.next_check or 0) - now, 0)
+
+
 def crashed(life: DaemonLife, now: float, reason: str) -> DaemonLife:
     """Return the life of a daemon that ended by itself, did not start, or was ended because it was not healthy.
 

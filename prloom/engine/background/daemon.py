@@ -281,9 +281,10 @@ class Daemon:
             return await self._until_unhealthy(client)
 
     async def _until_unhealthy(self, client: Client) -> str:
-        """Check the daemon's health until too many checks in a row have failed; return the text of that."""
+        """Check its health until too many checks in a row have failed, or it floods prloom; return the reason."""
         while True:
-            await asyncio.sleep(max((self.life.next_check or 0) - self._clock(), 0))
+            if breach := await client.breach(daemon_life.until_check(self.life, self._clock())):
+                return str(breach)
             problem = await self._problem_of_health(client)
             self.life = daemon_life.checked(self.life, self._clock(), self._rules, healthy=problem is None)
             self._changed()

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from prloom.engine.host_socket import server
-from prloom.engine.host_socket.pace import Pace
 from prloom.engine.host_socket.peer_process import PeerProcess
 from prloom.engine.host_socket.server import ClientSession
 from prloom.engine.plugin_requests.grants import Grant, Grants
@@ -16,6 +15,7 @@ from prloom.engine.plugin_requests.request_log import LIMITED, OTHER, RequestLog
 from prloom.errors import PrloomError
 from prloom.extensions import jsonrpc
 from prloom.extensions.jsonrpc import RpcError
+from prloom.extensions.jsonrpc.pace import Pace
 from prloom.model.record import Json
 
 MOST_CONNECTIONS: Final = 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from datetime import timedelta
 from prloom.extensions.background import call_error, connection
 from prloom.extensions.background.call_error import CallError
 from prloom.extensions.background.connection import Connection
+from prloom.extensions.background.message_bounds import MessageBounds
 from prloom.model.record import Json
 
 HEALTH_CHECK = "health_check"
@@ -26,6 +28,7 @@ class Client:
         self._plugin = plugin
         self._path = path
         self._taking_limit = taking_limit
+        self._bounds = MessageBounds()
         self._numbers = itertools.count(1)
         self._opened: Connection | None = None
         self._opening = asyncio.Lock()
@@ -38,7 +41,7 @@ class Client:
         Any answer with our id will do, an error too. Raises CallError; nothing else may be called before this returns.
         """
         async with _limit(self._plugin, HEALTH_CHECK, limit):
-            opened = await connection.connect(self._plugin, self._path)
+            opened = await self._connect()
             try:
                 await _health(opened, next(self._numbers))
             except BaseException:
@@ -87,15 +90,33 @@ class Client:
                 await opened.send(line)
                 await opened.finish(self._taking_limit)
 
+    async def breach(self, seconds: float) -> CallError | None:
+        """Wait for so many seconds; return why prloom connects to the daemon no more, as soon as it does not."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._bounds.broken.wait()
+        return self._breach()
+
     async def close(self) -> None:
         """End the connection."""
         if self._opened is not None:
             await self._opened.close()
 
+    def _breach(self) -> CallError | None:
+        breach = self._bounds.breach
+        if breach is None:
+            return None
+        return call_error.malformed(self._plugin, breach)
+
+    async def _connect(self) -> Connection:
+        if breach := self._breach():
+            raise breach
+        return await connection.connect(self._plugin, self._path, self._bounds)
+
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Connection]:
         if self._single_use:
-            opened = await connection.connect(self._plugin, self._path)
+            opened = await self._connect()
             try:
                 yield opened
             finally:
@@ -103,7 +124,7 @@ class Client:
             return
         async with self._opening:
             if self._opened is None or self._opened.closed:
-                self._opened = await connection.connect(self._plugin, self._path)
+                self._opened = await self._connect()
             opened = self._opened
         yield opened
 

@@ -13,6 +13,8 @@ from datetime import timedelta
 from prloom.extensions import jsonrpc
 from prloom.extensions.background import call_error
 from prloom.extensions.background.call_error import CallError
+from prloom.extensions.background.message_bounds import BreachError, MessageBounds
+from prloom.extensions.background.refused_requests import RefusedRequests
 from prloom.extensions.jsonrpc import (
     ErrorResponse,
     Message,
@@ -39,12 +41,15 @@ _UCRED = struct.Struct("3i")  # the pid, uid and gid of SO_PEERCRED, unix(7)
 class Connection:
     """One connection to a daemon. Calls may overlap; once it has ended, `closed` is set, and all of them fail."""
 
-    def __init__(self, plugin: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.answered = 0
+    def __init__(
+        self, plugin: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, bounds: MessageBounds
+    ) -> None:
         self._plugin = plugin
         self._warned = False
         self._reader = reader
         self._writer = writer
+        self._bounds = bounds
+        self._refused = RefusedRequests(writer)
         self._waiting: dict[jsonrpc.Id, asyncio.Future[Json]] = {}
         self._reading = asyncio.create_task(self._read(), name=f"connection to {plugin}")
 
@@ -72,6 +77,7 @@ class Connection:
 
     async def send(self, line: bytes) -> None:
         """Write lines, and wait while the daemon reads more slowly than that; one that is gone is found by reading."""
+        self._bounds.sent(line.count(b"\n"))
         self._writer.write(line)
         with contextlib.suppress(OSError):
             await self._writer.drain()
@@ -100,12 +106,17 @@ class Connection:
             self._writer.write(jsonrpc.encode(Notification(CANCEL, {"id": number})))
 
     async def _read(self) -> None:
-        """Read until the daemon closes the connection, or sends what is no message."""
+        """Read until the daemon closes the connection, or sends what is no message or too much."""
         failure = call_error.closed(self._plugin)
         try:
             while line := await self._reader.readline():
-                if line.strip():
-                    self._take(jsonrpc.decode(line))
+                if not (line.strip() and self._take(jsonrpc.decode(line))):
+                    self._bounds.unasked(len(line))
+                await self._bounds.wait()
+        except BreachError as error:
+            self._bounds.end(str(error))
+            failure = call_error.malformed(self._plugin, str(error))
+            self._writer.transport.abort()
         except ProtocolError as error:
             failure = call_error.malformed(self._plugin, str(error))
         except ValueError:  # what a stream's reader raises at its limit
@@ -116,27 +127,22 @@ class Connection:
             self._writer.close()
             self._fail_all(failure)
 
-    def _fail_all(self, failure: CallError) -> None:
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(failure)
-
-    def _take(self, message: Received) -> None:
+    def _take(self, message: Received) -> bool:
+        """Do what a message requires; return whether a call waited for it."""
         match message:
+            case Response(id=of, result=result):
+                return self._settle(of, result)
+            case ErrorResponse(id=None):
+                return self._fail_all(self._rpc_error(message))
+            case ErrorResponse(id=int() | str() as of):
+                return self._settle(of, self._rpc_error(message))
             case StrayAnswer():
                 self._warn_of_stray_answer()
-            case Response(id=of, result=result):
-                self._settle(of, result)
-            case ErrorResponse(id=None):
-                self._fail_all(self._rpc_error(message))
-                self.answered += 1
-            case ErrorResponse(id=int() | str() as of):
-                self._settle(of, self._rpc_error(message))
             case Request(id=of):
-                text = "prloom takes requests at PRLOOM_HOST_SOCKET only"
-                self._writer.write(jsonrpc.encode(ErrorResponse(of, jsonrpc.METHOD_NOT_FOUND, text)))
+                self._refused.refuse(of)
             case Notification():
                 pass  # prloom expects none
+        return False
 
     def _warn_of_stray_answer(self) -> None:
         """Log, once for each connection, that an answer says of no request that it is its answer."""
@@ -145,15 +151,23 @@ class Connection:
             text = "the daemon of plugin %s sent an answer without the id of a request, which is ignored; give it one"
             log.warning(text, self._plugin)
 
-    def _settle(self, of: jsonrpc.Id, result: Json | CallError) -> None:
+    def _settle(self, of: jsonrpc.Id, result: Json | CallError) -> bool:
+        """End the call of an id; return whether there was one that waited."""
         future = self._waiting.get(of)
         if future is None or future.done():
-            return  # an answer for which nothing waits
-        self.answered += 1
+            return False
         if isinstance(result, CallError):
             future.set_exception(result)
         else:
             future.set_result(result)
+        return True
+
+    def _fail_all(self, failure: CallError) -> bool:
+        """End all calls; return whether there was one that waited."""
+        waiting = [future for future in self._waiting.values() if not future.done()]
+        for future in waiting:
+            future.set_exception(failure)
+        return bool(waiting)
 
     def _rpc_error(self, message: ErrorResponse) -> CallError:
         return call_error.rpc_error(self._plugin, message.code, message.message, message.data)
@@ -170,7 +184,7 @@ def encode(plugin: str, message: Message) -> bytes:
     return line
 
 
-async def connect(plugin: str, path: str) -> Connection:
+async def connect(plugin: str, path: str, bounds: MessageBounds) -> Connection:
     """Open a connection to the socket at a path; raises CallError."""
     try:
         reader, writer = await asyncio.open_unix_connection(path, limit=LIMIT)
@@ -182,4 +196,4 @@ async def connect(plugin: str, path: str) -> Connection:
         raise call_error.refused(plugin) from error
     except OSError as error:
         raise call_error.other(plugin, f"its socket cannot be opened: {error.strerror}") from error
-    return Connection(plugin, reader, writer)
+    return Connection(plugin, reader, writer, bounds)

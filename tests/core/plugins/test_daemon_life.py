@@ -61,6 +61,7 @@ def test_health_is_checked_at_each_interval():
 
     assert daemon_life.next_time(life) == 130
     assert daemon_life.next_time(daemon_life.checked(life, 131, RULES, healthy=True)) == 161
+    assert [daemon_life.until_check(life, now) for now in (100, 110, 131)] == [30, 20, 0]
 
 
 def test_a_daemon_that_cannot_be_started_at_all_is_not_tried_again_and_has_not_been_started():

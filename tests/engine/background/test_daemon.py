@@ -275,6 +275,22 @@ async def test_a_flood_of_output_holds_up_nothing_and_the_log_is_bounded(scene: 
     assert sum(each.stat().st_size for each in logs) < 4 * 1024 * 1024
 
 
+async def test_a_daemon_that_floods_its_connection_is_ended_at_once_and_the_reason_is_shown(scene: Opener):
+    async with scene() as at:
+        await at.until("running")
+        pid = await at.pid()
+        assert await at.daemons.call("odd", "much", {}, LIMIT) == "and more"
+        await at.until("error")
+        report = at.daemon.report(lambda _: at.now)
+
+    assert report["reason"] == (
+        "Background process 'odd' gave a malformed answer: "
+        "it sends more than 1000 messages a minute that nobody asked for"
+    )
+    assert report["nextAttemptAt"] is not None
+    assert gone(pid)
+
+
 async def test_a_daemon_left_by_a_crash_is_ended_and_a_process_that_got_its_number_is_left_alone(scene: Opener):
     other = await asyncio.create_subprocess_exec("sleep", "100")
     try:

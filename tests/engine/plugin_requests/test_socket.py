@@ -14,8 +14,8 @@ import pytest
 from request_bench import Client, RequestBench, a_message, client
 from stage import until
 
-from prloom.engine.host_socket.pace import BURST, SHARE, Pace
 from prloom.engine.host_socket.server import HostSocket
+from prloom.extensions.jsonrpc.pace import BURST, SHARE, Pace
 
 MEGABYTE = 1024 * 1024
 
