@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -13,47 +14,71 @@ from prloom.model.record import Json
 LIMIT: Final = 64 * 1024
 """Bytes of JSON that the data of an event have at most."""
 
+DEEPEST: Final = 40
+"""Levels of lists and objects that the data of an event have at most."""
+
 _LONGEST_NUMBER: Final = 1 << 63
-_DEEPEST: Final = 40
 _OMITTED: Final = "…"
 _ROOM: Final = 512  # bytes for the two marks, and for what JSON needs beside the parts
 _SHORTEST: Final = 16
 
 
 def cleaned(data: Mapping[str, Json], mask: SecretMask) -> dict[str, Json]:
-    """Return an event's data without secrets, shortened to `LIMIT` and marked as truncated where they are longer.
+    """Return an event's data without secrets, shortened to `LIMIT`, and marked as truncated where they are longer.
 
-    The result is JSON whatever the data hold.
+    What is deeper than `DEEPEST` is left out, and marked likewise. The result is JSON whatever the data hold.
     """
-    safe: dict[str, Json] = {_text(key, mask): _value(each, mask, 0) for key, each in data.items()}
-    size = len(msgspec.json.encode(safe))
-    if size <= LIMIT:
+    cleaner = _Cleaner(mask)
+    safe: dict[str, Json] = {_text(key, mask): cleaner.value(each, 0) for key, each in data.items()}
+    original = size = len(msgspec.json.encode(safe))
+    if not cleaner.omitted and size <= LIMIT:
         return safe
-    return {**_shortened(safe), "truncated": True, "originalBytes": size}
+    if cleaner.omitted:
+        original = max(size, _size(data))
+    if size > LIMIT - _ROOM:
+        safe = _shortened(safe)
+    return {**safe, "truncated": True, "originalBytes": original}
 
 
-def _value(value: object, mask: SecretMask, depth: int) -> Json:
-    match value:
-        case str():
-            return _text(value, mask)
-        case bool() | None:
-            return value
-        case int():
-            if abs(value) < _LONGEST_NUMBER:
+def _size(data: Mapping[str, Json]) -> int:
+    """Return how long data are as JSON, and 0 for those that are too deep for it."""
+    try:
+        return len(msgspec.json.encode(data, enc_hook=str))
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        return 0
+
+
+@dataclass
+class _Cleaner:
+    """Makes JSON without secrets of values; `omitted` says whether it has left out what was too deep."""
+
+    mask: SecretMask
+    omitted: bool = False
+
+    def value(self, value: object, depth: int) -> Json:
+        """Return a value that is so deep in the data."""
+        match value:
+            case str():
+                return _text(value, self.mask)
+            case bool() | None:
                 return value
-            return str(value)
-        case float():
-            if value - value == 0:  # neither infinite nor NaN, which JSON does not have
-                return value
-            return None
-    if depth >= _DEEPEST:
-        return _OMITTED
-    match value:
-        case Mapping():
-            return {_text(str(key), mask): _value(each, mask, depth + 1) for key, each in value.items()}
-        case list() | tuple():
-            return [_value(each, mask, depth + 1) for each in value]
-    return _text(str(value), mask)
+            case int():
+                if abs(value) < _LONGEST_NUMBER:
+                    return value
+                return str(value)
+            case float():
+                if value - value == 0:  # neither infinite nor NaN, which JSON does not have
+                    return value
+                return None
+        if depth >= DEEPEST:
+            self.omitted = True
+            return _OMITTED
+        match value:
+            case Mapping():
+                return {_text(str(key), self.mask): self.value(each, depth + 1) for key, each in value.items()}
+            case list() | tuple():
+                return [self.value(each, depth + 1) for each in value]
+        return _text(str(value), self.mask)
 
 
 def _text(text: str, mask: SecretMask) -> str:

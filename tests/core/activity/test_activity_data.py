@@ -86,6 +86,45 @@ def test_data_that_json_does_not_have_become_such_that_it_has() -> None:
     json.dumps(clean)
 
 
+def nested(levels: int, inner: object) -> object:
+    """Return something within so many lists."""
+    for _ in range(levels):
+        inner = [inner]
+    return inner
+
+
+def test_data_of_forty_levels_are_kept_as_they_are() -> None:
+    data = {"arguments": nested(40, "deep")}
+
+    assert activity_data.cleaned(data, NOTHING) == data
+
+
+def test_data_that_are_deeper_are_cut_there_and_marked_with_their_size() -> None:
+    data = {"arguments": nested(100, "deep"), "toolName": "Bash"}
+
+    assert activity_data.cleaned(data, NOTHING) == {
+        "arguments": nested(40, "…"),
+        "toolName": "Bash",
+        "truncated": True,
+        "originalBytes": len(json.dumps(data, separators=(",", ":"))),
+    }
+
+
+def test_data_that_are_too_deep_and_too_long_fit_and_have_their_whole_size() -> None:
+    data = {"arguments": nested(100, "x" * 60_000), "result": "y" * 65_300}
+    clean = activity_data.cleaned(data, NOTHING)
+
+    assert len(json.dumps(clean)) <= activity_data.LIMIT
+    assert clean["originalBytes"] == len(json.dumps(data, separators=(",", ":")))
+
+
+def test_data_too_deep_for_any_json_are_cut_all_the_same() -> None:
+    clean = activity_data.cleaned({"arguments": nested(100_000, "deep")}, NOTHING)
+
+    assert clean["truncated"] is True
+    assert clean["arguments"] == nested(40, "…")
+
+
 def test_the_end_of_a_tool_call_gets_the_name_of_the_tool_and_how_long_it_took() -> None:
     parts = RunParts()
     parts.note(an_event("AGENT_START", 0))
