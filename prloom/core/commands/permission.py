@@ -22,6 +22,13 @@ BY_HAND = "A trusted person must write this in a comment, or run `prloom allow` 
 LONGEST_ANSWER = 8000
 """Characters of an answer that the agent is shown."""
 
+_ANSWER_HERE = "The next comment here by a trusted person is the answer."
+
+_ANSWER_ELSEWHERE = (
+    "Answer with `w` in `prloom top`, or in `prloom web`. You can also write an item into this file; "
+    "while a worker runs, it counts once you have run `prloom approve`."
+)
+
 _LISTED = 10
 _LONGEST_VALUE = 200
 
@@ -71,15 +78,16 @@ def question_id(key: str, number: int) -> str:
     return f"ask-{hashlib.sha256(f'{key} {number}'.encode()).hexdigest()[:8]}"
 
 
-def question_text(request: str, question: str, options: Sequence[str]) -> str:
-    """Return the comment that asks a question."""
+def question_text(request: str, question: str, options: Sequence[str], *, in_file: bool) -> str:
+    """Return the comment that asks a question, on a pull request or in the plan's file."""
+    how = _ANSWER_HERE
+    if in_file:
+        how = _ANSWER_ELSEWHERE
     quoted = [f"> {line}" for line in markdown.clean(question)]
     lines = [f"An agent asks ({markdown.code(request)}):", "", *quoted]
     if options:
         lines += ["", *(f"- {markdown.one_line(option)}" for option in options)]
-    text = markdown.escaped_comments(
-        "\n".join([*lines, "", "The next comment here by a trusted person is the answer."])
-    )
+    text = markdown.escaped_comments("\n".join([*lines, "", how]))
     return reply_sanitizer.sanitize(text, to=None)
 
 

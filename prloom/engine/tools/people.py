@@ -12,7 +12,7 @@ from prloom.core.commands.requests import OPERATOR
 from prloom.core.delivery import outbox, reply_limit
 from prloom.core.text import markdown
 from prloom.engine.bus import emitted
-from prloom.engine.plan.runtime import PlanRuntime, reply_target
+from prloom.engine.plan.runtime import PlanRuntime, local_target, reply_target
 from prloom.engine.tools import confirmations
 from prloom.engine.tools.call_sequence import CallScene, ToolFailed
 from prloom.engine.tools.confirmations import Confirmations, PostedQuestion
@@ -88,11 +88,10 @@ class People:
         """Post a question, and return it."""
         number = self._posted[key]
         request = permission.question_id(key, number)
-        posted = Action(
-            id=_post_id(runtime, key, number),
-            target=reply_target(runtime.plan),
-            payload=Comment(permission.question_text(request, call.arguments["question"], options)),
-        )
+        target = reply_target(runtime.plan)
+        in_file = target == local_target(runtime.plan)
+        text = permission.question_text(request, call.arguments["question"], options, in_file=in_file)
+        posted = Action(id=_post_id(runtime, key, number), target=target, payload=Comment(text))
         after = runtime.event_store.events.end()
         if not runtime.event_store.issued(posted.id):
             runtime.event_store.commit("tool", "prloom", actions=(posted,))

@@ -28,8 +28,9 @@ def of_repository(
     yield from _failures(status, config_changed_at)
     yield from map(_lost, status.lost_plans or ())
     held_back = {each.id: each.reason for plan in status.plans for each in plan.actions.waiting or ()}
+    local = {plan.id for plan in status.plans if plan.pr is None}
     for request in status.requests or ():
-        yield _request(request, held_back.get(request.post or ""))
+        yield _request(request, held_back.get(request.post or ""), in_file=request.plan in local)
     for bridge in status.bridges:
         yield from _bridge(bridge)
     reported = set()
@@ -97,13 +98,19 @@ def _lost(plan: LostPlan) -> Need:
     )
 
 
-def _request(request: PermissionRequest, held_back: str | None) -> Need:
-    """Return what waits for a person; `held_back` says what keeps the question from being posted, if anything does."""
+def _request(request: PermissionRequest, held_back: str | None, *, in_file: bool) -> Need:
+    """Return what waits for a person; `held_back` says what keeps the question from being posted, if anything does.
+
+    An answer in the file of a plan without a pull request would have to be approved; so `prloom top` is named there.
+    """
     deny = command("deny", request.id)
     if request.question is not None:
         commands = [deny]
         text = f'the {request.stage} asks "{request.question}"'
-        remedy = f"answer where it was posted, or leave it: `{deny}`"
+        where = "where it was posted"
+        if in_file:
+            where = f"with `w` in `{command('top')}`"
+        remedy = f"answer {where}, or leave it: `{deny}`"
         if held_back is not None:
             resume = command("resume", request.plan)
             commands = [resume, deny]

@@ -148,6 +148,19 @@ def test_calls_and_questions_of_runs_are_decided_with_their_commands(shown: Dash
     assert question.remedy == "answer where it was posted, or leave it: `prloom deny ask-2`"
 
 
+def test_the_question_of_a_run_whose_plan_has_no_pull_request_names_where_it_can_be_answered(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    scene.plan("cleanup", "", DispatchState(), pr=None)
+    scene.dispatcher()
+    about = {"plan": "cleanup", "run": "run-1", "stage": "worker", "tool": "prloom_ask", "question": "Tabs?"}
+    times = {"since": str(scene.ago(minutes=1)), "until": str(scene.later(minutes=9))}
+    scene.report(paths.REQUESTS, {"requests": [{"id": "ask-3", **about, **times}]})
+
+    (question,) = needs(dashboard.read(scene.where, NOW), "question")
+
+    assert question.remedy == "answer with `w` in `prloom top`, or leave it: `prloom deny ask-3`"
+
+
 def test_a_plan_that_cannot_be_read_and_a_bridge_that_fails_for_long_need_a_person(shown: Dashboard) -> None:
     assert [need.plan for need in needs(shown, "blocked")][-1] == "pr-17"
     assert [(need.ids, need.age_ms) for need in needs(shown, "bridge")] == [(("gitea",), 3_600_000)]
