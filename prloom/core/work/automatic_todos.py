@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from prloom.model.decision import Change, DecisionParts, Thread, Todo
 from prloom.model.event import Event
 from prloom.model.plan import ENDED, Plan
 from prloom.model.record import Timestamp
-from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.state import DispatchState
 from prloom.model.work import Block, CiFixes
 
 CHECK, CONFLICT = "check_failed", "merge_conflict"
@@ -48,13 +48,21 @@ def settle(ctx: WorkContext, plan: Plan, state: DispatchState, events: Sequence[
     return {}
 
 
-def lifted(opened: Mapping[str, OpenEvent]) -> tuple[Change, ...]:
-    """Return that the failed checks which the brake has stopped are looked at again."""
-    return tuple(
+def lifted(state: DispatchState) -> DecisionParts:
+    """Return that the count begins anew and the failed checks are looked at again; nothing where the brake is off.
+
+    The brake is on where it blocks the plan, or where an event waits because of it: the plan may have another block.
+    """
+    changes = tuple(
         Change(event_id=event.id, verdict="retried", state="pending", reason="a person lifted the brake")
-        for event in opened.values()
+        for event in state.open.values()
         if event.state == "parked" and (event.reason or "").startswith(BRAKE)
     )
+    if changes:
+        return {"changes": changes, "ci_fixes": CiFixes()}
+    if state.block is not None and state.block.cause == "limit":
+        return {"ci_fixes": CiFixes()}
+    return {}
 
 
 def rebase_todo(cause: str, event_ids: tuple[str, ...] = (), threads: tuple[Thread, ...] = ()) -> Todo:

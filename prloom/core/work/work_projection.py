@@ -12,7 +12,7 @@ from prloom.model.hook_points import AFTER_FINISH, AFTER_MERGE, BEFORE_FINISH
 from prloom.model.plan import ENDED
 from prloom.model.record import Json, Timestamp
 from prloom.model.state import DispatchState
-from prloom.model.work import CiFixes, DoneTodo, TodoWork, WorkStep
+from prloom.model.work import DoneTodo, TodoWork, WorkStep
 
 _ANSWER_USED = frozenset({"taken", "removed", "parked", "reopened", "done", "nothing_to_do"})
 _TODO_MOVED = _ANSWER_USED | {"answered", "retried"}
@@ -161,8 +161,6 @@ def _life(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
 def _checks(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
     """Return how many TODOs failed checks became, until a person lifts that brake; and the head that prloom pushed."""
     count, head, step = decision.ci_fixes or state.ci_fixes, state.own_head, decision.work
-    if decision.unblocked and state.block is not None and state.block.cause == "limit":
-        count = CiFixes()
     if step is not None and step.verdict == "pushed" and step.work is not None:
         head = step.work.commit or head
     return {"ci_fixes": count, "own_head": head}

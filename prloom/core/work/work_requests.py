@@ -23,6 +23,7 @@ def resumed(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
     waiting = state.work
     if not parts and waiting is not None and waiting.retry_at is not None:
         parts["work"] = work_failures.lifted(waiting)
+    parts.update(automatic_todos.lifted(state))  # also where something else blocks the plan, or nothing does
     if state.paused:
         parts["paused"] = False
     braked = _braked(state)
@@ -58,8 +59,8 @@ def unblocked(state: DispatchState, ended: Collection[str] = ()) -> DecisionPart
         parts["unblocked"] = True
         if state.block.todo is not None and state.block.todo not in ended:
             parts["work"] = _retried(state.block.todo)
-        if state.block.cause == "limit" and (again := automatic_todos.lifted(state.open)):
-            parts["changes"] = again
+        if state.block.cause == "limit":
+            parts.update(automatic_todos.lifted(state))
     return parts
 
 

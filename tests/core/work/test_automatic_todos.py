@@ -118,6 +118,66 @@ def test_another_block_stays_as_it_is(a_failure: Callable[..., Event], after: Af
     assert "block" not in settle(state, a_failure("e2"), max_ci_fixes=1)
 
 
+@pytest.fixture
+def braked(
+    a_failure: Callable[..., Event], an_open_event: Callable[..., OpenEvent], after: After
+) -> Callable[[Block | None], DispatchState]:
+    """The state of a plan with this block, after the brake has stopped the failed check `e2`."""
+
+    def make(block: Block | None) -> DispatchState:
+        counted = after(DispatchState(), settle(DispatchState(), a_failure("e1"), max_ci_fixes=1))
+        opened = {"e2": an_open_event("e2", type="check_failed")}
+        before = DispatchState(open=opened, ci_fixes=counted.ci_fixes, block=block)
+        return after(before, settle(before, a_failure("e2"), max_ci_fixes=1))
+
+    return make
+
+
+def test_a_resume_lifts_the_brake_of_a_plan_that_one_of_its_todos_blocks(
+    braked: Callable[[Block | None], DispatchState], after: After
+) -> None:
+    state = braked(Block(reason="TODO x", since=NOW, way_on="prloom todo fast open t-1", todo="t-1", cause="todo"))
+
+    resumed = after(state, work_requests.resumed(state))
+
+    assert (resumed.block, resumed.ci_fixes.count, resumed.open["e2"].state) == (None, 0, "pending")
+
+
+def test_a_resume_lifts_the_brake_of_a_plan_that_the_operator_has_blocked_since(
+    braked: Callable[[Block | None], DispatchState], after: After
+) -> None:
+    state = braked(None)
+    state = after(state, work_requests.blocked(state, "fast", "wait", NOW))
+
+    resumed = after(state, work_requests.resumed(state))
+
+    assert (resumed.block, resumed.ci_fixes.count, resumed.open["e2"].state) == (None, 0, "pending")
+
+
+def test_a_resume_lifts_the_brake_of_a_plan_whose_block_has_ended_otherwise(
+    braked: Callable[[Block | None], DispatchState], after: After
+) -> None:
+    state = braked(Block(reason="TODO x", since=NOW, way_on="prloom todo fast open t-1", todo="t-1", cause="todo"))
+    state = after(state, work_requests.opened(state, "t-1"))
+    assert (state.block, state.open["e2"].state) == (None, "parked")
+
+    resumed = after(state, work_requests.resumed(state))
+
+    assert (resumed.ci_fixes.count, resumed.open["e2"].state) == (0, "pending")
+    assert work_requests.resumed(resumed) == {}
+
+
+def test_the_end_of_another_block_does_not_lift_the_brake(
+    braked: Callable[[Block | None], DispatchState], after: After
+) -> None:
+    state = braked(None)
+    state = after(state, work_requests.blocked(state, "fast", "wait", NOW))
+
+    unblocked = after(state, work_requests.unblocked(state))
+
+    assert (unblocked.block, unblocked.ci_fixes.count, unblocked.open["e2"].state) == (None, 1, "parked")
+
+
 @pytest.mark.parametrize("mode", ["on_request", "never"])
 def test_a_conflict_is_the_agents_unless_rebases_are_automatic(an_event: Callable[..., Event], mode: str) -> None:
     assert settle(DispatchState(), an_event("e1", type="merge_conflict"), rebase=mode) == {}
