@@ -74,7 +74,8 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     `waits_since`; `limited` says that this is a limit, which ends then. `hooked` are the plugins whose hooks of this
     phase have run. A `rebase` is one of the branch: `base` is its old tip, `tree` and `commit` its new one. `lifted`
     says that a person lifted the daily limits for this TODO. `refusals` counts how often machines refused its run, or
-    then the remote its commit, and `review_failures` the runs of reviewers that gave no verdict on the change.
+    then the remote its commit, and `review_failures` the runs of reviewers that gave no verdict on the change. `moves`
+    counts how often somebody else moved the branch before the change was committed.
     """
 
     id: str
@@ -107,6 +108,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     lifted: bool = False
     refusals: int = 0
     review_failures: int = 0
+    moves: int = 0
 
 
 class Question(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -122,14 +122,20 @@ def move(repo: Repository, branch: str, *, to: str, expected: str) -> None:
     ref = f"refs/heads/{branch}"
     try:
         git.run(["update-ref", "--no-deref", "-m", _MOVED_BY, ref, to, expected], cwd=repo.root)
-    except WorkspaceError as error:
-        now = repository.branch_sha(repo, branch)
-        if now == expected:
-            raise
-        where = "no longer exists"
-        if now is not None:
-            where = f"is at {now[:10]} and no longer at {expected[:10]}"
-        raise BranchMovedError(f"branch {printable(branch)} {where}; something else has moved it") from error
+    except WorkspaceError:
+        require_at(repo, branch, expected)
+        raise
+
+
+def require_at(repo: Repository, branch: str, expected: str) -> None:
+    """Raise BranchMovedError if a branch is not where it is expected."""
+    now = repository.branch_sha(repo, branch)
+    if now == expected:
+        return
+    where = "no longer exists"
+    if now is not None:
+        where = f"is at {now[:10]} and no longer at {expected[:10]}"
+    raise BranchMovedError(f"branch {printable(branch)} {where}; something else has moved it")
 
 
 def restore(

@@ -23,6 +23,9 @@ Failure = Literal["run", "answer", "violation", "check", "review"]
 MOST_REFUSALS = 5
 """How often a remote may refuse a commit, or machines a run, before the plan is blocked."""
 
+MOST_MOVES = 5
+"""How often somebody else may move the branch before a TODO's change is committed, before the TODO is parked."""
+
 
 @dataclass(frozen=True)
 class AttemptFailed:
@@ -182,6 +185,22 @@ def lifted(work: TodoWork) -> WorkStep:
     """Return the end of a TODO's wait because a person requested that; daily limits do not hold for it any more."""
     after = replace(work_results.without_wait(work), lifted=True)
     return WorkStep(todo_id=work.id, verdict="lifted", reason="a person ended the wait", work=after)
+
+
+def branch_moved(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
+    """Return that the work begins again on what somebody else has moved the branch to: it is no failed attempt.
+
+    What moves it may be a check or a hook, which does so each time: after `MOST_MOVES`, the TODO is parked.
+    """
+    moves, told = work.moves + 1, work.feedback
+    if moves >= MOST_MOVES:
+        return parked(ctx, work, f"{moves} times, its change could not be committed: {reason}")
+    gone = f"{reason}. The last attempt's change is not in the worktree any more; make it on what is there now."
+    if work.tree is not None:
+        told = gone
+    elif told is not None:  # the change of an attempt that failed was there for the next one
+        told = f"{told}\n\n{gone}"
+    return work_results.begun_again(replace(work, moves=moves, feedback=told), reason)
 
 
 def cut_short(work: TodoWork, reason: str) -> DecisionParts:

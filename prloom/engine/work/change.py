@@ -16,7 +16,7 @@ from prloom.core.work.commit_message import Trailers
 from prloom.core.work.repository_changes import RepositoryState
 from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import before_run, branch, change_rules, todo_events
+from prloom.engine.work import before_run, branch, change_rules, lost_branch, todo_events
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 from prloom.workspace import (
@@ -91,8 +91,13 @@ class Changes:
         """Push the plan's branch where there is a remote, and return what that comes to."""
         return await asyncio.to_thread(self._push, runtime, work)
 
+    async def require_base(self, runtime: PlanRuntime, work: TodoWork) -> None:
+        """Raise BranchMovedError where the plan's branch is not at the TODO's base any more."""
+        base = work.base or ""
+        await asyncio.to_thread(lambda: commits.require_at(self.repo, runtime.plan.branch, base))
+
     async def keep(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        """Keep what the worktree changes in the TODO's base under a ref of its own, and leave the worktree clean."""
+        """Keep the change of a TODO under a ref of its own, and leave the worktree clean, as the branch has it."""
         await asyncio.to_thread(self._keep, runtime, work)
 
     async def record_repository(self, runtime: PlanRuntime) -> tuple[Remote, ...]:
@@ -188,11 +193,19 @@ class Changes:
     def _keep(self, runtime: PlanRuntime, work: TodoWork) -> None:
         if work.base is None:
             return
-        taken = self._take(runtime, work.base)
-        if not taken.is_empty:
-            backup_refs.save(self.repo, KeptTodo(runtime.id, work.id), base=work.base, tree=taken.tree)
+        name, todo = runtime.plan.branch, KeptTodo(runtime.id, work.id)
+        tip = lost_branch.tip(self.repo, runtime)
+        taken = self._take(runtime, tip)
+        if (
+            tip != work.base and work.tree is not None
+        ):  # somebody else moved the branch: theirs is no part of the change
+            backup_refs.save(self.repo, todo, base=work.base, tree=work.tree)
+            if not taken.is_empty:
+                backup_refs.keep_tree(self.repo, work.id, tip, taken.tree)
+        elif not taken.is_empty:
+            backup_refs.save(self.repo, todo, base=tip, tree=taken.tree)
         junk = runtime.rules.config.work.junk
-        commits.restore(self.repo, runtime.folders.worktree, work.base, branch=runtime.plan.branch, junk=junk)
+        commits.restore(self.repo, runtime.folders.worktree, tip, branch=name, junk=junk)
 
 
 def _inspected(work: TodoWork) -> tuple[str, str]:

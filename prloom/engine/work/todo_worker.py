@@ -44,6 +44,7 @@ from prloom.model.hook_points import AFTER_TODO, BEFORE_FINISH, BEFORE_TODO
 from prloom.model.work import TodoWork
 from prloom.storage import plan_session
 from prloom.workspace.commit_hooks import CommitRefusedError
+from prloom.workspace.commits import BranchMovedError
 
 log = logging.getLogger(__name__)
 
@@ -239,6 +240,8 @@ class TodoWorker:
         except CommitRefusedError as error:
             failure = AttemptFailed("check", str(error), str(error), tree=work.tree, output=str(error))
             await self._fail(runtime, work_failures.failed(context(runtime), work, failure))
+        except BranchMovedError as error:
+            await self._workers.begin_again(runtime, work, str(error))
         else:
             _commit(runtime, work_results.committed(work, commit))
 

@@ -30,6 +30,7 @@ from prloom.errors import AgentError
 from prloom.model.decision import DecisionParts, Todo
 from prloom.model.work import TodoWork
 from prloom.workspace.bundled_change import WorktreeChangedError
+from prloom.workspace.commits import BranchMovedError
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,16 @@ class WorkerRuns:
         self._received = ReceivedChanges(self.pool.commits, self.changes)
 
     async def attempt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
-        """Run a worker once, or wait for the one that runs already, and commit what it comes to."""
+        """Run a worker once, or wait for the one that runs already, and commit what it comes to.
+
+        Where somebody else has moved the branch since the worktree was prepared, that is done again instead.
+        """
+        if work.phase == "ready":
+            try:
+                await self.changes.require_base(runtime, work)
+            except BranchMovedError as error:
+                await self.begin_again(runtime, work, str(error))
+                return
         report = await self.run(runtime, work, item)
         running = runtime.event_store.state.work
         if report is None or running is None:
@@ -58,6 +68,11 @@ class WorkerRuns:
         await self._commit(runtime, running, report, parts)
         if running.run is not None:
             await self.pool.commits.forget_worker(runtime.id, running.run, found=work.phase == "running")
+
+    async def begin_again(self, runtime: PlanRuntime, work: TodoWork, reason: str) -> None:
+        """Have the work on a TODO begin again because somebody else moved the branch; its change is kept aside."""
+        await self.changes.keep(runtime, work)
+        runtime.event_store.commit("work", "prloom", **work_failures.branch_moved(context(runtime), work, reason))
 
     async def run(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> WorkerReport | None:
         """Run a worker once, or wait for the one that runs already; return how it ended.

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
 import pytest
-from fake_clock import Clock
 from forge_bridge import ForgeBridge
+from meddling_clock import MeddlingClock
 from shared_remote import Remote
 from values import an_event
 from workbench import Run, Workbench
@@ -20,26 +18,6 @@ from workbench import Run, Workbench
 STEPS = ("taken", "started", "changed", "checked", "approved", "committed", "pushed", "done")
 FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 APPROVES = Run(answer={"verdict": "approve", "comments": [], "summary": "Fine."})
-
-
-class MeddlingClock(Clock):
-    """A clock at whose first look after a step something happens: whatever prloom does next, it happens before."""
-
-    def __init__(self, log: Path, verdict: str, act: Callable[[], object]) -> None:
-        super().__init__()
-        self._log = log
-        self._mark = f'"verdict":"{verdict}"'
-        self._act: Callable[[], object] | None = act
-
-    def __call__(self) -> datetime:
-        if self._act is not None and self._log.exists() and self._mark in self._log.read_text():
-            act, self._act = self._act, None
-            act()
-        return super().__call__()
-
-    @property
-    def happened(self) -> bool:
-        return self._act is None
 
 
 class Scene:
