@@ -129,11 +129,16 @@ def next_step(
     """
     if state.work is not None:
         return _continued(state, state.work, todos, now)
-    if state.block is not None:
-        if state.block.todo is not None and not _is_blocked(state.block.todo, todos):
-            return Unblock(state.block)
-        return None
-    if state.paused or rules.mode == "off":
+    is_held = state.paused or rules.mode == "off"
+    block = state.block
+    if block is not None:
+        if block.todo is None:
+            return None
+        blocks = is_held or isinstance(_first(state, todos, rules), BlockPlan)  # else another TODO comes before it
+        if blocks and _is_blocked(block.todo, todos):
+            return None
+        return Unblock(block)
+    if is_held:
         return None
     step = _first(state, todos, rules)
     if step is not None:
@@ -164,6 +169,8 @@ def _first(
         if todo.id is None:
             continue
         if todo.state == "blocked" and not rules.skip_blocked:
+            if waiting is not None:
+                break
             return BlockPlan(todo)
         if todo.state != "open":
             continue

@@ -502,6 +502,40 @@ def test_a_todo_that_is_granted_goes_before_one_that_still_waits() -> None:
     assert plan.next() == Take(SMALL, 1)
 
 
+def test_a_blocked_todo_leaves_one_before_it_that_waits_to_be_allowed() -> None:
+    last = TodoItem("t-3", "Make it round")
+    plan = Plan(FAST, replace(SMALL, state="blocked"), last, rules=WorkRules(mode="ask"))
+
+    step = plan.next()
+    assert step == Propose(FAST)
+    plan.commit(work_results.proposed(plan.ctx, step))
+    assert plan.commit(work_requests.granted(plan.state, "t-3")).next() is None
+
+    assert plan.commit(work_requests.granted(plan.state, "t-1")).next() == Take(FAST, 1)
+
+
+@pytest.mark.parametrize(("mode", "then"), [("auto", Take(FAST, 1)), ("ask", Propose(FAST))])
+def test_a_todo_that_is_put_before_the_one_that_blocks_the_plan_goes_on(mode: work_steps.Mode, then: Step) -> None:
+    plan = Plan(replace(SMALL, state="blocked"), rules=WorkRules(mode=mode))
+    block = plan.next()
+    assert isinstance(block, BlockPlan)
+    plan.commit(work_results.blocked_by_todo(plan.ctx, block))
+
+    plan.todos.insert(0, FAST)
+    assert plan.next() == Unblock(plan.state.block)
+    assert plan.commit(work_results.unblocked()).next() == then
+
+
+def test_a_plan_that_is_paused_keeps_its_block() -> None:
+    plan = Plan(replace(SMALL, state="blocked"))
+    block = plan.next()
+    assert isinstance(block, BlockPlan)
+    plan.commit({**work_results.blocked_by_todo(plan.ctx, block), "paused": True})
+
+    plan.todos.insert(0, FAST)
+    assert plan.next() is None
+
+
 def test_to_resume_a_plan_opens_the_todo_that_blocks_it_with_all_its_attempts() -> None:
     plan = Plan(FAST).fail_check("a", "x").fail_check("a", "y").commit({"paused": True})
 
