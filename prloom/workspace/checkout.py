@@ -22,6 +22,10 @@ _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BORROWED = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
 
 
+class NoCommitError(WorkspaceError):
+    """The branch that is checked out has no commit: it is new, or was deleted."""
+
+
 class Checkout(NamedTuple):
     """A folder with files of a commit, the git directory of its own, and the one it shares with other worktrees."""
 
@@ -100,7 +104,7 @@ def of_git_dir(git_dir: Path, common: Path) -> Checkout | None:
 
 
 def head(checkout: Checkout) -> str:
-    """Return the full SHA of the commit that is checked out."""
+    """Return the full SHA of the commit that is checked out; raises NoCommitError where there is none."""
     ref = read(checkout.git_dir / "HEAD") or ""
     if ref.startswith("ref: "):
         sha = _sha(checkout.common, ref.removeprefix("ref: "))
@@ -112,8 +116,22 @@ def head(checkout: Checkout) -> str:
     if not answer:
         from prloom.core.text.naming import printable  # noqa: PLC0415 -- only an error needs it
 
-        raise WorkspaceError(f"{printable(str(checkout.path))} has no commit yet; create one first")
+        raise NoCommitError(f"{printable(str(checkout.path))} has no commit yet; create one first")
     return answer
+
+
+def last_head(checkout: Checkout) -> str | None:
+    """Return the commit that was checked out or made here last by git's own commands, by their log; None if none was.
+
+    What has moved the branch from elsewhere since is not in it.
+    """
+    try:
+        lines = (checkout.git_dir / "logs" / "HEAD").read_bytes().splitlines()
+    except OSError:
+        return None
+    words = (os.fsdecode(line).split(" ", 2) for line in reversed(lines))  # what it was at before, and then
+    after = (found[1] for found in words if len(found) > 1)
+    return next((sha for sha in after if _SHA.fullmatch(sha) and sha.strip("0")), None)
 
 
 def branch(checkout: Checkout) -> str | None:

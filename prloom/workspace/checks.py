@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, git
+from prloom.workspace.checkout import NoCommitError
 from prloom.workspace.repository import Repository
 from prloom.workspace.root import LOCAL_STATE
 
@@ -79,10 +81,12 @@ def unsaved_work(
     in the repository at cwd.
     """
     status = tuple(_status(worktree))
-    head = checkout.head(worktree)
-    commits = unsaved_commits(cwd, head, but=but)
-    if commits and merged_into is not None and is_contained(cwd, head, merged_into):
-        commits = ()
+    commits: tuple[str, ...] = ()
+    with suppress(NoCommitError):  # its branch was deleted: all its files count as changed
+        head = checkout.head(worktree)
+        commits = unsaved_commits(cwd, head, but=but)
+        if commits and merged_into is not None and is_contained(cwd, head, merged_into):
+            commits = ()
     kinds = {
         "changed files": [path for code, path in status if code != "??"],
         "untracked files": [path for code, path in status if code == "??"],

@@ -186,6 +186,17 @@ def by_todo(repo: Repository, branch: str, *, plan: str) -> dict[str, str]:
     return found
 
 
+def latest(repo: Repository, shas: Sequence[str]) -> str | None:
+    """Return the one of these commits, and of what they build on, that nothing builds on; the newest of several.
+
+    Those that are gone are left out. None where there is none.
+    """
+    if not shas:
+        return None
+    argv = ["rev-list", "--topo-order", "--max-count=1", "--ignore-missing", *shas, "--"]
+    return git.run(argv, cwd=repo.root, limit=git.LONG_LIMIT).out.strip() or None
+
+
 def walk(repo: Repository, branch: str, *, base: str | None = None) -> Iterator[Commit]:
     """Yield the commits of a branch that are not in `base`, the newest first, at most 5,000."""
     tip = repository.branch_sha(repo, branch)

@@ -71,15 +71,13 @@ def remove(repo: Repository, path: Path, *, with_branch: bool = False, lose_work
     prloom's own folder in it, and what git ignores, go with it. Raises WorkspaceError with what is there.
     """
     worktree = _at(repo, path)
+    branch, sha = None, ""
     if with_branch:
-        branch = checkout.branch(worktree)
-    else:
-        branch = None
+        branch, sha = checkout.branch(worktree), checkout.head(worktree)
     if lose_work:
         _refuse_where_locked(worktree, path)
     else:
         refuse_to_lose_work(repo, path, but=branch)
-    sha = checkout.head(worktree)
     # git's own look for changes would go into submodules, and take prloom's folder for one where it is not excluded.
     git.run(["worktree", "remove", "--force", "--", worktree.path], cwd=repo.root, limit=CHECKOUT_LIMIT)
     if branch is not None:

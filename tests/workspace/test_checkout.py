@@ -103,6 +103,16 @@ def test_a_head_without_a_commit_is_said(project: Project, tmp_path: Path) -> No
         checkout.head(new)
 
 
+def test_what_was_checked_out_last_is_known_after_its_branch_was_deleted(project: Project, other: Checkout) -> None:
+    project.git("commit", "--quiet", "--allow-empty", "--message=x", cwd=other.path)
+    made = checkout.head(other)
+    project.git("update-ref", "-d", f"refs/heads/{checkout.branch(other)}", cwd=other.path)
+
+    assert checkout.last_head(other) == made
+    (other.git_dir / "logs" / "HEAD").unlink()
+    assert checkout.last_head(other) is None
+
+
 def test_a_ref_cannot_lead_out_of_the_repository(project: Project, other: Checkout, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
 

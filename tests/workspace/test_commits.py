@@ -84,6 +84,15 @@ def test_a_branch_that_is_gone_is_not_made_again(project: Project, repo: Reposit
         commits.commit(repo, place, tree=tree, parent=base, message=a_message(), branch="feature")
 
 
+def test_of_several_commits_the_latest_is_that_on_which_nothing_builds(
+    project: Project, repo: Repository, base: str
+) -> None:
+    theirs = project.commit({"theirs": "x\n"}, branch="feature")
+
+    assert commits.latest(repo, [theirs, base]) == commits.latest(repo, [base, theirs, "1" * len(base)]) == theirs
+    assert commits.latest(repo, []) is commits.latest(repo, ["1" * len(base)]) is None
+
+
 def test_without_an_identity_the_error_says_how_to_set_one(
     project: Project, repo: Repository, place: Path, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

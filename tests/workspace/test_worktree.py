@@ -447,6 +447,18 @@ def test_untracked_files_count_whatever_the_settings_say(project: Project, repo:
     assert "untracked files: dir/new\\nfile\\x1b)" in refused_removal(repo, place)
 
 
+def test_the_files_of_a_branch_that_was_deleted_are_removed_only_if_that_is_wanted(
+    project: Project, repo: Repository, place: Path
+) -> None:
+    worktree.create(repo, place, "feature")
+    project.git("update-ref", "-d", "refs/heads/feature")
+
+    assert "changed files: " in refused_removal(repo, place)
+    worktree.remove(repo, place, lose_work=True)
+
+    assert not place.exists()
+
+
 def test_ignored_files_are_no_work(project: Project, repo: Repository, place: Path) -> None:
     project.commit({".gitignore": "build/\n"}, branch="feature")
     worktree.create(repo, place, "feature")

@@ -24,7 +24,7 @@ from prloom.storage import paths
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-from prloom.workspace import made_branches, worktree
+from prloom.workspace import made_branches, repository, worktree
 from prloom.workspace.repository import Repository
 
 PATIENCE = timedelta(seconds=30)
@@ -80,6 +80,8 @@ def forget(
                 declined.add(where.root, plan.pr)
             if plan is not None and plan.rule is not None and plan.made_branch:
                 return made_branches.remove(repo, plan.branch, merged_into=merged_into)
+            if plan is not None and repository.branch_sha(repo, plan.branch) is None:
+                return "Its branch was deleted before."
     return "Its branch stays."
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from prloom.storage import file_stamp
 from prloom.storage.file_stamp import FileStamp
 from prloom.workspace import checkout, checks, repository
-from prloom.workspace.checkout import Checkout
+from prloom.workspace.checkout import Checkout, NoCommitError
 from prloom.workspace.repository import Repository
 
 Stamps = tuple[FileStamp | None, ...]
@@ -60,7 +60,10 @@ class WorktreeGuard:
         found = checkout.registered(repo.git_dir, worktree)
         if found is None:
             return f"{worktree} is no longer a worktree of this repository; adopt the branch again"
-        head = checkout.head(found)
+        try:
+            head = checkout.head(found)
+        except NoCommitError:  # its branch was deleted, which brings no file; the work on the plan is blocked by that
+            return None
         if self._commits.get(worktree, ("", None))[0] != head:
             self._commits[worktree] = head, _committed_problem(repo, found, head)
         return self._commits[worktree][1]

@@ -29,7 +29,7 @@ from prloom.engine.plan import appended_lines, plan_todos
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import life_hooks, plan_hooks, pull_request, todo_events
+from prloom.engine.work import life_hooks, lost_branch, plan_hooks, pull_request, todo_events
 from prloom.engine.work.branch import BranchBlockedError, PushRefusedError
 from prloom.engine.work.change import Changes
 from prloom.engine.work.check_run import CheckRuns
@@ -67,6 +67,7 @@ class TodoWorker:
 
     def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Begin the next steps of the work on a plan, beside everything else; return whether there are any."""
+        lost_branch.block(self._changes.repo, runtime)
         left_open = runtime.usable and appended_lines.is_left_open(runtime)
         if runtime.in_flight.working or (self._next(runtime, dependencies) is None and not left_open):
             return False

@@ -34,6 +34,19 @@ def test_a_commit_that_brings_prlooms_files_is_seen_when_it_comes(project: Proje
     assert "contains the folder prloom/.local; remove it from the branch" in problem
 
 
+def test_a_branch_that_was_deleted_brings_no_file_and_one_that_is_back_is_looked_at(project: Project, git_stage: Stage):
+    worktree = project.adopt(git_stage)
+    guard = WorktreeGuard(project.root)
+    project.bring_prlooms_files()
+    harmful = project.git("rev-parse", "work")
+    project.git("update-ref", "-d", "refs/heads/work")
+    assert guard.problem(worktree) is None
+
+    project.git("update-ref", "refs/heads/work", harmful)
+
+    assert "contains the folder prloom/.local" in (guard.problem(worktree) or "")
+
+
 def test_a_folder_that_is_no_worktree_of_the_repository_is_a_problem(project: Project, git_stage: Stage):
     other = git_stage.paths.worktree("other")
     other.mkdir(parents=True)

@@ -1,0 +1,123 @@
+"""A plan whose local branch was deleted is blocked, and the block names the branch and how it comes back."""
+
+from __future__ import annotations
+
+import pytest
+from meddling_clock import MeddlingClock
+from stage import said
+from workbench import Run, Workbench
+
+FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
+SMALL = Run({"small.py": "small\n"}, answer={"outcome": "done", "summary": "Small.", "commitMessage": "Be small"})
+
+
+def delete(bench: Workbench) -> str:
+    """Delete the plan's branch behind git's back, and return what it was at."""
+    tip = bench.project.git("rev-parse", "work")
+    bench.project.git("update-ref", "-d", "refs/heads/work")
+    return tip
+
+
+def status(bench: Workbench) -> str:
+    return bench.project.git("status", "--porcelain", cwd=bench.worktree)
+
+
+async def test_the_block_names_the_branch_and_the_command_that_brings_it_back(bench: Workbench):
+    bench.script(FAST, SMALL)
+    bench.todo("- [ ] Make it fast", "- [ ] Make it small")
+    await bench.tick()
+    tip = delete(bench)
+
+    await bench.ticks(2)
+
+    assert bench.state.block is not None
+    assert bench.state.block.reason == (
+        f"branch work was deleted; bring it back with `git branch work {tip[:12]}`, the last commit that prloom knows "
+        "of it, or give the plan up with `prloom forget work`"
+    )
+    assert (bench.state.block.cause, bench.state.block.way_on) == ("branch", "prloom resume work")
+    assert bench.runs() == 1
+
+    bench.project.git("branch", "work", tip[:12])
+    bench.stage.ask("resume", "work")
+    await bench.ticks(2)
+
+    assert bench.state.block is None
+    assert bench.commits == ["Be fast", "Be small"]
+    assert status(bench) == ""
+
+
+async def test_a_plan_that_is_resumed_too_early_is_blocked_again(bench: Workbench):
+    bench.todo("- [ ] Make it fast")
+    bench.script(FAST)
+    delete(bench)
+    await bench.tick()
+
+    bench.stage.ask("resume", "work")
+    await bench.ticks(2)
+
+    assert bench.state.block is not None
+    assert bench.runs() == 0
+
+
+async def test_a_commit_that_a_person_made_in_the_worktree_is_the_one_that_is_named(bench: Workbench):
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+    await bench.tick()
+    bench.project.git("commit", "--quiet", "--allow-empty", "--message=mine", cwd=bench.worktree)
+    tip = delete(bench)
+
+    await bench.tick()
+
+    assert bench.state.block is not None
+    assert f"git branch work {tip[:12]}" in bench.state.block.reason
+
+
+@pytest.mark.parametrize("verdict", ["changed", "checked", "accepted"])
+async def test_a_branch_that_is_deleted_during_the_work_blocks_it_and_the_change_is_committed_later(
+    bench: Workbench, verdict: str
+):
+    tips: list[str] = []
+    log = bench.worktree / "prloom/.local/bus/decisions.jsonl"
+    bench.stage.clock = clock = MeddlingClock(log, verdict, lambda: tips.append(delete(bench)))
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+    clock.advance(minutes=5)
+    await bench.tick()
+
+    assert bench.state.block is not None
+    assert bench.state.block.reason.startswith("branch work was deleted; ")
+    bench.project.git("branch", "work", tips[0])
+    bench.stage.ask("resume", "work")
+    await bench.ticks(2)
+    assert bench.commits == ["Be fast"]
+    assert bench.runs() == 1
+    assert status(bench) == ""
+
+
+async def test_what_people_say_is_still_answered(bench: Workbench):
+    delete(bench)
+    bench.stage.append(said("e1"), plan_id="work")
+
+    await bench.ticks(2)
+
+    assert bench.state.block is not None
+    assert bench.stage.triager.batches == [("e1",)]
+
+
+async def test_a_plan_that_has_another_block_is_blocked_by_its_branch_after_that(bench: Workbench):
+    bench.todo("- [b] Make it fast")
+    bench.script(FAST)
+    await bench.tick()
+    delete(bench)
+    await bench.tick()
+    assert bench.state.block is not None
+    assert bench.state.block.cause == "todo"
+
+    bench.stage.ask("resume", "work")
+    await bench.ticks(2)
+
+    assert bench.state.block is not None
+    assert bench.state.block.reason.startswith("branch work was deleted")
