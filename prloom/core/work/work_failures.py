@@ -99,11 +99,17 @@ def _why_parked(work: TodoWork, failure: AttemptFailed, rules: WorkRules) -> str
         return "two attempts in a row broke the rules"
     if failure.kind == "review":
         if rules.max_review_rounds and work.rejections + 1 > rules.max_review_rounds:
-            return f"the reviewer rejected the change {work.rejections + 1} times"
+            brake = _brake("max_review_rounds", rules.max_review_rounds)
+            return f"{brake}: the reviewer rejected the change {work.rejections + 1} times"
         return None
     if rules.max_attempts and work.failures + 1 >= rules.max_attempts:
-        return f"{work.failures + 1} attempts failed"
+        return f"{_brake('max_attempts', rules.max_attempts)}: {work.failures + 1} attempts failed"
     return None
+
+
+def _brake(name: str, limit: int) -> str:
+    """Return the name of a limit, as all brakes are named; the block or the TODO has the command that lifts it."""
+    return f"the brake {name} = {limit} is on"
 
 
 def _other_side(work: TodoWork, failure: AttemptFailed) -> str:
@@ -165,7 +171,8 @@ def review_failed(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionPart
     """
     after = replace(work, review_failures=work.review_failures + 1)
     if ctx.rules.max_attempts and after.review_failures >= ctx.rules.max_attempts:
-        return parked(ctx, work, f"{after.review_failures} reviews of the change failed: {reason}")
+        brake = _brake("max_attempts", ctx.rules.max_attempts)
+        return parked(ctx, work, f"{brake}: {after.review_failures} reviews of the change failed: {reason}")
     return delayed(ctx, after, reason)
 
 

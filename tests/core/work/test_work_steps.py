@@ -259,7 +259,10 @@ def test_a_todo_is_parked_after_its_last_attempt_and_the_block_names_the_command
 
     assert plan.todos[0].state == "blocked"
     assert plan.state.block is not None
-    assert plan.state.block.reason == 'the TODO "Make it fast" is blocked: 3 attempts failed: the check failed'
+    assert (
+        plan.state.block.reason
+        == 'the TODO "Make it fast" is blocked: the brake max_attempts = 3 is on: 3 attempts failed: the check failed'
+    )
     assert plan.state.block.way_on == "prloom todo faster open t-1"
     assert plan.next() is None
 
@@ -342,7 +345,8 @@ def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:
     plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, last))
     assert plan.state.block is not None
     assert plan.state.block.reason.endswith(
-        "the reviewer rejected the change 3 times: too slow; the worker's last message: It is fast."
+        "the brake max_review_rounds = 2 is on: the reviewer rejected the change 3 times: too slow; "
+        "the worker's last message: It is fast."
     )
 
 

@@ -256,7 +256,8 @@ async def test_a_reviewer_that_gives_no_usable_answer_three_times_parks_the_todo
     assert bench.boxes == ["- [b] Make it fast"]
     assert bench.state.block is not None
     assert bench.state.block.reason.endswith(
-        "is blocked: 3 reviews of the change failed: the review failed: its answer cannot be used"
+        "is blocked: the brake max_attempts = 3 is on: 3 reviews of the change failed: "
+        "the review failed: its answer cannot be used"
     )
     assert bench.commits == []
 
