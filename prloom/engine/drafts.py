@@ -52,6 +52,7 @@ class Drafts:
         self._document = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _FILE)
         self._announced: dict[str, Json] | None = None
         self._under_way: set[str] = set()
+        self._making = asyncio.Lock()  # one plan at a time: two drafts may name the same branch
         self._stamp: FileStamp | None = None
         self._checks = 0
 
@@ -98,7 +99,8 @@ class Drafts:
     def _job(self, draft: Draft, made: Callable[[str], None]) -> Job:
         async def run() -> None:
             try:
-                await asyncio.to_thread(self._activate, draft, self._clock())
+                async with self._making:
+                    await asyncio.to_thread(self._activate, draft, self._clock())
             except PrloomError as error:
                 if self.refused.get(draft.id) != str(error):
                     log.warning("draft %s cannot become a plan: %s", draft.id, error)

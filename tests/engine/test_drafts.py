@@ -102,6 +102,25 @@ async def test_a_draft_whose_branch_is_there_is_blocked_until_that_is_gone(git_s
     assert (shown(git_stage)["status"], shown(git_stage)["blocked"]) == ("active", False)
 
 
+async def test_of_several_drafts_with_one_branch_the_first_gets_it_and_the_others_say_what_to_do(
+    git_stage: Stage, project: Project
+):
+    names = [f"plan-{number}" for number in range(4)]
+    for each in names:
+        put(git_stage, TEXT.replace("status: queued", "status: queued\nbranch: same"), plan_id=each)
+
+    await git_stage.tick()
+    await git_stage.tick()
+
+    plans = [each for each in names if shown(git_stage, each)["status"] == "active"]
+    reasons = [shown(git_stage, each)["block"]["reason"] for each in names if each not in plans]
+    what_to_do = (
+        "there is a branch same here already; look after it with `prloom adopt --branch same`, "
+        "or give the draft another `branch:`"
+    )
+    assert reasons == [what_to_do] * 3
+
+
 async def test_a_running_dispatcher_notices_a_draft_and_works_on_the_plan(git_stage: Stage, project: Project):
     async with git_stage.running() as dispatcher:
         put(git_stage)
