@@ -196,9 +196,7 @@ class Changes:
         name, todo = runtime.plan.branch, KeptTodo(runtime.id, work.id)
         tip = lost_branch.tip(self.repo, runtime)
         taken = self._take(runtime, tip)
-        if (
-            tip != work.base and work.tree is not None
-        ):  # somebody else moved the branch: theirs is no part of the change
+        if tip != work.base and work.tree is not None:  # somebody else moved the branch, and theirs is no part of it
             backup_refs.save(self.repo, todo, base=work.base, tree=work.tree)
             if not taken.is_empty:
                 backup_refs.keep_tree(self.repo, work.id, tip, taken.tree)
