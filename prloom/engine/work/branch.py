@@ -9,7 +9,7 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import WorkspaceError
 from prloom.workspace import integrate, remote, repository
 from prloom.workspace.integrate import Conflict, FastForwarded, PeoplesCommits, Rebased
-from prloom.workspace.remote import NoRemote, Pushed, Rejected
+from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected
 from prloom.workspace.repository import Repository
 
 TRIES = 3
@@ -37,27 +37,39 @@ def update(repo: Repository, runtime: PlanRuntime) -> str | None:
 
     Raises BranchBlockedError where that needs a person, and WorkspaceError where the remote cannot be reached.
     """
-    branch = runtime.plan.branch
-    fetched = remote.fetch(repo, branch)
+    fetched = fetch(repo, runtime.plan.branch)
     if isinstance(fetched, NoRemote):
         return None
+    return _bring_in(repo, runtime, fetched)
+
+
+def fetch(repo: Repository, branch: str) -> Fetched | NoRemote:
+    """Fetch the branch, and return what the remote has of it.
+
+    Raises BranchBlockedError where it was deleted there, since prloom does not restore what a person has removed, and
+    WorkspaceError where the remote cannot be reached.
+    """
+    fetched = remote.fetch(repo, branch)
     if isinstance(fetched, Rejected):
         raise WorkspaceError(f"origin cannot be read: {fetched.failure.reason}")
-    if fetched.is_deleted:
+    if isinstance(fetched, Fetched) and fetched.is_deleted:
         raise BranchBlockedError(f"branch {printable(branch)} was deleted on origin; push it again, or forget the plan")
+    return fetched
+
+
+def _bring_in(repo: Repository, runtime: PlanRuntime, fetched: Fetched) -> str | None:
+    """Bring what was fetched into the plan's branch, and return in a sentence what was done, if anything."""
     if fetched.sha is None:
         return None
-    return _described(
-        integrate.integrate(
-            repo,
-            runtime.folders.worktree,
-            branch,
-            theirs=fetched.sha,
-            before=fetched.before,
-            junk=runtime.rules.config.work.junk,
-        ),
-        branch,
+    done = integrate.integrate(
+        repo,
+        runtime.folders.worktree,
+        runtime.plan.branch,
+        theirs=fetched.sha,
+        before=fetched.before,
+        junk=runtime.rules.config.work.junk,
     )
+    return _described(done, runtime.plan.branch)
 
 
 def _described(done: integrate.Integrated, branch: str) -> str | None:
@@ -97,12 +109,10 @@ def push(repo: Repository, runtime: PlanRuntime) -> str | None:
     """
     branch = runtime.plan.branch
     for _ in range(TRIES):
-        update(repo, runtime)
-        fetched = remote.fetch(repo, branch)
+        fetched = fetch(repo, branch)
         if isinstance(fetched, NoRemote):
             return None
-        if isinstance(fetched, Rejected):
-            raise WorkspaceError(f"origin cannot be read: {fetched.failure.reason}")
+        _bring_in(repo, runtime, fetched)
         tip = _tip(repo, branch)
         done = remote.push(repo, branch, tip, fetched.sha)
         if isinstance(done, Pushed):

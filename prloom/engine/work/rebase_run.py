@@ -12,7 +12,7 @@ from prloom.core.text.naming import printable
 from prloom.core.work import work_failures, work_results
 from prloom.core.work.work_failures import AttemptFailed
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work.branch import refused
+from prloom.engine.work import branch as plan_branch
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.engine.work.worker_run import WorkerRuns
@@ -117,14 +117,12 @@ class RebaseRuns:
 
     def _push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
         repo, branch = self.changes.repo, runtime.plan.branch
-        fetched = remote.fetch(repo, branch)
-        if isinstance(fetched, Rejected):
-            raise WorkspaceError(f"origin cannot be read: {fetched.failure.reason}")
+        fetched = plan_branch.fetch(repo, branch)
         there, tip = getattr(fetched, "sha", None), work.commit or ""
         if there in {None, work.base, tip}:
             done = remote.push(repo, branch, tip, there)
             if isinstance(done, Rejected) and done.failure.cause != "lost_race":
-                raise refused(done.failure)
+                raise plan_branch.refused(done.failure)
             parts = None
             if isinstance(done, NoRemote):
                 parts = work_results.not_pushed(work)

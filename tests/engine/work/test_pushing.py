@@ -154,3 +154,29 @@ async def test_a_remote_that_is_away_for_longer_than_the_deadline_blocks_the_pla
     assert bench.commits == ["Be fast"]
     assert bench.state.block is not None
     assert bench.state.block.way_on == "prloom resume work"
+
+
+def at_contact(bench: Workbench, number: int, command: str) -> None:
+    """Have something happen on the remote when git connects to it for the n-th time."""
+    for name in ("upload", "receive"):
+        script = bench.home / f"{name}pack"
+        script.write_text(
+            f'#!/bin/sh\necho >>"{bench.home}/contacts"\n'
+            f'test $(wc -l <"{bench.home}/contacts") != {number} || {command}\nexec git-{name}-pack "$@"\n'
+        )
+        script.chmod(0o755)
+        bench.project.git("config", f"remote.origin.{name}pack", str(script))
+
+
+async def test_a_branch_that_is_deleted_on_the_remote_during_a_push_is_not_restored(bench: Workbench, remote: Remote):
+    at_contact(bench, 5, f'git --git-dir="{remote.bare}" update-ref -d refs/heads/work')
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    # 1: prepare the worktree; 2 and 3: look at its refs before and after the run; 4: see what others pushed; 5: push.
+    assert len((bench.home / "contacts").read_text()) > 5
+    assert bench.project.git("for-each-ref", "refs/heads/work", cwd=remote.bare) == ""
+    assert bench.state.block is not None
+    assert "branch work was deleted on origin" in bench.state.block.reason
