@@ -113,7 +113,7 @@ def push(
         raise WorkspaceError(f"'{printable(branch)}' is not a valid name for a branch")
     if not has(repo, remote):
         return NoRemote()
-    if expected is not None and not is_ancestor(repo, expected, sha) and not _is_rewrite(repo, branch, expected, sha):
+    if expected is not None and not may_replace(repo, branch, expected, sha):
         raise WorkspaceError(
             f"commit {sha[:10]} does not build on {expected[:10]}, where branch {printable(branch)} of {remote} is; "
             "it was not pushed, because that would remove commits"
@@ -152,8 +152,13 @@ def is_ancestor(repo: Repository, older: str, newer: str) -> bool:
     return git.run(argv, cwd=repo.root, codes=(0, 1, 128)).code == 0
 
 
-def _is_rewrite(repo: Repository, branch: str, expected: str, sha: str) -> bool:
-    """Whether a requested rebase has taken all that the remote has, and the commit builds on what came of it."""
+def may_replace(repo: Repository, branch: str, expected: str, sha: str) -> bool:
+    """Whether nothing is lost where a commit takes the place of what the remote has.
+
+    It builds on that; or a requested rebase has taken all of that, and the commit builds on what came of it.
+    """
+    if is_ancestor(repo, expected, sha):
+        return True
     found = rewritten.read(repo, branch)
     return found is not None and is_ancestor(repo, expected, found.old) and is_ancestor(repo, found.new, sha)
 

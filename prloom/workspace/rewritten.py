@@ -36,6 +36,15 @@ def read(repo: Repository, branch: str) -> Rewrite | None:
     return Rewrite(old, new)
 
 
+def take_back(repo: Repository, branch: str, tip: str) -> None:
+    """Take note that the branch is back at `tip`, where it was before its last rewrite; earlier ones stay noted."""
+    before = read(repo, branch)
+    if before is None or before.old == tip:
+        forget(repo, branch)
+    else:
+        git.run(["update-ref", f"{_NEW}{branch}", tip], cwd=repo.root)
+
+
 def forget(repo: Repository, branch: str) -> None:
     """Forget a rewrite, since the remote has it now, or it was given up."""
     deleted = f"delete {_NEW}{branch}\ndelete {_OLD}{branch}\n"

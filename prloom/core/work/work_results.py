@@ -137,9 +137,32 @@ def begun_again(work: TodoWork, reason: str) -> DecisionParts:
     return moved(work, "cut_short", after, reason)
 
 
-def removed(step: Withdraw) -> DecisionParts:
-    """Return the end of the work on a TODO that was taken out of the plan."""
-    return {"work": WorkStep(todo_id=step.work.id, verdict="removed", reason=step.reason)}
+def removed(ctx: WorkContext, step: Withdraw, remark: str | None = None) -> DecisionParts:
+    """Return the end of the work on a TODO that was taken out of the plan; a `remark` is for a person to see to."""
+    parts: DecisionParts = {"work": WorkStep(todo_id=step.work.id, verdict="removed", reason=step.reason)}
+    if remark is not None:
+        parts.update(blocked(ctx, step.reason, way_on=f"prloom resume {ctx.plan_id}", cause="branch"))
+    return with_remark(parts, remark)
+
+
+def stays(commits: Sequence[str]) -> str:
+    """Return a sentence about a rebase that is not taken back, since these commits are not prloom's."""
+    return f"the rebase stays, because the branch has commits that prloom did not make: {named(_short(commits))}"
+
+
+def with_remark(parts: DecisionParts, remark: str | None) -> DecisionParts:
+    """Return the end of the work on a TODO with something else that a person should know, also of the block."""
+    step, block = parts.get("work"), parts.get("block")
+    if remark is None or step is None:
+        return parts
+    found: DecisionParts = {**parts, "work": replace(step, reason=f"{step.reason}; {remark}")}
+    if block is not None:
+        found["block"] = replace(block, reason=f"{block.reason}; {remark}")
+    return found
+
+
+def _short(commits: Sequence[str]) -> tuple[str, ...]:
+    return tuple(each[:12] for each in commits)
 
 
 def corrected(step: Correct) -> DecisionParts:

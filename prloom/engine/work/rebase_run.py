@@ -19,9 +19,11 @@ from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
-from prloom.workspace import commits, rebase, remote, repository, rewritten
+from prloom.workspace import backup_refs, commits, rebase, remote, repository, rewritten, snapshot
+from prloom.workspace.backup_refs import KeptTodo
 from prloom.workspace.rebase import RebaseDone, RebaseStopped
 from prloom.workspace.remote import NoRemote, Pushed, Rejected
+from prloom.workspace.rewritten import Rewrite
 
 MOST_FAILURES = 2
 """How often a conflict may stay unresolved before the rebase is given up."""
@@ -40,7 +42,7 @@ class RebaseRuns:
         if work.phase == "ready":
             done = await asyncio.to_thread(self._go_on, runtime)
             if isinstance(done, RebaseDone):
-                self._commit(runtime, _rebased(work, done, runtime.base))
+                self._commit(runtime, await self._rebased(runtime, work, done))
                 return
             stop = done
             item = replace(item, context=f"{item.context}\n\n{_conflict(done, runtime.base)}")
@@ -50,9 +52,12 @@ class RebaseRuns:
         running = runtime.event_store.state.work or work
         await self._judge(runtime, running, stop or await asyncio.to_thread(self._stopped, runtime))
 
-    async def give_up(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        """Take the rebase back: the branch and the files are what they were before it."""
-        await asyncio.to_thread(self._give_up, runtime, work)
+    async def give_up(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
+        """Take the rebase back: the branch and the files are what they were before it.
+
+        Where somebody has committed to the branch since, it stays as it is, and a sentence that says so is returned.
+        """
+        return await asyncio.to_thread(self._give_up, runtime, work)
 
     async def push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
         """Push the rebased branch if the remote still has what was rebased; else begin again on what it has now."""
@@ -68,11 +73,19 @@ class RebaseRuns:
             return
         reason = f"the conflict with {runtime.base} is not resolved in {work_results.named(left)}"
         if work.failures + 1 >= MOST_FAILURES:
-            await self.give_up(runtime, work)
-            self._commit(runtime, work_failures.parked(context(runtime), work, reason))
+            stays = await self.give_up(runtime, work)
+            self._commit(runtime, work_results.with_remark(work_failures.parked(context(runtime), work, reason), stays))
             return
         failure = AttemptFailed(kind="check", reason=reason, feedback=f"{reason}. Remove the marks of the conflict.")
         self._commit(runtime, work_failures.failed(context(runtime), work, failure))
+
+    async def _rebased(self, runtime: PlanRuntime, work: TodoWork, done: RebaseDone) -> DecisionParts:
+        """Return what a rebase that is done comes to; one that was done before may still have to be pushed."""
+        unpushed = await asyncio.to_thread(rewritten.read, self.changes.repo, runtime.plan.branch)
+        if done.old == done.tip == work.base and unpushed is None:
+            return work_results.nothing_to_do(work, f"The branch is up to date with {runtime.base}.", None)
+        summary = f"Rebased onto {runtime.base}: the branch is at {done.tip[:12]}."
+        return work_results.changed(work, tree=done.tip, summary=summary, message=None, notes=None)
 
     def _commit(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
         runtime.event_store.commit("work", "prloom", **parts)
@@ -104,42 +117,51 @@ class RebaseRuns:
             raise WorkspaceError(f"there is no branch {printable(base)} to rebase onto; set base_branch in prloom.toml")
         return found
 
-    def _give_up(self, runtime: PlanRuntime, work: TodoWork) -> None:
+    def _give_up(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
         repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
         junk = runtime.rules.config.work.junk
         if rebase.stopped(repo, folder, branch) is not None:
             rebase.abort(repo, folder, branch, junk=junk)
-        tip = repository.branch_sha(repo, branch)
-        if work.base is not None and tip is not None and tip != work.base:
-            commits.move(repo, branch, to=work.base, expected=tip)
-            rewritten.forget(repo, branch)
-            commits.restore(repo, folder, work.base, branch=branch, junk=junk)
+        tip, made = repository.branch_sha(repo, branch), rewritten.read(repo, branch)
+        if work.base is None or tip in {None, work.base}:
+            return None
+        assert tip is not None  # noqa: S101 - it was looked at above
+        if made is None or made.new != tip:
+            return work_results.stays(self._since(made, tip))
+        taken = snapshot.take(repo, folder, tip, junk=junk)
+        if not taken.is_empty:
+            backup_refs.save(repo, KeptTodo(runtime.id, work.id), base=tip, tree=taken.tree)
+        commits.move(repo, branch, to=work.base, expected=tip)
+        rewritten.take_back(repo, branch, work.base)
+        commits.restore(repo, folder, work.base, branch=branch, junk=junk)
+        return None
+
+    def _since(self, made: Rewrite | None, tip: str) -> tuple[str, ...]:
+        """Return the commits that were made after a rebase, the newest first; the tip alone where that is not known."""
+        repo = self.changes.repo
+        if made is None or not remote.is_ancestor(repo, made.new, tip):
+            return (tip,)
+        return tuple(each.sha for each in commits.between(repo, made.new, tip))
 
     def _push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
         repo, branch = self.changes.repo, runtime.plan.branch
         fetched = plan_branch.fetch(repo, branch)
         there, tip = getattr(fetched, "sha", None), work.commit or ""
-        if there in {None, work.base, tip}:
+        if there is None or remote.may_replace(repo, branch, there, tip):
             done = remote.push(repo, branch, tip, there)
             if isinstance(done, Rejected) and done.failure.cause != "lost_race":
                 raise plan_branch.refused(done.failure)
             parts = None
             if isinstance(done, NoRemote):
+                rewritten.forget(repo, branch)
                 parts = work_results.not_pushed(work)
             elif isinstance(done, Pushed):
                 parts = work_results.pushed(work, f"the branch is at {tip[:12]}")
             if parts is not None:
                 found = commits.by_todo(repo, branch, plan=runtime.id)
                 return work_results.with_moved(parts, runtime.event_store.state.done_todos, found)
-        self._give_up(runtime, work)
+        self._give_up(runtime, work)  # where that cannot be, the preparation of the worktree says what is to be done
         return work_results.begun_again(work, "others pushed during the rebase")
-
-
-def _rebased(work: TodoWork, done: RebaseDone, base: str) -> DecisionParts:
-    if done.old == done.tip and done.tip == work.base:
-        return work_results.nothing_to_do(work, f"The branch is up to date with {base}.", None)
-    summary = f"Rebased onto {base}: the branch is at {done.tip[:12]}."
-    return work_results.changed(work, tree=done.tip, summary=summary, message=None, notes=None)
 
 
 def _conflict(stop: RebaseStopped, base: str) -> str:

@@ -250,20 +250,24 @@ class TodoWorker:
         """Commit a failed attempt; where it was the last, keep the change beside the branch first."""
         step, work = parts.get("work"), runtime.event_store.state.work
         if step is not None and step.verdict == "parked" and work is not None:
-            await self._keep(runtime, work)
+            parts = work_results.with_remark(parts, await self._keep(runtime, work))
         _commit(runtime, parts)
 
-    async def _keep(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        """Leave the worktree and the branch as they were before the TODO; its change is kept beside the branch."""
+    async def _keep(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
+        """Leave the worktree and the branch as they were before the TODO; its change is kept beside the branch.
+
+        Returns a sentence where a rebase stays, because somebody has committed to the branch since.
+        """
         if work.rebase:
-            await self._rebases.give_up(runtime, work)
-        else:
-            await self._changes.keep(runtime, work)
+            return await self._rebases.give_up(runtime, work)
+        await self._changes.keep(runtime, work)
+        return None
 
     async def _withdraw(self, runtime: PlanRuntime, step: Withdraw) -> None:
+        remark = None
         if step.work.commit is None:  # else it stays on the branch
-            await self._keep(runtime, step.work)
-        _commit(runtime, work_results.removed(step))
+            remark = await self._keep(runtime, step.work)
+        _commit(runtime, work_results.removed(context(runtime), step, remark))
 
     async def _report(self, runtime: PlanRuntime, work: TodoWork) -> None:
         events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)

@@ -195,7 +195,7 @@ def test_a_todo_that_is_taken_out_of_the_plan_is_keep_before_its_commit(phase: s
     step = plan.next()
 
     assert step == Withdraw(plan.work, "the TODO was taken out of the plan")
-    assert plan.commit(work_results.removed(step)).next() is None
+    assert plan.commit(work_results.removed(plan.ctx, step)).next() is None
 
 
 @pytest.mark.parametrize("phase", ["running", "changed", "checked", "accepted"])

@@ -59,3 +59,100 @@ async def test_a_rebase_goes_on_when_the_deleted_branch_was_pushed_again(bench: 
 
     assert bench.state.block is None
     assert tip(remote) == bench.project.git("rev-parse", "work") != before
+
+
+def bob_commits(bench: Workbench, name: str = "bob.txt") -> str:
+    """Return a command with which Bob commits a file in the plan's worktree."""
+    commit = 'git -c user.name=Bob -c user.email=bob@example.org commit --quiet --message="Of Bob"'
+    return f'cd "{bench.worktree}" && echo bob >{name} && git add {name} && {commit}'
+
+
+async def test_a_rebase_that_is_given_up_keeps_what_a_person_committed_meanwhile(bench: Workbench, remote: Remote):
+    check(bench, bob_commits(bench), "exit 1")
+
+    bench.stage.ask("rebase", "work")
+    await bench.tick()
+
+    assert bench.commits == ["Be fast", "Of Bob"]
+    assert (bench.worktree / "bob.txt").read_text() == "bob\n"
+    assert bench.boxes[-1] == "- [b] Rebase the branch onto its base"
+    assert bench.state.block is not None
+    kept = bench.project.git("rev-parse", "--short=12", "work")
+    assert "after the rebase, the check `sh " in bench.state.block.reason
+    assert f"the rebase stays, because the branch has commits that prloom did not make: {kept}" in (
+        bench.state.block.reason
+    )
+    assert bench.state.block.way_on.startswith("prloom todo work open ")
+
+
+async def test_a_rebase_that_stayed_is_checked_and_pushed_when_its_todo_is_opened_again(
+    bench: Workbench, remote: Remote
+):
+    check(bench, bob_commits(bench), "exit 1")
+    bench.stage.ask("rebase", "work")
+    await bench.tick()
+    assert bench.state.block is not None
+    check(bench, "test -e bob.txt")
+
+    bench.plan.write_text(bench.plan.read_text().replace("- [b]", "- [ ]"))
+    await bench.ticks(2)
+
+    assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
+    assert remote.subjects == ["Be fast", "Of Bob"]
+    assert bench.project.git("rev-parse", "work^^") == bench.project.git("rev-parse", "main")
+
+
+async def test_a_rebase_takes_along_what_was_not_pushed_before(bench: Workbench, remote: Remote):
+    (bench.worktree / "bob.txt").write_text("bob\n")
+    bench.project.git("add", "bob.txt", cwd=bench.worktree)
+    bench.project.git("commit", "--quiet", "--message=Of Bob", cwd=bench.worktree)
+
+    bench.stage.ask("rebase", "work")
+    await bench.tick()
+
+    assert remote.subjects == ["Be fast", "Of Bob"]
+    assert bench.project.git("rev-parse", "work^^") == bench.project.git("rev-parse", "main")
+
+
+async def test_what_others_push_during_a_rebase_blocks_the_plan_where_a_person_has_committed_too(
+    bench: Workbench, remote: Remote
+):
+    git = f"git --git-dir={remote.bare} -c user.name=Ann -c user.email=ann@example.org"
+    made = f'$({git} commit-tree -p work -m "Of Ann" "work^{{tree}}")'
+    check(bench, bob_commits(bench), f"{git} update-ref refs/heads/work {made}")
+
+    bench.stage.ask("rebase", "work")
+    await bench.tick()
+
+    assert bench.commits == ["Be fast", "Of Bob"]
+    assert remote.subjects == ["Be fast", "Of Ann"]
+    assert bench.state.block is not None
+    assert "commits of people would have to be rewritten" in bench.state.block.reason
+
+
+async def test_a_rebase_that_is_taken_out_of_the_plan_stays_under_what_a_person_committed(
+    bench: Workbench, remote: Remote
+):
+    check(bench, bob_commits(bench), f"sed -i '/Rebase the branch/d' {bench.plan}")
+
+    bench.stage.ask("rebase", "work")
+    await bench.tick()
+
+    assert bench.commits == ["Be fast", "Of Bob"]
+    assert bench.state.block is not None
+    assert "the rebase stays, because the branch has commits that prloom did not make" in bench.state.block.reason
+    assert bench.state.block.way_on == "prloom resume work"
+
+
+async def test_files_that_a_person_writes_during_a_rebase_are_kept_when_it_is_given_up(
+    bench: Workbench, remote: Remote
+):
+    check(bench, "echo bob >bob.txt", "exit 1")
+    before = bench.project.git("rev-parse", "work")
+
+    bench.stage.ask("rebase", "work")
+    await bench.tick()
+
+    assert bench.project.git("rev-parse", "work") == before
+    (kept,) = bench.project.git("for-each-ref", "--format=%(refname)", "refs/prloom/kept").splitlines()
+    assert bench.shown("bob.txt", kept) == "bob"
