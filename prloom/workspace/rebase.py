@@ -18,15 +18,18 @@ from prloom.workspace import (
     checkout,
     commits,
     git,
+    rebase_stop,
     remote,
     replay,
     repository,
     rewritten,
     snapshot,
+    undo,
     worktree_files,
 )
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.commits import Commit
+from prloom.workspace.rebase_stop import RebaseStopped
 from prloom.workspace.replay import Replayed
 from prloom.workspace.repository import Repository
 from prloom.workspace.rewritten import Rewrite
@@ -34,7 +37,6 @@ from prloom.workspace.rewritten import Rewrite
 _OLD, _ONTO = "refs/prloom/rebase-old/", "refs/prloom/rebase-onto/"
 """Where the old tip of a branch, and what it is rebased onto, are kept while the rebase is stopped."""
 
-_MERGE = "rebase-merge"
 _MERGED = 2  # parents of a merge, or more
 _SETTINGS = (
     ("rebase.updateRefs", "false"),  # else branches of others are moved too
@@ -43,7 +45,6 @@ _SETTINGS = (
     ("rerere.enabled", "false"),  # else an earlier resolution is taken over unseen
     ("merge.conflictStyle", "merge"),
 )
-_MARKERS = (b"<<<<<<< ", b">>>>>>> ")
 
 
 @dataclass(frozen=True)
@@ -52,19 +53,6 @@ class RebaseDone:
 
     old: str
     tip: str
-
-
-@dataclass(frozen=True)
-class RebaseStopped:
-    """The rebase has stopped in the worktree, at a commit that conflicts in these files; `old` is the branch's tip.
-
-    `head` is what the worktree's files are to be compared with: the base, and what was rebased so far.
-    """
-
-    old: str
-    head: str
-    commit: str
-    paths: tuple[str, ...]
 
 
 def start(
@@ -77,11 +65,9 @@ def start(
     found = stopped(repo, worktree, branch)
     if found is not None:
         return found
+    if is_begun(repo, branch):  # it was ended by a worker or a person, or the call that began it was stopped
+        abort(repo, worktree, branch, junk=junk)
     old = _tip(repo, branch)
-    begun = _noted(repo, _ONTO, branch)
-    if begun is not None and remote.is_ancestor(repo, begun, old):
-        return _outcome(repo, worktree, branch, _old_tip(repo, branch), junk)  # it ended, and the call was stopped
-    _forget(repo, branch)
     if remote.is_ancestor(repo, onto, old):
         return RebaseDone(old, old)
     picked = tuple(commits.between(repo, onto, old))[::-1]
@@ -95,81 +81,95 @@ def start(
     git.run(["update-ref", f"{_OLD}{branch}", old], cwd=repo.root)
     place = snapshot.require(repo, worktree)
     _git_rebase(place, ["--no-verify", "--no-autosquash", "--onto", onto, onto])
-    return _outcome(repo, worktree, branch, old, junk)
+    return _outcome(repo, worktree, branch, junk, old=old, onto=onto)
+
+
+def is_begun(repo: Repository, branch: str) -> bool:
+    """Whether a rebase was begun that was neither ended nor taken back."""
+    return _noted(repo, _ONTO, branch) is not None
 
 
 def stopped(repo: Repository, worktree: Path, branch: str) -> RebaseStopped | None:
-    """Return where a rebase has stopped in the worktree; None if there is none."""
-    place = snapshot.require(repo, worktree)
-    folder = place.git_dir / _MERGE
-    commit = checkout.read(folder / "stopped-sha")
-    if not folder.is_dir() or commit is None:
+    """Return where a rebase has stopped in the worktree; None if it does not stand there any more as prloom left it."""
+    given = rebase_stop.noted(repo, branch)
+    stop = None
+    if given is not None:
+        stop = rebase_stop.read(repo, given)
+    if stop is None or not rebase_stop.stands(repo, worktree, stop):
         return None
-    full = git.run(["rev-parse", "--verify", f"{commit}^{{commit}}"], cwd=repo.root).out.strip()
-    unmerged = git.run(["ls-files", "-z", "--unmerged"], cwd=place.path, git_dir=place.git_dir).out.split("\0")
-    paths = dict.fromkeys(entry.partition("\t")[2] for entry in unmerged if entry)
-    return RebaseStopped(_old_tip(repo, branch), checkout.head(place), full, tuple(paths))
-
-
-def unresolved(repo: Repository, worktree: Path, stop: RebaseStopped) -> tuple[str, ...]:
-    """Return those of the files in conflict that still have the marks of one."""
-    place = snapshot.require(repo, worktree)
-    return tuple(path for path in stop.paths if _has_markers(place.path / path))
+    return stop
 
 
 def continue_(
-    repo: Repository, worktree: Path, branch: str, *, junk: Sequence[str] = DEFAULT_JUNK
-) -> RebaseDone | RebaseStopped:
-    """Take the worktree's files for the resolution, and go on with the rebase to its end or the next conflict.
+    repo: Repository, worktree: Path, branch: str, *, resolution: str, junk: Sequence[str] = DEFAULT_JUNK
+) -> RebaseDone | RebaseStopped | None:
+    """Go on with the rebase to its end or the next conflict, with exactly the files of a resolution of this one.
 
-    A rebase that was ended already, by a worker or a call that was stopped, is done. Raises WorkspaceError where files
-    still have the marks of a conflict.
+    Returns None where the rebase does not stand there any more: a call that was stopped may have gone on with it, or
+    somebody has. Then `start` finds out what is to be done.
     """
-    old = _old_tip(repo, branch)
-    stop = stopped(repo, worktree, branch)
-    if stop is None:
-        return _outcome(repo, worktree, branch, old, junk)
-    left = unresolved(repo, worktree, stop)
-    if left:
-        names = ", ".join(printable(path) for path in left)
-        raise WorkspaceError(f"the conflict is not resolved in {names}; remove its marks and try again")
+    stop = rebase_stop.resolved(repo, resolution)
+    if stop is None or rebase_stop.noted(repo, branch) != stop.given:
+        return None
     place = snapshot.require(repo, worktree)
-    tree = snapshot.take(repo, worktree, stop.head, junk=junk, max_file=0).tree
-    git.run(["read-tree", "--reset", tree], cwd=place.path, git_dir=place.git_dir, limit=git.LONG_LIMIT)
-    if tree == git.run(["rev-parse", f"{stop.head}^{{tree}}"], cwd=repo.root).out.strip():
-        _git_rebase(place, ["--skip"])  # nothing is left of the commit
-    else:
-        _git_rebase(place, ["--continue"])
-    return _outcome(repo, worktree, branch, old, junk)
+    if not rebase_stop.stands(repo, worktree, stop):
+        if (place.git_dir / rebase_stop.FOLDER).exists() or _tip(repo, branch) == stop.old:
+            return None
+        return _outcome(
+            repo, worktree, branch, junk, old=stop.old, onto=stop.onto
+        )  # it ended, and the call was stopped
+    made = replay.resolved(repo, stop.commit, tree=resolution, parent=stop.head)
+    git.run(["update-ref", "--no-deref", "HEAD", made], cwd=place.path, git_dir=place.git_dir)
+    worktree_files.write(place, made, junk=junk)
+    worktree_files.forget_pick(place)
+    _git_rebase(place, ["--continue"])
+    return _outcome(repo, worktree, branch, junk, old=stop.old, onto=stop.onto)
 
 
 def abort(repo: Repository, worktree: Path, branch: str, *, junk: Sequence[str] = DEFAULT_JUNK) -> str:
-    """Take a rebase back: branch and files are what they were before it. Return the old tip; again does the same."""
+    """Take a rebase back: branch and files are what they were before it. Return the branch's tip; again does the same.
+
+    Where somebody but a worker has moved the branch, it stays where it is.
+    """
     old = _old_tip(repo, branch)
     tip = repository.branch_sha(repo, branch)
     place = snapshot.require(repo, worktree)
-    found = snapshot.take(repo, worktree, checkout.head(place), junk=junk)
+    head = checkout.head(place)
+    found = snapshot.take(repo, worktree, head, junk=junk)
     if not found.is_empty:
         backup_refs.keep_tree(repo, "rebase", found.base, found.tree)
+    if head not in {old, tip}:
+        backup_refs.keep_ref(repo, "rebase", "HEAD", head)
     if tip is not None and tip != old:
         backup_refs.keep_ref(repo, "rebase", f"heads/{branch}", tip)
-        commits.move(repo, branch, to=old, expected=tip)
+        if undo.moved_by_worker(repo, f"refs/heads/{branch}"):
+            commits.move(repo, branch, to=old, expected=tip)
+        else:
+            _note_peoples(repo, branch, old, tip)
+            old = tip
     worktree_files.note_move(place, found.base, old)  # so that `recover` ends what may be stopped from here on
     commits.restore(repo, worktree, old, branch=branch, junk=junk)
     _forget(repo, branch)
     return old
 
 
+def _note_peoples(repo: Repository, branch: str, old: str, tip: str) -> None:
+    """Note that a person has ended the requested rebase, if that is so, so that the outcome may be pushed."""
+    onto = _noted(repo, _ONTO, branch)
+    if onto is not None and remote.is_ancestor(repo, onto, tip):
+        rewritten.note(repo, branch, Rewrite(old, onto))  # all that is on top of that is the person's
+
+
 def _outcome(
-    repo: Repository, worktree: Path, branch: str, old: str, junk: Sequence[str]
+    repo: Repository, worktree: Path, branch: str, junk: Sequence[str], *, old: str, onto: str
 ) -> RebaseDone | RebaseStopped:
-    stop = stopped(repo, worktree, branch)
+    """Return what git's rebase has come to in the worktree, once all of it is noted."""
+    stop = rebase_stop.note(repo, worktree, branch, old=old, onto=onto)
     if stop is not None:
         return stop
     found = _tip(repo, branch)
-    onto = _noted(repo, _ONTO, branch)
     tip = found
-    if onto is not None and found != old:
+    if found != old:
         tip = _verified(repo, onto, old, found)
         backup_refs.keep_ref(repo, "rebased", f"heads/{branch}", old)
         rewritten.note(repo, branch, Rewrite(old, tip))
@@ -211,7 +211,7 @@ def _git_rebase(place: Checkout, argv: Sequence[str]) -> None:
         codes=range(-255, 256),
         limit=git.LONG_LIMIT,
     )
-    if ended.code and not (place.git_dir / _MERGE / "stopped-sha").exists():
+    if ended.code and not (place.git_dir / rebase_stop.FOLDER / "stopped-sha").exists():
         reason = git.reason(ended.err, ended.code)
         raise WorkspaceError(f"git rebase failed in {printable(str(place.path))}: {reason}")
 
@@ -236,13 +236,6 @@ def _noted(repo: Repository, prefix: str, branch: str) -> str | None:
 
 
 def _forget(repo: Repository, branch: str) -> None:
+    rebase_stop.forget(repo, branch)
     for prefix in (_OLD, _ONTO):
         git.run(["update-ref", "-d", f"{prefix}{branch}"], cwd=repo.root)
-
-
-def _has_markers(path: Path) -> bool:
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError:
-        return False
-    return all(any(line.startswith(mark) for line in lines) for mark in _MARKERS)

@@ -93,6 +93,15 @@ def _made(repo: Repository, picked: Commit, tree: str, parent: str) -> str:
     return commits.make(repo, tree=tree, parent=parent, message=picked.message, author=author)
 
 
+def resolved(repo: Repository, sha: str, *, tree: str, parent: str) -> str:
+    """Return a commit made again with the files of a resolution; the parent where those leave nothing of it."""
+    made = _tree(repo, tree)
+    if made == _tree(repo, parent):
+        return parent
+    (picked,) = commits.between(repo, None, sha, most=1)
+    return _made(repo, picked, made, parent)
+
+
 def authorship(repo: Repository, commit: Commit) -> tuple[str, str, str, str]:
     """Return the name, address and date of a commit's author, and the message: what stays when it is made again."""
     argv = ["log", "--max-count=1", "--date=raw", "--format=%an%x00%ae%x00%ad", commit.sha, "--"]

@@ -7,7 +7,7 @@ run in an empty folder instead.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,6 +67,13 @@ def link_targets(repo: Repository, tree: str) -> Mapping[str, str]:
     links = [each for each in files(repo, tree) if each.mode == LINK]
     contents = _contents(repo, [each.sha for each in links])
     return {each.path: os.fsdecode(contents[each.sha]) for each in links}
+
+
+def texts(repo: Repository, tree: str, paths: Collection[str]) -> Mapping[str, bytes]:
+    """Return the contents of those of the paths that are files of a commit or a tree."""
+    wanted = [each for each in files(repo, tree) if each.path in paths and each.mode not in {LINK, SUBMODULE}]
+    contents = _contents(repo, [each.sha for each in wanted])
+    return {each.path: contents[each.sha] for each in wanted}
 
 
 def changed_lines(repo: Repository, before: str, after: str) -> int:

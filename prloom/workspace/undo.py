@@ -40,8 +40,7 @@ def undo(
 
     What the plan's branch or a moved ref led to is kept under `refs/prloom/kept-refs/<todo>/`, and a file that steers
     git under its name with `.kept-by-prloom`. The files of the worktree stay as they are. Where it was without a
-    branch, a rebase is stopped there, which a worker may end: the branch stays where that has moved it. Raises
-    WorkspaceError.
+    branch, a rebase is stopped there, and it stays so. Raises WorkspaceError.
     """
     done = []
     if found is None:
@@ -49,9 +48,8 @@ def undo(
     broken = [_undo_file(repo, each, before.files.get(each.name)) for each in found if each.kind == "unreadable"]
     if broken:
         found = repository_state.since(repo, worktree, before, branch=branch)
-    rebasing = before.branch is None
     switched: tuple[str, ...] = ()
-    if not rebasing:
+    if before.branch is not None:
         switched = _switch_back(repo, worktree, branch, todo)
     for each in found:
         own = each.name == f"refs/heads/{branch}"
@@ -59,9 +57,7 @@ def undo(
             done.append(_undo_file(repo, each, before.files.get(each.name)))
         elif each.kind == "setting":
             done.append(_undo_setting(repo, each, before))
-        elif own and rebasing:
-            continue
-        elif own or (each.name.startswith("refs/") and _moved_by_worker(repo, each.name)):
+        elif own or (each.name.startswith("refs/") and moved_by_worker(repo, each.name)):
             done.append(_undo_ref(repo, each, todo))
     return (*broken, *switched, *done)
 
@@ -89,7 +85,7 @@ def _undo_ref(repo: Repository, difference: Difference, todo: str) -> str:
     return f"{difference.text}; this was undone"
 
 
-def _moved_by_worker(repo: Repository, ref: str) -> bool:
+def moved_by_worker(repo: Repository, ref: str) -> bool:
     """Whether the reflog says that a worker was the last to move a ref."""
     try:
         with (repo.git_dir / "logs" / ref).open("rb") as file:

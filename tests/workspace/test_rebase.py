@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prloom.errors import WorkspaceError
-from prloom.workspace import backup_refs, rebase, repository_state, undo, worktree
-from prloom.workspace.rebase import RebaseDone, RebaseStopped
+from prloom.workspace import backup_refs, rebase, rebase_stop, repository_state, rewritten, snapshot, undo, worktree
+from prloom.workspace.rebase import RebaseDone
+from prloom.workspace.rebase_stop import RebaseStopped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +73,12 @@ def stop(project: Project, repo: Repository, place: Path, tip: str) -> RebaseSto
     return found
 
 
+def go_on(repo: Repository, place: Path, stop: RebaseStopped) -> RebaseDone | RebaseStopped | None:
+    """Go on with the rebase by what the worktree has."""
+    tree = snapshot.take(repo, place, stop.given).tree
+    return rebase.continue_(repo, place, "feature", resolution=rebase_stop.resolution(repo, stop, tree))
+
+
 def test_a_conflict_leaves_the_rebase_in_the_worktree(
     project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped
 ) -> None:
@@ -91,21 +97,91 @@ def test_a_resolution_is_taken_over_and_people_stay_the_authors(
     before = log(project, f"{tip}~2")
     (place / "README.md").write_text("both\n")
 
-    done = rebase.continue_(repo, place, "feature")
+    resolution = rebase_stop.resolution(repo, stop, snapshot.take(repo, place, stop.given).tree)
+    done = rebase.continue_(repo, place, "feature", resolution=resolution)
 
     assert done == RebaseDone(tip, project.sha("feature"))
     assert log(project, "main").splitlines()[:2] == before.splitlines()
     assert project.git("cat-file", "blob", "feature:README.md") == "both"
     assert project.git("status", "--porcelain", "--branch", cwd=place) == "## feature"
     assert rebase.stopped(repo, place, "feature") is None
-    assert rebase.continue_(repo, place, "feature") == RebaseDone(done.tip, done.tip)
+    assert rebase.continue_(repo, place, "feature", resolution=resolution) is None
+    assert rebase.start(repo, place, "feature", onto=project.sha("main")) == RebaseDone(done.tip, done.tip)
 
 
-def test_marks_of_a_conflict_are_not_committed(repo: Repository, place: Path, stop: RebaseStopped) -> None:
-    with pytest.raises(WorkspaceError, match=r"the conflict is not resolved in README\.md"):
-        rebase.continue_(repo, place, "feature")
+def test_the_note_of_a_conflict_has_the_files_that_git_has_left(
+    project: Project, repo: Repository, place: Path, stop: RebaseStopped
+) -> None:
+    assert snapshot.take(repo, place, stop.given).is_empty
+    assert "<<<<<<<" in project.git("cat-file", "blob", f"{stop.given}:README.md")
+    assert rebase_stop.read(repo, stop.given) == stop
+    assert rebase_stop.read(repo, stop.head) is None
+    assert rebase_stop.resolved(repo, stop.given) is None
 
-    assert rebase.stopped(repo, place, "feature") == stop
+
+def test_files_of_a_commit_that_git_ignores_stay_when_a_conflict_is_resolved(
+    project: Project, repo: Repository, place: Path
+) -> None:
+    worktree.create(repo, place, "feature")
+    (place / ".env").write_text("x\n")
+    (place / "README.md").write_text("theirs\n")
+    as_bob(project, "add", "--force", ".env", "README.md", cwd=place)
+    as_bob(project, "commit", "--quiet", "-m", "One", cwd=place)
+    stop = rebase.start(repo, place, "feature", onto=project.commit({"README.md": "base\n", ".gitignore": ".env\n"}))
+    assert isinstance(stop, RebaseStopped)
+    (place / "README.md").write_text("both\n")
+
+    go_on(repo, place, stop)
+
+    assert project.git("cat-file", "blob", "feature:.env") == "x"
+    assert project.git("cat-file", "blob", "feature:README.md") == "both"
+
+
+def test_the_marks_of_a_conflict_are_found_in_what_is_to_resolve_it(
+    repo: Repository, place: Path, stop: RebaseStopped
+) -> None:
+    assert rebase_stop.unresolved(repo, stop, snapshot.take(repo, place, stop.given).tree) == ("README.md",)
+
+    (place / "README.md").unlink()
+    (place / "README.md").symlink_to("src")
+
+    assert rebase_stop.unresolved(repo, stop, snapshot.take(repo, place, stop.given).tree) == ()
+
+
+@pytest.mark.parametrize("at", ["update-ref", "rebase", "restore"])
+def test_a_resolution_is_taken_over_by_a_call_that_repeats_one_that_was_stopped(
+    project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped, at: str
+) -> None:
+    (place / "README.md").write_text("both\n")
+    resolution = rebase_stop.resolution(repo, stop, snapshot.take(repo, place, stop.given).tree)
+    if at != "update-ref":  # what the call does first
+        by_the_worker(place, "add", "README.md")
+    if at == "restore":
+        as_bob(project, "-c", "core.editor=true", "rebase", "--continue", cwd=place)
+    elif at == "rebase":
+        as_bob(project, "commit", "--quiet", "-C", "REBASE_HEAD", cwd=place)
+
+    done = rebase.continue_(repo, place, "feature", resolution=resolution)
+
+    assert done == RebaseDone(tip, project.sha("feature"))
+    assert project.git("cat-file", "blob", "feature:README.md") == "both"
+    assert set(project.git("log", "--format=%an", "main..feature").splitlines()) == {"Bob", "Ada"}
+
+
+def test_a_rebase_that_a_person_has_ended_is_theirs(
+    project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped
+) -> None:
+    (place / "README.md").write_text("by bob\n")
+    as_bob(project, "add", "README.md", cwd=place)
+    as_bob(project, "-c", "core.editor=true", "rebase", "--continue", cwd=place)
+    theirs = project.sha("feature")
+
+    assert rebase.stopped(repo, place, "feature") is None
+    done = rebase.start(repo, place, "feature", onto=project.sha("main"))
+
+    assert done == RebaseDone(theirs, theirs)
+    assert project.git("cat-file", "blob", "feature:README.md") == "by bob"
+    assert rewritten.read(repo, "feature") == rewritten.Rewrite(tip, project.sha("main"))
 
 
 def test_a_commit_of_which_the_resolution_leaves_nothing_is_left_out(
@@ -113,7 +189,7 @@ def test_a_commit_of_which_the_resolution_leaves_nothing_is_left_out(
 ) -> None:
     (place / "README.md").write_text("base\n")
 
-    rebase.continue_(repo, place, "feature")
+    go_on(repo, place, stop)
 
     assert project.git("log", "-1", "--format=%s", "feature") == "One"
 
@@ -136,34 +212,44 @@ def by_the_worker(place: Path, *argv: str) -> None:
     subprocess.run(["git", *argv], cwd=place, env=os.environ | named, check=True, capture_output=True)
 
 
-def test_a_worker_may_end_the_rebase_itself_and_is_not_the_committer(
+def test_a_rebase_that_a_worker_has_ended_is_taken_back_and_begins_again(
     project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped
 ) -> None:
     before = repository_state.record(repo, place)
     (place / "README.md").write_text("both\n")
     by_the_worker(place, "add", "README.md")
     by_the_worker(place, "rebase", "--continue")
+    theirs = project.sha("feature")
 
-    assert undo.undo(repo, place, before, branch="feature", todo="t1") == ()
-    done = rebase.continue_(repo, place, "feature")
+    assert len(undo.undo(repo, place, before, branch="feature", todo="t1")) == 1
+    assert project.sha("feature") == tip
+    assert theirs in {sha for _, sha in backup_refs.kept_refs(repo, "t1")}
+    again = rebase.start(repo, place, "feature", onto=project.sha("main"))
 
-    assert done == RebaseDone(tip, project.sha("feature"))
-    assert set(project.git("log", "--format=%an %cn", "main..feature").splitlines()) == {"Bob Ada", "Ada Ada"}
+    assert isinstance(again, RebaseStopped)
+    assert again.paths == stop.paths
 
 
-def test_a_worker_must_not_rewrite_what_people_did(
+def test_an_abort_takes_back_what_a_worker_has_made_of_the_branch(
     project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped
 ) -> None:
     (place / "README.md").write_text("both\n")
     by_the_worker(place, "add", "README.md")
     by_the_worker(place, "rebase", "--continue")
-    by_the_worker(place, "commit", "--quiet", "--amend", "--message=Mine")
-
-    with pytest.raises(WorkspaceError, match="has changed author, date or message of commits; abort it"):
-        rebase.continue_(repo, place, "feature")
+    theirs = project.sha("feature")
 
     assert rebase.abort(repo, place, "feature") == tip
     assert project.sha("feature") == tip
+    assert theirs in {sha for _, sha in backup_refs.kept_refs(repo, "rebase")}
+
+
+def test_a_rebase_that_is_put_otherwise_does_not_stand_any_more(
+    repo: Repository, place: Path, stop: RebaseStopped
+) -> None:
+    folder = next((repo.git_dir / "worktrees").glob("*/rebase-merge"))
+    (folder / "git-rebase-todo").write_text("exec touch ran\n")
+
+    assert rebase.stopped(repo, place, "feature") is None
 
 
 def test_no_hook_runs(project: Project, repo: Repository, place: Path, tip: str, tmp_path: Path) -> None:
@@ -172,10 +258,11 @@ def test_no_hook_runs(project: Project, repo: Repository, place: Path, tip: str,
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
         hook.chmod(0o755)
-    rebase.start(repo, place, "feature", onto=project.commit({"README.md": "base\n"}))
+    stop = rebase.start(repo, place, "feature", onto=project.commit({"README.md": "base\n"}))
+    assert isinstance(stop, RebaseStopped)
     (place / "README.md").write_text("both\n")
 
-    rebase.continue_(repo, place, "feature")
+    go_on(repo, place, stop)
 
     assert not (tmp_path / "ran").exists()
 
@@ -184,9 +271,10 @@ def test_a_branch_beside_it_is_not_moved(project: Project, repo: Repository, pla
     project.git("branch", "beside", "feature~1")
     project.git("config", "rebase.updateRefs", "true")
     beside = project.sha("beside")
-    rebase.start(repo, place, "feature", onto=project.commit({"README.md": "base\n"}))
+    stop = rebase.start(repo, place, "feature", onto=project.commit({"README.md": "base\n"}))
+    assert isinstance(stop, RebaseStopped)
     (place / "README.md").write_text("both\n")
 
-    rebase.continue_(repo, place, "feature")
+    go_on(repo, place, stop)
 
     assert project.sha("beside") == beside

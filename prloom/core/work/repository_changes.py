@@ -32,14 +32,14 @@ class CheckoutState(Record, frozen=True):
     changed: Mapping[str, str]
 
 
-class RepositoryState(Record, frozen=True):
+class RepositoryState(Record, frozen=True, kw_only=True):
     """What a repository has beside the files of one plan's worktree.
 
     `branch` (None on a detached HEAD) and `head` are of that worktree; `settings` are by file, and None where git
     cannot read it. `remote_refs` are those of origin, and None where it was not asked or did not answer.
     """
 
-    branch: str | None
+    branch: str | None = None
     head: str
     refs: Mapping[str, str]
     plan_branches: tuple[str, ...]

@@ -126,9 +126,14 @@ def nothing_to_do(work: TodoWork, summary: str, notes: str | None) -> DecisionPa
     return moved(work, "nothing_to_do", after, summary, notes=notes)
 
 
-def resolved(work: TodoWork) -> DecisionParts:
-    """Return that a worker resolved the conflict at which a rebase had stopped, so that the rebase goes on."""
-    return moved(work, "resolved", replace(without_change(work), feedback=None))
+def resolved(work: TodoWork, resolution: str, *, notes: str | None = None, remark: str | None = None) -> DecisionParts:
+    """Return that a worker resolved the conflict at which a rebase had stopped, so that the rebase goes on.
+
+    The next conflict is for another attempt, which begins anew.
+    """
+    after = replace(without_change(work), tree=resolution, attempt=work.attempt + 1)
+    after = replace(after, feedback=None, fingerprints=(), violated=False, refusals=0)
+    return moved(work, "resolved", after, remark, notes=notes)
 
 
 def begun_again(work: TodoWork, reason: str) -> DecisionParts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, assert_never
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -45,11 +45,24 @@ class WorkerReport:
 
 def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts:
     """Return what a run comes to. A question, where there is one, is for the caller to post."""
-    return {**_judged(ctx, work, report), "note": report.remark}
+    work = with_session(work, report)
+    parts = without_use(ctx, work, report)
+    if parts is None:
+        assert isinstance(report.answer, WorkAnswer)  # noqa: S101 - else the run is of no use
+        parts = _by_answer(ctx, work, report, report.answer)
+    return {**parts, "note": report.remark}
 
 
-def _judged(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts:
-    work = replace(work, session=report.session or work.session)
+def with_session(work: TodoWork, report: WorkerReport) -> TodoWork:
+    """Return the work with the session of its latest run."""
+    return replace(work, session=report.session or work.session)
+
+
+def without_use(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts | None:
+    """Return what a run comes to that is of no use, whatever it was to do; None where its change is to be judged.
+
+    It was cut short or refused, has met a usage limit, broke a rule, left no answer, or asks a person.
+    """
     if report.end == "interrupted":
         return work_failures.cut_short(work, report.error or "prloom stopped while the worker ran")
     if report.refused:
@@ -64,33 +77,34 @@ def _judged(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionP
     if not has_good_answer:
         return work_failures.failed(ctx, work, _without_answer(report))
     assert isinstance(answer, WorkAnswer)  # noqa: S101 - it was looked at above
-    return _by_answer(ctx, work, report, answer)
+    if answer.outcome == "blocked":
+        return work_failures.parked(ctx, work, answer.question or answer.summary, notes=answer.notes or None)
+    return None
+
+
+def good_all_the_same(report: WorkerReport) -> str | None:
+    """Return a remark on a run whose change and answer are good, if its program failed."""
+    if report.end == "failed":
+        return f"the change and the answer are good, although the program failed: {report.error}"
+    return None
 
 
 def _by_answer(ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: WorkAnswer) -> DecisionParts:
     """Return what a run comes to that broke no rule, by its answer and by whether it changed anything."""
     match answer.outcome:
-        case "blocked":
-            return work_failures.parked(ctx, work, answer.question or answer.summary, notes=answer.notes or None)
         case "nothing_to_do":
             if report.paths:
-                return work_failures.failed(ctx, work, _changed_all_the_same(report))
+                return work_failures.failed(ctx, work, changed_all_the_same(report))
             return work_results.nothing_to_do(work, answer.summary, answer.notes or None)
-        case "done":
-            if not report.paths:
-                return work_failures.failed(ctx, work, _UNCHANGED)
-        case _:
-            assert_never(answer.outcome)
-    remark = None
-    if report.end == "failed":
-        remark = f"the change and the answer are good, although the program failed: {report.error}"
+        case "done" if not report.paths:
+            return work_failures.failed(ctx, work, _UNCHANGED)
     return work_results.changed(
         work,
         tree=report.tree,
         summary=answer.summary,
         message=answer.commit_message or None,
         notes=answer.notes or None,
-        remark=remark,
+        remark=good_all_the_same(report),
     )
 
 
@@ -129,7 +143,8 @@ def _without_answer(report: WorkerReport) -> AttemptFailed:
     )
 
 
-def _changed_all_the_same(report: WorkerReport) -> AttemptFailed:
+def changed_all_the_same(report: WorkerReport) -> AttemptFailed:
+    """Return the failure of a worker that says that there is nothing to do, and has changed something."""
     named = work_results.named(report.paths)
     return AttemptFailed(
         kind="answer",

@@ -109,6 +109,24 @@ class Changes:
         assert work.base is not None  # noqa: S101 - set when the worktree was prepared
         return self._take(runtime, work.base)
 
+    def undo(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport) -> WorkerReport:
+        """Undo what the run did outside the worktree; return the report with that. Call it in a thread."""
+        before = before_run.load(self.root, runtime.id)
+        if before is None:
+            return report
+        outside = self._undo(runtime, work, before)
+        return replace(report, violations=outside, remark=self._moved_refs(before))
+
+    def inspect_files(self, runtime: PlanRuntime, report: WorkerReport, *, since: str) -> WorkerReport:
+        """Return the report with what the worktree changes in a commit, and the rules that this breaks.
+
+        What the report says was done outside the worktree stays in it. Call it in a thread.
+        """
+        config = runtime.rules.config.work
+        taken = self._take(runtime, since)
+        found = change_rules.violations(self.repo, taken, config, outside=report.violations, secrets=self.secrets)
+        return replace(report, paths=tuple(each.path for each in taken.paths), tree=taken.tree, violations=found)
+
     # ---- in a thread
 
     def _recover(self, runtime: PlanRuntime) -> None:
@@ -143,22 +161,7 @@ class Changes:
 
     def _inspect(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport) -> WorkerReport:
         assert work.base is not None  # noqa: S101 - set when the worktree was prepared
-        config = runtime.rules.config.work
-        outside: tuple[str, ...] = ()
-        remark = None
-        before = before_run.load(self.root, runtime.id)
-        if before is not None:
-            outside = self._undo(runtime, work, before)
-            remark = self._moved_refs(before)
-        taken = self._take(runtime, work.base)
-        found = change_rules.violations(self.repo, taken, config, outside=outside, secrets=self.secrets)
-        return replace(
-            report,
-            paths=tuple(each.path for each in taken.paths),
-            tree=taken.tree,
-            violations=found,
-            remark=remark,
-        )
+        return self.inspect_files(runtime, self.undo(runtime, work, report), since=work.base)
 
     def _commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:
         base, tree = _inspected(work)

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.text.naming import printable
-from prloom.core.work import work_failures, work_results
-from prloom.core.work.work_failures import AttemptFailed
+from prloom.core.work import conflict_results, work_results
+from prloom.core.work.conflict_results import Conflict
+from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import branch as plan_branch
 from prloom.engine.work.change import Changes
@@ -19,14 +20,12 @@ from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
-from prloom.workspace import backup_refs, commits, rebase, remote, repository, rewritten, snapshot
+from prloom.workspace import backup_refs, commits, rebase, rebase_stop, remote, repository, rewritten, snapshot
 from prloom.workspace.backup_refs import KeptTodo
-from prloom.workspace.rebase import RebaseDone, RebaseStopped
+from prloom.workspace.rebase import RebaseDone
+from prloom.workspace.rebase_stop import RebaseStopped
 from prloom.workspace.remote import NoRemote, Pushed, Rejected
 from prloom.workspace.rewritten import Rewrite
-
-MOST_FAILURES = 2
-"""How often a conflict may stay unresolved before the rebase is given up."""
 
 
 @dataclass
@@ -38,19 +37,17 @@ class RebaseRuns:
 
     async def attempt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
         """Go on with the rebase to its end or to the next conflict, and have a worker resolve that."""
-        stop = None
         if work.phase == "ready":
-            done = await asyncio.to_thread(self._go_on, runtime)
+            done = await asyncio.to_thread(self._go_on, runtime, work)
             if isinstance(done, RebaseDone):
                 self._commit(runtime, await self._rebased(runtime, work, done))
                 return
-            stop = done
+            work = replace(work, tree=done.given)
             item = replace(item, context=f"{item.context}\n\n{_conflict(done, runtime.base)}")
         report = await self.workers.run(runtime, work, item)
-        if report is None:
-            return
-        running = runtime.event_store.state.work or work
-        await self._judge(runtime, running, stop or await asyncio.to_thread(self._stopped, runtime))
+        running = runtime.event_store.state.work
+        if report is not None and running is not None:
+            await self._judge(runtime, running, report)
 
     async def give_up(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
         """Take the rebase back: the branch and the files are what they were before it.
@@ -63,21 +60,14 @@ class RebaseRuns:
         """Push the rebased branch if the remote still has what was rebased; else begin again on what it has now."""
         return await asyncio.to_thread(self._push, runtime, work)
 
-    async def _judge(self, runtime: PlanRuntime, work: TodoWork, stop: RebaseStopped | None) -> None:
-        """Commit what a worker's run comes to: the rebase goes on, or the conflict is still there."""
-        left: tuple[str, ...] = ()
-        if stop is not None:
-            left = await asyncio.to_thread(lambda: rebase.unresolved(self.changes.repo, runtime.folders.worktree, stop))
-        if not left:
-            self._commit(runtime, work_results.resolved(work))
-            return
-        reason = f"the conflict with {runtime.base} is not resolved in {work_results.named(left)}"
-        if work.failures + 1 >= MOST_FAILURES:
-            stays = await self.give_up(runtime, work)
-            self._commit(runtime, work_results.with_remark(work_failures.parked(context(runtime), work, reason), stays))
-            return
-        failure = AttemptFailed(kind="check", reason=reason, feedback=f"{reason}. Remove the marks of the conflict.")
-        self._commit(runtime, work_failures.failed(context(runtime), work, failure))
+    async def _judge(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport) -> None:
+        """Commit what a worker's run comes to, which is inspected as that of any other worker."""
+        report, conflict = await asyncio.to_thread(self._inspect, runtime, work, report)
+        parts = conflict_results.judge(context(runtime), work, report, conflict)
+        step = parts.get("work")
+        if step is not None and step.verdict == "parked":
+            parts = work_results.with_remark(parts, await self.give_up(runtime, work))
+        await self.workers.conclude(runtime, work, report, parts)
 
     async def _rebased(self, runtime: PlanRuntime, work: TodoWork, done: RebaseDone) -> DecisionParts:
         """Return what a rebase that is done comes to; one that was done before may still have to be pushed."""
@@ -92,19 +82,29 @@ class RebaseRuns:
 
     # ---- in a thread
 
-    def _go_on(self, runtime: PlanRuntime) -> RebaseDone | RebaseStopped:
+    def _go_on(self, runtime: PlanRuntime, work: TodoWork) -> RebaseDone | RebaseStopped:
         """Begin the rebase, or go on with the one that has stopped if its conflict is resolved."""
         repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
         junk = runtime.rules.config.work.junk
-        stop = rebase.stopped(repo, folder, branch)
-        if stop is None:
-            return rebase.start(repo, folder, branch, onto=self._base(runtime), junk=junk)
-        if rebase.unresolved(repo, folder, stop):
-            return stop
-        return rebase.continue_(repo, folder, branch, junk=junk)
+        done = None
+        if work.tree is not None:
+            done = rebase.continue_(repo, folder, branch, resolution=work.tree, junk=junk)
+        return done or rebase.start(repo, folder, branch, onto=self._base(runtime), junk=junk)
 
-    def _stopped(self, runtime: PlanRuntime) -> RebaseStopped | None:
-        return rebase.stopped(self.changes.repo, runtime.folders.worktree, runtime.plan.branch)
+    def _inspect(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport) -> tuple[WorkerReport, Conflict]:
+        """Return the report with what the run changed in the files that it was given, and what is left to resolve."""
+        repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
+        found = self.changes.undo(runtime, work, report)  # also of a run that was cut short
+        stop = rebase_stop.read(repo, work.tree or "")
+        if stop is None:
+            return found, Conflict(base=runtime.base, standing=False)
+        rebase_stop.put_back(repo, branch, stop.given)
+        if report.end == "interrupted" or not rebase_stop.stands(repo, folder, stop):
+            return found, Conflict(base=runtime.base, paths=stop.paths, standing=False)
+        found = self.changes.inspect_files(runtime, found, since=stop.given)
+        left = rebase_stop.unresolved(repo, stop, found.tree)
+        resolution = rebase_stop.resolution(repo, stop, found.tree)
+        return found, Conflict(base=runtime.base, paths=stop.paths, left=left, resolution=resolution)
 
     def _base(self, runtime: PlanRuntime) -> str:
         """Return the tip of the base: what the remote has, or the local branch where there is no remote."""
@@ -120,7 +120,7 @@ class RebaseRuns:
     def _give_up(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
         repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
         junk = runtime.rules.config.work.junk
-        if rebase.stopped(repo, folder, branch) is not None:
+        if rebase.is_begun(repo, branch):
             rebase.abort(repo, folder, branch, junk=junk)
         tip, made = repository.branch_sha(repo, branch), rewritten.read(repo, branch)
         if work.base is None or tip in {None, work.base}:

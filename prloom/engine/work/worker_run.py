@@ -28,13 +28,16 @@ from prloom.engine.work.context import context
 from prloom.engine.work.received_change import ReceivedChanges
 from prloom.errors import AgentError
 from prloom.model.decision import DecisionParts, Todo
-from prloom.model.work import TodoWork
+from prloom.model.work import TodoWork, WorkStep
 from prloom.workspace.bundled_change import WorktreeChangedError
 from prloom.workspace.commits import BranchMovedError
 
 log = logging.getLogger(__name__)
 
 STAGE = "worker"
+
+_TAKEN = ("changed", "nothing_to_do", "parked", "resolved")
+"""What a run comes to whose further TODOs are added to the plan."""
 
 
 @dataclass
@@ -65,7 +68,10 @@ class WorkerRuns:
         if report.end != "interrupted" and not report.violations:
             report = await self.changes.inspect(runtime, running, report)
         parts = worker_results.judge(context(runtime), running, report)
-        await self._commit(runtime, running, report, parts)
+        step = parts.get("work")
+        if step is not None and step.verdict == "parked":
+            await self.changes.keep(runtime, running)
+        await self.conclude(runtime, running, report, parts)
         if running.run is not None:
             await self.pool.commits.forget_worker(runtime.id, running.run, found=work.phase == "running")
 
@@ -196,24 +202,31 @@ class WorkerRuns:
             runtime.event_store.commit("work", agent.name, **work_failures.cut_short(work, str(error)))
             return None
 
-    async def _commit(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport, parts: DecisionParts) -> None:
+    async def conclude(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport, parts: DecisionParts) -> None:
+        """Commit what a run comes to, with the question that it asks and the further TODOs that it proposes."""
         step = parts["work"]
         assert step is not None  # noqa: S101 - each result of a run is a step
-        if step.verdict == "parked":
-            await self.changes.keep(runtime, work)
-            if isinstance(report.answer, WorkAnswer) and report.answer.outcome == "blocked" and report.answer.question:
-                events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
-                target = reply_target(runtime.plan)
-                posts = work_replies.question(work, report.answer.question, events, target)
-                after = runtime.event_store.events.end()
-                parts["actions"] = posts
-                parts["work"] = replace(step, question=questions.question(report.answer.question, events, posts, after))
-        if isinstance(report.answer, WorkAnswer) and step.verdict in {"changed", "nothing_to_do", "parked"}:
+        answer = report.answer
+        if isinstance(answer, WorkAnswer) and step.verdict == "parked" and answer.outcome == "blocked":
+            await self._ask(runtime, work, answer.question, parts, step)
+        if isinstance(answer, WorkAnswer) and step.verdict in _TAKEN:
             parts["todos"] = tuple(
                 Todo(id=work_results.further_id(work, number), title=todo.title, context=todo.context)
-                for number, todo in enumerate(report.answer.todos)
+                for number, todo in enumerate(answer.todos)
             )
         _end(runtime, parts, by=work.agent or "prloom")
+
+    async def _ask(
+        self, runtime: PlanRuntime, work: TodoWork, question: str | None, parts: DecisionParts, step: WorkStep
+    ) -> None:
+        """Add to a decision that a question is posted, if there is one."""
+        if not question:
+            return
+        events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
+        posts = work_replies.question(work, question, events, reply_target(runtime.plan))
+        after = runtime.event_store.events.end()
+        parts["actions"] = posts
+        parts["work"] = replace(step, question=questions.question(question, events, posts, after))
 
 
 def _end(runtime: PlanRuntime, parts: DecisionParts, *, by: str) -> None:

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from moved_base import move_base
 from workbench import Run, Workbench
 
 FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 RESOLVED = {"outcome": "done", "summary": "Resolved."}
-
-
-def move_base(bench: Workbench, name: str, content: str) -> str:
-    """Commit a file to the base without any checkout, and return the commit."""
-    index = {"GIT_INDEX_FILE": str(bench.home / "index")}
-    bench.project.git("read-tree", "main", **index)
-    blob = bench.project.git("hash-object", "-w", "--stdin", given=content)
-    bench.project.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}", **index)
-    tree = bench.project.git("write-tree", **index)
-    commit = bench.project.git("commit-tree", tree, "-p", "main", "-m", f"Change {name}")
-    bench.project.git("update-ref", "refs/heads/main", commit)
-    bench.project.git("read-tree", "-m", "main")
-    (bench.project.root / name).write_text(content)
-    return commit
 
 
 async def with_one_commit(bench: Workbench) -> str:

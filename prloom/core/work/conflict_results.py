@@ -1,0 +1,75 @@
+"""Decide what the run of a worker comes to that was to resolve the conflict at which a rebase has stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from prloom.core.answers.worker_answer import WorkAnswer
+from prloom.core.text.naming import printable
+from prloom.core.work import work_failures, work_results, worker_results
+from prloom.core.work.work_failures import AttemptFailed
+from prloom.core.work.work_steps import WorkContext
+from prloom.core.work.worker_results import WorkerReport
+from prloom.model.decision import DecisionParts
+from prloom.model.work import TodoWork
+
+MOST_FAILURES = 2
+"""After how many failed attempts a rebase is given up; fewer where the operator allows fewer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflict:
+    """The conflict of a rebase onto `base` in some files, after a worker's run.
+
+    `left` are those of the files that still have the marks of a conflict, and `resolution` is the commit that says how
+    it was resolved. Where the rebase does not stand any more as prloom left it, it is not `standing`.
+    """
+
+    base: str
+    paths: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    resolution: str = ""
+    standing: bool = True
+
+
+def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport, conflict: Conflict) -> DecisionParts:
+    """Return what a run comes to. A question, where there is one, is for the caller to post."""
+    most = min(ctx.rules.max_attempts or MOST_FAILURES, MOST_FAILURES)
+    ctx = replace(ctx, rules=replace(ctx.rules, max_attempts=most))
+    work = worker_results.with_session(work, report)
+    parts = worker_results.without_use(ctx, work, report)
+    if parts is None:
+        assert isinstance(report.answer, WorkAnswer)  # noqa: S101 - else the run is of no use
+        parts = _by_files(ctx, work, report, report.answer, conflict)
+    step = parts.get("work")
+    if step is not None and step.verdict == "parked" and conflict.paths:
+        where = f"the rebase onto {printable(conflict.base)} conflicts in {work_results.named(conflict.paths)}"
+        parts = work_results.with_remark(parts, where)
+    return {**parts, "note": report.remark}
+
+
+def _by_files(
+    ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: WorkAnswer, conflict: Conflict
+) -> DecisionParts:
+    """Return what a run comes to that broke no rule, by whether the conflict is resolved."""
+    if not conflict.standing:
+        return work_failures.failed(ctx, work, _GONE_ON)
+    if conflict.left:
+        return work_failures.failed(ctx, work, _unresolved(conflict))
+    if answer.outcome == "nothing_to_do" and report.paths:
+        return work_failures.failed(ctx, work, worker_results.changed_all_the_same(report))
+    remark = worker_results.good_all_the_same(report)
+    return work_results.resolved(work, conflict.resolution, notes=answer.notes or None, remark=remark)
+
+
+_GONE_ON = AttemptFailed(
+    kind="answer",
+    reason="the rebase did not stand any more where it had stopped, and was begun again",
+    feedback="The rebase did not stand any more where it had stopped, so that it was begun again from the start. "
+    "Resolve the conflicts in the files only. Do not run `git rebase`, and do not commit: prloom does both.",
+)
+
+
+def _unresolved(conflict: Conflict) -> AttemptFailed:
+    reason = f"the conflict with {printable(conflict.base)} is not resolved in {work_results.named(conflict.left)}"
+    return AttemptFailed(kind="check", reason=reason, feedback=f"{reason}. Remove the marks of the conflict.")
