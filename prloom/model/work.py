@@ -72,10 +72,11 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the worker's own words
     about it, `commit` what it became. Nothing is done before `retry_at`, because of `waits_for`, which began at
     `waits_since`; `limited` says that this is a limit, which ends then. `hooked` are the plugins whose hooks of this
-    phase have run. A `rebase` is one of the branch: `base` is its old tip, `tree` and `commit` its new one. `lifted`
-    says that a person lifted the daily limits for this TODO. `refusals` counts how often machines refused its run, or
-    then the remote its commit, and `review_failures` the runs of reviewers that gave no verdict on the change. `moves`
-    counts how often somebody else moved the branch before the change was committed.
+    phase have run. A `rebase` is one of the branch: `base` is its old tip, `commit` its new one, and `tree` a commit:
+    the note of a conflict, its inspected resolution, or the new tip. `lifted` says that a person lifted the daily
+    limits for this TODO. `refusals` counts how often machines refused its run, or then the remote its commit, and
+    `review_failures` the runs of reviewers that gave no verdict on the change. `moves` counts how often
+    somebody else moved the branch before the change was committed.
     """
 
     id: str

@@ -18,7 +18,8 @@ import pytest
 
 from prloom.core.work import commit_message
 from prloom.core.work.commit_message import Trailers
-from prloom.workspace import backup_refs, commits, rebase, repository, snapshot, worktree
+from prloom.workspace import backup_refs, commits, rebase, rebase_stop, repository, snapshot, worktree
+from prloom.workspace.rebase_stop import RebaseStopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,6 +67,12 @@ repo = repository.find(root)
 commits.recover(repo, place, branch="feature")
 if isinstance(rebase.start(repo, place, "feature", onto=args["onto"]), rebase.RebaseStopped):
     rebase.abort(repo, place, "feature")
+""",
+    "resolution": """
+repo = repository.find(root)
+commits.recover(repo, place, branch="feature")
+if rebase.continue_(repo, place, "feature", resolution=args["resolution"]) is None:
+    rebase.start(repo, place, "feature", onto=args["onto"])
 """,
 }
 # Runs the program in a fork of its own for each line that it reads, and says how that ended.
@@ -198,3 +205,21 @@ def test_a_rebase_that_is_taken_back_leaves_the_old_tip(
         assert project.sha("feature") == made
         assert clean(project, place)
         assert rebase.stopped(repository.find(project.root), place, "feature") is None
+
+
+def test_a_resolution_of_a_conflict_is_taken_over_whole(
+    project: Project, place: Path, base: str, tmp_path: Path
+) -> None:
+    (place / "README.md").write_text("ours\n")
+    ours(project, place, base)
+    onto = project.commit({"README.md": "base\n"})
+    repo = repository.find(project.root)
+    stop = rebase.start(repo, place, "feature", onto=onto)
+    assert isinstance(stop, RebaseStopped)
+    (place / "README.md").write_text("both\n")
+    resolution = rebase_stop.resolution(repo, stop, snapshot.take(repo, place, stop.given).tree)
+
+    for _ in Killed(project, place, tmp_path).each("resolution", resolution=resolution, onto=onto):
+        assert project.git("log", "--format=%s", f"{onto}..feature").splitlines()[0] == "Do it"
+        assert project.git("cat-file", "blob", "feature:README.md") == "both"
+        assert clean(project, place)

@@ -150,7 +150,7 @@ def test_the_marks_of_a_conflict_are_found_in_what_is_to_resolve_it(
 
 @pytest.mark.parametrize("at", ["update-ref", "rebase", "restore"])
 def test_a_resolution_is_taken_over_by_a_call_that_repeats_one_that_was_stopped(
-    project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped, at: str
+    project: Project, repo: Repository, place: Path, stop: RebaseStopped, at: str
 ) -> None:
     (place / "README.md").write_text("both\n")
     resolution = rebase_stop.resolution(repo, stop, snapshot.take(repo, place, stop.given).tree)
@@ -163,7 +163,7 @@ def test_a_resolution_is_taken_over_by_a_call_that_repeats_one_that_was_stopped(
 
     done = rebase.continue_(repo, place, "feature", resolution=resolution)
 
-    assert done == RebaseDone(tip, project.sha("feature"))
+    assert done == RebaseDone(stop.old, project.sha("feature"))
     assert project.git("cat-file", "blob", "feature:README.md") == "both"
     assert set(project.git("log", "--format=%an", "main..feature").splitlines()) == {"Bob", "Ada"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from prloom.core.answers.worker_answer import WorkAnswer
@@ -46,6 +47,12 @@ def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport, conflict: Conf
         where = f"the rebase onto {printable(conflict.base)} conflicts in {work_results.named(conflict.paths)}"
         parts = work_results.with_remark(parts, where)
     return {**parts, "note": report.remark}
+
+
+def barred(ctx: WorkContext, work: TodoWork, base: str, sentences: Sequence[str]) -> DecisionParts:
+    """Return that a conflict is left to a person, since no worker may change its files, as these sentences say."""
+    reason = f"the rebase onto {printable(base)} conflicts in what workers must not change: {'; '.join(sentences)}"
+    return work_failures.parked(ctx, work, reason)
 
 
 def _by_files(

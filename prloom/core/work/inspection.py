@@ -109,6 +109,23 @@ def violations(
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class _InConflict:
+    """A path at which a rebase conflicts, of which only the name matters."""
+
+    path: str
+    status: str = "in conflict"
+    mode: int = 0
+    size: int = 0
+    link_target: str | None = None
+    problem: str | None = None
+
+
+def barred(paths: Sequence[str], rules: InspectionRules) -> tuple[str, ...]:
+    """Return a sentence for each of the paths in conflict that no worker may change, whatever it makes of them."""
+    return tuple(each.text for path in paths for each in _of_path(_InConflict(path), rules))
+
+
 def _of_links(changed: Sequence[InspectedPath], links: Mapping[str, str]) -> Iterator[Violation]:
     """Yield the links that lead out of the worktree by what was changed: new ones, and old ones through new ones."""
     own = {each.path: each.link_target for each in changed if each.link_target is not None}

@@ -12,6 +12,11 @@ from prloom.workspace.repository import Repository
 from prloom.workspace.snapshot import WorktreeSnapshot
 
 
+def rules(work: WorkSection) -> InspectionRules:
+    """Return the rules of a configuration."""
+    return InspectionRules(protected=work.protected, max_file=work.max_file, max_diff=work.max_diff)
+
+
 def violations(
     repo: Repository,
     taken: WorktreeSnapshot,
@@ -25,7 +30,7 @@ def violations(
         taken.paths,
         lines=taken.lines,
         added=trees.added_texts(repo, taken.base, taken.tree),
-        rules=InspectionRules(protected=work.protected, max_file=work.max_file, max_diff=work.max_diff),
+        rules=rules(work),
         links=taken.links,
         outside=outside,
         secrets=secrets,

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.text.naming import printable
-from prloom.core.work import conflict_results, work_results
+from prloom.core.work import conflict_results, inspection, work_results
 from prloom.core.work.conflict_results import Conflict
 from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import branch as plan_branch
+from prloom.engine.work import change_rules
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.engine.work.worker_run import WorkerRuns
@@ -41,6 +42,11 @@ class RebaseRuns:
             done = await asyncio.to_thread(self._go_on, runtime, work)
             if isinstance(done, RebaseDone):
                 self._commit(runtime, await self._rebased(runtime, work, done))
+                return
+            barred = inspection.barred(done.paths, change_rules.rules(runtime.rules.config.work))
+            if barred:
+                parts = conflict_results.barred(context(runtime), work, runtime.base, barred)
+                self._commit(runtime, work_results.with_remark(parts, await self.give_up(runtime, work)))
                 return
             work = replace(work, tree=done.given)
             item = replace(item, context=f"{item.context}\n\n{_conflict(done, runtime.base)}")

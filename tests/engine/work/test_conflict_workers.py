@@ -306,3 +306,22 @@ async def test_a_conflict_of_a_deleted_file_is_for_a_worker_too(bench: Workbench
     assert bench.runs() == 3
     assert bench.commits == ["Be fast", "Remove it"]
     assert bench.project.git("ls-tree", "--name-only", "work") == ""
+
+
+async def test_a_conflict_in_a_file_that_workers_must_not_change_is_left_to_a_person(bench: Workbench, tip: str):
+    (bench.worktree / "CLAUDE.md").write_text("by a person\n")
+    bench.project.git("add", ".", cwd=bench.worktree)
+    bench.project.git("commit", "--quiet", "--message=Instruct", cwd=bench.worktree)
+    before = bench.project.git("rev-parse", "work")
+    move_base(bench, "CLAUDE.md", "theirs\n")
+
+    await rebase(bench, GOOD)
+
+    assert bench.runs() == 2
+    assert bench.project.git("rev-parse", "work") == before
+    assert clean(bench)
+    assert bench.state.block is not None
+    assert (
+        "the rebase onto main conflicts in what workers must not change: CLAUDE.md was in conflict, and CLAUDE.md"
+        in (bench.state.block.reason)
+    )
