@@ -265,6 +265,10 @@ def no_flush_of_files(real: Weak, disk: Any, fd: int) -> None:
         real(disk, fd)
 
 
+def not_inspected(real: Weak, *args: Any, **more: Any) -> Any:
+    return replace(real(*args, **more), violations=())
+
+
 def whatever_is_written(_real: Weak, _state: Any, todos: Any, _known: Any) -> Any:
     return tuple(todos)
 
@@ -369,6 +373,13 @@ WEAKENINGS = (
         whatever_is_written,
         "engine/work/test_plan_folder_writes.py",
         "box_of_another_todo",
+    ),
+    Weakening(
+        "a plan's work: what a worker makes of a conflict is inspected before it is committed",
+        "prloom.engine.work.change:Changes.inspect_files",
+        not_inspected,
+        "engine/work/test_conflict_workers.py",
+        "breaks_a_rule_twice and ci",
     ),
     Weakening(
         "a plan's work: a push names what it expects on the remote",

@@ -128,3 +128,14 @@ def test_names_are_shown_and_not_obeyed():
     assert found(APath("prloom/\x1b[2J\n")) == [
         "prloom/\\x1b[2J\\n was added, and prloom's own folder is not for workers"
     ]
+
+
+def test_of_files_in_conflict_those_are_barred_that_no_worker_may_change():
+    paths = ("src/a.py", "CLAUDE.md", "prloom/x", ".gitmodules")
+
+    assert inspection.barred(paths, InspectionRules()) == (
+        "CLAUDE.md was in conflict, and CLAUDE.md is protected ([work] protected)",
+        "prloom/x was in conflict, and prloom's own folder is not for workers",
+        ".gitmodules was in conflict, and configures git",
+    )
+    assert inspection.barred(("CLAUDE.md",), InspectionRules(protected=())) == ()
