@@ -1,7 +1,7 @@
 """Rebase a plan's branch onto its base when that was asked for: all of its commits, those of people too.
 
-Without a conflict nothing but the result is seen. With one, git's own rebase stands in the worktree where it stopped,
-so that a worker can resolve it as anyone would; prloom goes on with it or takes everything back.
+Without a conflict nothing but the result is seen. With one, git's own rebase is stopped in the worktree, so that a
+worker can resolve the conflict as anyone would; prloom goes on with it or takes everything back.
 """
 
 from __future__ import annotations
@@ -90,12 +90,12 @@ def is_begun(repo: Repository, branch: str) -> bool:
 
 
 def stopped(repo: Repository, worktree: Path, branch: str) -> RebaseStopped | None:
-    """Return where a rebase has stopped in the worktree; None if it does not stand there any more as prloom left it."""
+    """Return where a rebase has stopped in the worktree; None if it is no longer as prloom left it."""
     given = rebase_stop.noted(repo, branch)
     stop = None
     if given is not None:
         stop = rebase_stop.read(repo, given)
-    if stop is None or not rebase_stop.stands(repo, worktree, stop):
+    if stop is None or not rebase_stop.is_stopped(repo, worktree, stop):
         return None
     return stop
 
@@ -105,19 +105,18 @@ def continue_(
 ) -> RebaseDone | RebaseStopped | None:
     """Go on with the rebase to its end or the next conflict, with exactly the files of a resolution of this one.
 
-    Returns None where the rebase does not stand there any more: a call that was stopped may have gone on with it, or
+    Returns None where the rebase is no longer stopped there: a call that was stopped may have gone on with it, or
     somebody has. Then `start` finds out what is to be done.
     """
     stop = rebase_stop.resolved(repo, resolution)
     if stop is None or rebase_stop.noted(repo, branch) != stop.given:
         return None
     place = snapshot.require(repo, worktree)
-    if not rebase_stop.stands(repo, worktree, stop):
+    if not rebase_stop.is_stopped(repo, worktree, stop):
         if (place.git_dir / rebase_stop.FOLDER).exists() or _tip(repo, branch) == stop.old:
             return None
-        return _outcome(
-            repo, worktree, branch, junk, old=stop.old, onto=stop.onto
-        )  # it ended, and the call was stopped
+        # It has ended, and the call was stopped.
+        return _outcome(repo, worktree, branch, junk, old=stop.old, onto=stop.onto)
     made = replay.resolved(repo, stop.commit, tree=resolution, parent=stop.head)
     git.run(["update-ref", "--no-deref", "HEAD", made], cwd=place.path, git_dir=place.git_dir)
     worktree_files.write(place, made, junk=junk)

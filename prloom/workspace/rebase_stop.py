@@ -88,8 +88,8 @@ def read(repo: Repository, given: str) -> RebaseStopped | None:
     return RebaseStopped(**{**said, "paths": tuple(said["paths"]), "given": given})
 
 
-def stands(repo: Repository, worktree: Path, stop: RebaseStopped) -> bool:
-    """Whether the rebase stands in the worktree as it was noted; what HEAD and the files are does not matter."""
+def is_stopped(repo: Repository, worktree: Path, stop: RebaseStopped) -> bool:
+    """Whether the rebase is stopped in the worktree as it was noted; what HEAD and the files are does not matter."""
     place = snapshot.require(repo, worktree)
     return _stopped_at(repo, place) == stop.commit and _state(place) == stop.state
 

@@ -23,14 +23,14 @@ class Conflict:
     """The conflict of a rebase onto `base` in some files, after a worker's run.
 
     `left` are those of the files that still have the marks of a conflict, and `resolution` is the commit that says how
-    it was resolved. Where the rebase does not stand any more as prloom left it, it is not `standing`.
+    it was resolved. `is_stopped` says that the rebase is still stopped as prloom left it.
     """
 
     base: str
     paths: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     resolution: str = ""
-    standing: bool = True
+    is_stopped: bool = True
 
 
 def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport, conflict: Conflict) -> DecisionParts:
@@ -59,7 +59,7 @@ def _by_files(
     ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: WorkAnswer, conflict: Conflict
 ) -> DecisionParts:
     """Return what a run comes to that broke no rule, by whether the conflict is resolved."""
-    if not conflict.standing:
+    if not conflict.is_stopped:
         return work_failures.failed(ctx, work, _GONE_ON)
     if conflict.left:
         return work_failures.failed(ctx, work, _unresolved(conflict))
@@ -71,8 +71,8 @@ def _by_files(
 
 _GONE_ON = AttemptFailed(
     kind="answer",
-    reason="the rebase did not stand any more where it had stopped, and was begun again",
-    feedback="The rebase did not stand any more where it had stopped, so that it was begun again from the start. "
+    reason="the rebase was no longer stopped as prloom left it, and is begun again",
+    feedback="The rebase was no longer stopped where it had been, so that it begins again from the start. "
     "Resolve the conflicts in the files only. Do not run `git rebase`, and do not commit: prloom does both.",
 )
 

@@ -103,10 +103,10 @@ class RebaseRuns:
         found = self.changes.undo(runtime, work, report)  # also of a run that was cut short
         stop = rebase_stop.read(repo, work.tree or "")
         if stop is None:
-            return found, Conflict(base=runtime.base, standing=False)
+            return found, Conflict(base=runtime.base, is_stopped=False)
         rebase_stop.put_back(repo, branch, stop.given)
-        if report.end == "interrupted" or not rebase_stop.stands(repo, folder, stop):
-            return found, Conflict(base=runtime.base, paths=stop.paths, standing=False)
+        if report.end == "interrupted" or not rebase_stop.is_stopped(repo, folder, stop):
+            return found, Conflict(base=runtime.base, paths=stop.paths, is_stopped=False)
         found = self.changes.inspect_files(runtime, found, since=stop.given)
         left = rebase_stop.unresolved(repo, stop, found.tree)
         resolution = rebase_stop.resolution(repo, stop, found.tree)

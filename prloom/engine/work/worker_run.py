@@ -208,7 +208,7 @@ class WorkerRuns:
         assert step is not None  # noqa: S101 - each result of a run is a step
         answer = report.answer
         if isinstance(answer, WorkAnswer) and step.verdict == "parked" and answer.outcome == "blocked":
-            await self._ask(runtime, work, answer.question, parts, step)
+            await self._with_question(runtime, work, answer.question, parts, step)
         if isinstance(answer, WorkAnswer) and step.verdict in _TAKEN:
             parts["todos"] = tuple(
                 Todo(id=work_results.further_id(work, number), title=todo.title, context=todo.context)
@@ -216,7 +216,7 @@ class WorkerRuns:
             )
         _end(runtime, parts, by=work.agent or "prloom")
 
-    async def _ask(
+    async def _with_question(
         self, runtime: PlanRuntime, work: TodoWork, question: str | None, parts: DecisionParts, step: WorkStep
     ) -> None:
         """Add to a decision that a question is posted, if there is one."""

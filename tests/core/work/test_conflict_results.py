@@ -80,9 +80,7 @@ def test_marks_that_are_left_and_a_rebase_that_was_gone_on_with_are_failures():
     left = Conflict(base="main", paths=("a.py", "b.py"), left=("b.py",))
 
     assert step(OK, left).reason == "the conflict with main is not resolved in b.py"
-    assert "did not stand any more where it had stopped" in (
-        step(OK, Conflict(base="main", standing=False)).reason or ""
-    )
+    assert "was no longer stopped as prloom left it" in (step(OK, Conflict(base="main", is_stopped=False)).reason or "")
 
 
 @pytest.mark.parametrize(("attempts", "failures"), [(3, 1), (0, 1), (1, 0)])
