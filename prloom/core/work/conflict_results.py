@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from prloom.core.answers.worker_answer import WorkAnswer
 from prloom.core.text.naming import printable
@@ -13,9 +13,6 @@ from prloom.core.work.work_steps import WorkContext
 from prloom.core.work.worker_results import WorkerReport
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
-
-MOST_FAILURES = 2
-"""After how many failed attempts a rebase is given up; fewer where the operator allows fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +32,6 @@ class Conflict:
 
 def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport, conflict: Conflict) -> DecisionParts:
     """Return what a run comes to. A question, where there is one, is for the caller to post."""
-    most = min(ctx.rules.max_attempts or MOST_FAILURES, MOST_FAILURES)
-    ctx = replace(ctx, rules=replace(ctx.rules, max_attempts=most))
     work = worker_results.with_session(work, report)
     parts = worker_results.without_use(ctx, work, report)
     if parts is None:

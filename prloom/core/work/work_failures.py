@@ -20,6 +20,9 @@ from prloom.model.work import TodoWork, WorkStep, WorkVerdict
 Failure = Literal["run", "answer", "violation", "check", "review"]
 
 
+MOST_REBASE_FAILURES = 2
+"""After how many failed attempts at its conflicts a rebase is given up, if `max_attempts` does not end it before."""
+
 MOST_REFUSALS = 5
 """How often a remote may refuse a commit, or machines a run, before the plan is blocked."""
 
@@ -104,6 +107,8 @@ def _why_parked(work: TodoWork, failure: AttemptFailed, rules: WorkRules) -> str
         return None
     if rules.max_attempts and work.failures + 1 >= rules.max_attempts:
         return f"{_brake('max_attempts', rules.max_attempts)}: {work.failures + 1} attempts failed"
+    if work.rebase and work.failures + 1 >= MOST_REBASE_FAILURES:
+        return f"{work.failures + 1} attempts failed"
     return None
 
 

@@ -254,10 +254,7 @@ class TodoWorker:
         _commit(runtime, parts)
 
     async def _keep(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
-        """Leave the worktree and the branch as they were before the TODO; its change is kept beside the branch.
-
-        Returns a sentence where a rebase stays, because somebody has committed to the branch since.
-        """
+        """Leave worktree and branch as they were before the TODO, and keep its change; say why, if a rebase stays."""
         if work.rebase:
             return await self._rebases.give_up(runtime, work)
         await self._changes.keep(runtime, work)

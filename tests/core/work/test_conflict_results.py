@@ -83,14 +83,24 @@ def test_marks_that_are_left_and_a_rebase_that_was_gone_on_with_are_failures():
     assert "was no longer stopped as prloom left it" in (step(OK, Conflict(base="main", is_stopped=False)).reason or "")
 
 
-@pytest.mark.parametrize(("attempts", "failures"), [(3, 1), (0, 1), (1, 0)])
-def test_the_second_failure_gives_the_rebase_up_or_the_first_where_the_operator_says_so(attempts: int, failures: int):
+@pytest.mark.parametrize(
+    ("attempts", "failures", "reason"),
+    [
+        (3, 1, "2 attempts failed"),
+        (0, 1, "2 attempts failed"),
+        (2, 1, "the brake max_attempts = 2 is on: 2 attempts failed"),
+        (1, 0, "the brake max_attempts = 1 is on: 1 attempts failed"),
+    ],
+)
+def test_the_second_failure_gives_the_rebase_up_or_the_first_where_the_operator_says_so(
+    attempts: int, failures: int, reason: str
+):
     found = step(
         WorkerReport(end="failed", error="overloaded"), work=replace(WORK, failures=failures), attempts=attempts
     )
 
     assert found.verdict == "parked"
-    assert found.reason == f"{failures + 1} attempts failed: overloaded; the rebase onto main conflicts in a.py"
+    assert found.reason == f"{reason}: overloaded; the rebase onto main conflicts in a.py"
 
 
 def test_a_question_parks_the_todo_with_the_files():
