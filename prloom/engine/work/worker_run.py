@@ -65,7 +65,9 @@ class WorkerRuns:
         running = runtime.event_store.state.work
         if report is None or running is None:
             return
-        if report.end != "interrupted" and not report.violations:
+        if report.end == "interrupted":  # what it did outside the worktree would stay
+            report = await asyncio.to_thread(self.changes.undo, runtime, running, report)
+        elif not report.violations:
             report = await self.changes.inspect(runtime, running, report)
         parts = worker_results.judge(context(runtime), running, report)
         step = parts.get("work")

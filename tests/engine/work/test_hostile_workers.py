@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from shared_remote import Remote
@@ -100,3 +101,21 @@ for ref in ("HEAD:refs/heads/theirs", ":refs/heads/old"):
         f"{MOVED}refs/heads/old was deleted, refs/heads/theirs was created at {base[:10]}",
     ]
     assert second == [None]
+
+
+async def test_what_a_worker_did_outside_the_worktree_is_undone_also_where_its_run_is_cut_short(bench: Workbench):
+    waits = "import time\nos.system('git config core.hooksPath /x')\n(home / 'set').touch()\ntime.sleep(60)"
+    bench.script(Run(code=waits), DOES)
+    bench.todo("- [ ] Make it fast")
+    bench.employ()
+    async with bench.stage.rounds() as again:
+        going = asyncio.create_task(again())
+        await bench.stage.until((bench.home / "set").exists)
+        going.cancel()
+        await asyncio.wait([going])
+
+    await bench.tick()
+
+    assert bench.runs() == 2
+    assert bench.boxes == ["- [x] Make it fast"]
+    assert bench.project.git("config", "--default", "", "core.hooksPath") == ""
