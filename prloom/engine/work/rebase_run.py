@@ -62,6 +62,10 @@ class RebaseRuns:
         """
         return await asyncio.to_thread(self._give_up, runtime, work)
 
+    async def accept(self, runtime: PlanRuntime, work: TodoWork) -> str:
+        """Return the new tip of the branch; what checks and hooks left in the worktree is kept under a ref."""
+        return await asyncio.to_thread(self._accept, runtime, work)
+
     async def push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
         """Push the rebased branch if the remote still has what was rebased; else begin again on what it has now."""
         return await asyncio.to_thread(self._push, runtime, work)
@@ -122,6 +126,17 @@ class RebaseRuns:
         if found is None:
             raise WorkspaceError(f"there is no branch {printable(base)} to rebase onto; set base_branch in prloom.toml")
         return found
+
+    def _accept(self, runtime: PlanRuntime, work: TodoWork) -> str:
+        repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
+        tip, junk = work.tree or "", runtime.rules.config.work.junk
+        if repository.branch_sha(repo, branch) != tip:  # somebody has committed since; the push sees to that
+            return tip
+        taken = snapshot.take(repo, folder, tip, junk=junk)
+        if not taken.is_empty:
+            backup_refs.keep_tree(repo, work.id, tip, taken.tree)
+            commits.restore(repo, folder, tip, branch=branch, junk=junk)
+        return tip
 
     def _give_up(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
         repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch

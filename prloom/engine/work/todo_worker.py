@@ -200,7 +200,7 @@ class TodoWorker:
             case "checked":
                 _commit(runtime, work_results.approved(work, "a rebase is not reviewed"))
             case "accepted":
-                _commit(runtime, work_results.committed(work, work.tree or ""))
+                _commit(runtime, work_results.committed(work, await self._rebases.accept(runtime, work)))
             case "committed":
                 _commit(runtime, await self._rebases.push(runtime, work))
             case _:

@@ -112,3 +112,21 @@ async def test_a_check_that_fails_after_the_rebase_restores_the_branch(bench: Wo
     assert bench.project.git("rev-parse", "work") == tip
     assert bench.state.block is not None
     assert "after the rebase, the check `false` failed" in bench.state.block.reason
+
+
+async def test_what_a_check_leaves_in_the_worktree_after_a_rebase_is_nobodys_change(bench: Workbench):
+    await with_one_commit(bench)
+    move_base(bench, "other.py", "other\n")
+    bench.configure('checks = ["echo left > left.txt"]')
+
+    bench.stage.ask("rebase", "work")
+    await bench.tick()
+    bench.script(
+        FAST, Run({"small.py": "small\n"}, answer={"outcome": "done", "summary": "x", "commitMessage": "Be small"})
+    )
+    bench.todo("- [ ] Make it small")
+    await bench.ticks(2)
+
+    assert bench.state.block is None
+    assert bench.commits == ["Be fast", "Be small"]
+    assert not (bench.worktree / "left.txt").exists()
