@@ -24,6 +24,9 @@ from prloom.workspace.repository import Repository
 OWN_REFS = "refs/prloom/"
 """Where prloom keeps refs of its own."""
 
+OF_REBASES = tuple(f"{OWN_REFS}{name}/" for name in ("rewritten-old", "rewritten-new", "rebase-old", "rebase-onto"))
+"""Those, by branch, that say what a rebase may replace on the remote; prloom moves none of them while a worker runs."""
+
 _FILES = (
     "info/attributes",
     "info/exclude",
@@ -114,10 +117,10 @@ def _head(own: Checkout) -> str:
 
 
 def _refs(repo: Repository) -> tuple[dict[str, str], set[str]]:
-    """Return the commit of each ref that is not prloom's own, and the branches that prloom is making."""
+    """Return the commit of each ref that a worker may not move, and the branches that prloom is making."""
     answer = git.run(["for-each-ref", "--format=%(refname) %(objectname)"], cwd=repo.root).out
     pairs = [line.rpartition(" ") for line in answer.split("\n") if line]
-    refs = {_text(name): sha for name, _, sha in pairs if not name.startswith(OWN_REFS)}
+    refs = {_text(name): sha for name, _, sha in pairs if name.startswith(OF_REBASES) or not name.startswith(OWN_REFS)}
     noted = {name.removeprefix(NOTES) for name, _, _ in pairs if name.startswith(NOTES)}
     return refs, noted
 

@@ -52,7 +52,7 @@ def undo(
     if before.branch is not None:
         switched = _switch_back(repo, worktree, branch, todo)
     for each in found:
-        own = each.name == f"refs/heads/{branch}"
+        own = each.name == f"refs/heads/{branch}" or each.name.startswith(repository_state.OF_REBASES)
         if each.kind == "file":
             done.append(_undo_file(repo, each, before.files.get(each.name)))
         elif each.kind == "setting":

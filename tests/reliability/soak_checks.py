@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MOST_PER_PLAN, MOST_PER_DAY, MOST_ATTEMPTS, MOST_FIXES = 12, 150, 3, 3
 FIX = "Make the failed check pass"
 """How the title of a TODO for a failed check begins."""
+CENT = 0.01
 PATIENCE = timedelta(hours=6)
 """How long an event may be pending without a reason: the forge may be down meanwhile."""
 
@@ -215,11 +216,11 @@ class Checks:
             sum(group.runs for group in groups),
             sum(group.input_tokens for group in groups),
             sum(group.output_tokens for group in groups),
-            round(sum(group.cost_usd or 0 for group in groups), 3),
         )
-        said = (ledger.runs, ledger.input_tokens, ledger.output_tokens, round(ledger.cost, 3))
-        if sums != said:
-            yield f"the costs are {sums}, where the agents said {said}"
+        said = (ledger.runs, ledger.input_tokens, ledger.output_tokens)
+        cost = sum(group.cost_usd or 0 for group in groups)
+        if sums != said or abs(cost - ledger.cost) > CENT / 10:  # each group is rounded to a millionth
+            yield f"the costs are {(*sums, cost)}, where the agents said {(*said, ledger.cost)}"
 
     def _replies(self) -> Iterator[str]:
         """One post for each action, one reply for each event and commit, and one pull request for each branch."""

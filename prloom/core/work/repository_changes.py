@@ -11,7 +11,7 @@ from prloom.model.record import Record
 
 Kind = Literal["branch", "tag", "remote", "ref", "plan", "own", "setting", "unreadable", "file", "checkout"]
 
-_BRANCHES, _TAGS, _REMOTES = "refs/heads/", "refs/tags/", "refs/remotes/"
+_BRANCHES, _TAGS, _REMOTES, _OWN = "refs/heads/", "refs/tags/", "refs/remotes/", "refs/prloom/"
 _HARMLESS_SECTIONS = ("branch.",)  # which branch follows which: git writes it whenever somebody makes a branch
 _SHORT = 10
 _NAMED = 5
@@ -99,9 +99,16 @@ def _of_refs(before: RepositoryState, after: RepositoryState, branch: str) -> It
     plans = {*before.plan_branches, *after.plan_branches}
     for ref in sorted(before.refs.keys() | after.refs.keys()):
         old, new = before.refs.get(ref), after.refs.get(ref)
-        if old != new:
+        if old != new and _is_of(ref, branch):
             kind, name = _named(ref, branch, plans)
             yield Difference(kind, ref, old, new, f"{name} {_how(old, new)}")
+
+
+def _is_of(ref: str, branch: str) -> bool:
+    """Whether a ref concerns the plan with this branch: of prloom's own, those for another branch are not its."""
+    if not ref.startswith(_OWN):
+        return True
+    return ref.removeprefix(_OWN).partition("/")[2] == branch
 
 
 def _named(ref: str, branch: str, plans: set[str]) -> tuple[Kind, str]:

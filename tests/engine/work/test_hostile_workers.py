@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from shared_remote import Remote
 from workbench import Run, Workbench
 
@@ -119,3 +120,27 @@ async def test_what_a_worker_did_outside_the_worktree_is_undone_also_where_its_r
     assert bench.runs() == 2
     assert bench.boxes == ["- [x] Make it fast"]
     assert bench.project.git("config", "--default", "", "core.hooksPath") == ""
+
+
+@pytest.mark.parametrize("name", ["rewritten-old", "rewritten-new", "rebase-old", "rebase-onto"])
+async def test_a_worker_cannot_say_what_prloom_may_replace_on_the_remote(bench: Workbench, name: str):
+    bench.script(Run(DOES.files, code=f"os.system('git update-ref refs/prloom/{name}/work HEAD')", answer=DOES.answer))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.ticks(2)
+
+    assert bench.project.git("for-each-ref", f"refs/prloom/{name}") == ""
+    assert bench.state.block is not None
+    assert f"refs/prloom/{name}/work was created" in bench.state.block.reason
+    assert bench.commits == []
+
+
+async def test_what_prloom_notes_for_another_plan_meanwhile_is_no_workers_fault(bench: Workbench):
+    other = "os.system('git update-ref refs/prloom/rewritten-old/theirs HEAD')"
+    bench.script(Run(DOES.files, code=other, answer=DOES.answer))
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.project.git("for-each-ref", "--format=%(refname)", "refs/prloom/rewritten-old") != ""
