@@ -26,7 +26,7 @@ from prloom.api import (
     marker,
 )
 
-from . import rendering, requested_items, review
+from . import cursor, rendering, requested_items, review
 from .edits import ReviewFileEdit
 from .requested_items import NewItem
 from .review import ReviewFile
@@ -54,10 +54,9 @@ class LocalBridge:
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
         """Return the items that are new. A file that cannot be read keeps no other from being read."""
-        before = _mapping(state)
-        cursors, problems = _mapping(before.get("asked")), {}
+        problems: dict[str, str] = {}
         events: list[Event] = []
-        after: dict[str, Json] = {plan.id: cursors.get(plan.id) for plan in ctx.plans}
+        after = cursor.requested(state, ctx.plans)
         last_read: dict[str, tuple[str | None, Json]] = {}
         for plan in ctx.plans:
             try:
@@ -75,9 +74,9 @@ class LocalBridge:
                 last_read[plan.id] = (stamp, after[plan.id])
         self._last_read = last_read
         self._ignored = {plan.id: self._ignored.get(plan.id, []) for plan in ctx.plans}
-        _log_problems(ctx, _mapping(before.get("troubles")), problems)
+        _log_problems(ctx, cursor.problems(state), problems)
         warnings = [each for ignored in self._ignored.values() for each in ignored]
-        return Polled(events, {"asked": after, "troubles": problems}, warnings=warnings)
+        return Polled(events, cursor.dump(state, ctx.plans, after, problems), warnings=warnings)
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         """Write the reply where it belongs, unless it is there; check the box of what is done."""
@@ -107,9 +106,13 @@ def create(config: Mapping[str, Json]) -> LocalBridge:
     return LocalBridge()
 
 
-def _update(plan: TrackedPlan, read: ReviewFile, cursor: Json, now: datetime) -> tuple[Json, list[Event]]:
-    """Return the plan's cursor after a reading of its file, and the new events."""
-    requests, new = requested_items.update(plan.id, read.items, requested_items.load(cursor))
+def _update(plan: TrackedPlan, read: ReviewFile, before: Json, now: datetime) -> tuple[Json, list[Event]]:
+    """Return what was asked of the plan after a reading of its file, and the new events."""
+
+    def has_ended(request: str) -> bool:
+        return plan.has_ended(_event_id(request))
+
+    requests, new = requested_items.update(plan.id, read.items, requested_items.load(before), has_ended)
     return requested_items.dump(requests), [_event(plan, each, now) for each in new]
 
 
@@ -259,9 +262,3 @@ def _write(plan: TrackedPlan, edits: Sequence[Edit]) -> Sequence[Delivered | Ref
     except UnsafePathError as error:
         return [Refused(str(error))] * len(edits)
     return [done if result is None else result for result in results]
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    if isinstance(value, dict):
-        return value
-    return {}

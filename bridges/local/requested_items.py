@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -18,9 +18,17 @@ _DIGITS = 9  # of an ordinal that can be meant
 # Which request an item is, of those with the same words: by whether the request is done, and its item was there
 # before. An item that is checked or answered goes with one that is done; any other with one that is open. One that is
 # open again was overwritten by an editor that had not loaded the check: it is no new request. One that
-# was done, taken out, and is written anew is a new request.
+# was done, taken out, and is written anew is a new request. What is out of the file is also done where prloom says so:
+# nobody may have read the file between its answer and its end.
 _DONE_FIRST = ((True, True), (True, False), (False, True), (False, False))
 _OPEN_FIRST = ((False, True), (False, False), (True, True))
+
+HasEnded = Callable[[str], bool]
+"""Whether prloom took the request of this id in, and is through with it."""
+
+
+def _nothing_has_ended(_: str) -> bool:
+    return False
 
 
 class RequestedItem(NamedTuple):
@@ -77,29 +85,46 @@ def find(items: Mapping[str, Sequence[ReviewItem]], request: str) -> ReviewItem 
 
 
 def update(
-    plan: str, items: Sequence[ReviewItem], stored: Sequence[RequestedItem] | None
+    plan: str,
+    items: Sequence[ReviewItem],
+    stored: Sequence[RequestedItem] | None,
+    has_ended: HasEnded = _nothing_has_ended,
 ) -> tuple[tuple[RequestedItem, ...], tuple[NewItem, ...]]:
     """Return all requests after this reading of the file, and those that are new.
 
-    Where nothing is stored (None), the file alone shows which items were requested before: those with an answer.
+    Where nothing is stored (None), the file alone shows which items were requested before: those with an answer. An
+    item without one is not any of the requests that have ended, also where these are not stored any more.
     """
-    before = stored or ()
+    digests = {item.start: digest(plan, item) for item in items}
+    before = _with_ended(stored or (), frozenset(digests.values()), has_ended)
     unmatched = _Unmatched(before)
     now: dict[int, RequestedItem] = {}
     fresh: set[int] = set()
     for item in sorted(items, key=lambda item: not _is_done(item)):
-        words = digest(plan, item)
+        words = digests[item.start]
         request = unmatched.take(words, _DONE_FIRST if _is_done(item) else _OPEN_FIRST)
         if request is not None:
             now[item.start] = request._replace(done=request.done or _is_done(item), here=True)
         elif not item.checked:
-            now[item.start] = RequestedItem(words, unmatched.next_ordinal(words), _is_done(item), here=True)
+            request = RequestedItem(words, unmatched.next_ordinal(words), _is_done(item), here=True)
+            while not request.done and has_ended(request.id):
+                request = request._replace(ordinal=unmatched.next_ordinal(words))
+            now[item.start] = request
             if stored is not None or not item.answered:
                 fresh.add(item.start)
     here = tuple(now[start] for start in sorted(now))
     edits = _edits(before, here)
     new = tuple(NewItem(now[i.start], i, edits.get(now[i.start].id)) for i in items if i.start in fresh)
     return (*here, *_gone(before, here)), new
+
+
+def _with_ended(
+    stored: Sequence[RequestedItem], words: Collection[str], has_ended: HasEnded
+) -> tuple[RequestedItem, ...]:
+    """Return the stored requests; those out of the file whose words are in it again are done where they have ended."""
+    back = {request.id for request in stored if request.words in words and not request.here}
+    ended = {request_id for request_id in back if has_ended(request_id)}
+    return tuple(request._replace(done=request.done or request.id in ended) for request in stored)
 
 
 class _Unmatched:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from logging import Logger, getLogger
@@ -31,11 +31,17 @@ class Files(Protocol):
         """
 
 
+def _nothing_has_ended(_: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class TrackedPlan:
     """A plan that prloom looks after, as a bridge sees it.
 
     `adopted` is since when (ISO 8601): a plan that was given up and made anew has the same id and a later time.
+    `has_ended` says of an event's id whether prloom took that event in and is through with it: no TODO and no reply of
+    it waits.
     """
 
     id: str
@@ -44,6 +50,7 @@ class TrackedPlan:
     files: Files
     pr: int | None = None
     adopted: str | None = None
+    has_ended: Callable[[str], bool] = _nothing_has_ended
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from prloom.model.decision import Change, Intake
 from prloom.model.event import LONGEST_ID, Event, digest
 from prloom.model.plan import Plan
 from prloom.model.record import JsonValue, Position
-from prloom.model.state import OpenEvent, Receipt
+from prloom.model.state import DispatchState, OpenEvent, Receipt
 
 DEEPEST = 100
 """Levels of JSON that an event may have; a reader would not get through much deeper ones."""
@@ -193,6 +193,15 @@ def plan_status(events: Iterable[Event]) -> str | None:
     if changed:
         return changed[-1]
     return None
+
+
+def waits(event_id: str, state: DispatchState) -> bool:
+    """Whether an event is open, or a TODO or a reply of it is not done yet; mere acknowledgements do not count."""
+    if event_id in state.open:
+        return True
+    threads = (thread.event_id for threads in state.todos.values() for thread in threads)
+    replies = (action.event_id for action in state.queue.values() if not action.courtesy)
+    return event_id in (*threads, *replies)
 
 
 def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str]) -> Change | None:

@@ -18,6 +18,7 @@ from prloom.backoff import Backoff
 from prloom.config.models import Config
 from prloom.core.delivery import audience
 from prloom.core.delivery.audience import Audience, PostingRules
+from prloom.core.events import admission
 from prloom.core.text import bounds
 from prloom.core.trust import Policy
 from prloom.core.work.work_steps import WorkRules
@@ -203,7 +204,11 @@ class PlanRuntime:
         files = PlanFolder(self.folders.local)
         if plan.created_at is not None:
             adopted = str(plan.created_at)
-        return TrackedPlan(plan.id, plan.branch, self.folders.worktree, files, pr=plan.pr, adopted=adopted)
+        return TrackedPlan(plan.id, plan.branch, self.folders.worktree, files, plan.pr, adopted, self._has_ended)
+
+    def _has_ended(self, event_id: str) -> bool:
+        """Whether the plan took in an event of this id, and nothing of it waits any more."""
+        return event_id in self.seen_ids and not admission.waits(event_id, self.event_store.state)
 
     @property
     def usable(self) -> bool:

@@ -208,12 +208,42 @@ async def test_what_was_asked_is_remembered_while_a_file_cannot_be_read() -> Non
     assert await poll(plan, state=away.state) == []
 
 
-async def test_the_cursor_keeps_nothing_of_plans_that_are_gone() -> None:
-    first = await LocalBridge().events(a_context(a_plan("## ready\n- [ ] one\n")), None)
+async def test_what_was_asked_is_remembered_while_a_worktree_is_away() -> None:
+    plan = replace(a_plan("## ready\n- [ ] one\n"), adopted="2026-11-21T12:00:00.000Z")
+    first = await LocalBridge().events(a_context(plan), None)
+    away = await LocalBridge().events(a_context(), first.state)
 
-    second = await LocalBridge().events(a_context(a_plan("", "pr-8")), first.state)
+    assert await poll(plan, state=away.state) == []
 
-    assert second.state == {"asked": {"pr-8": []}, "troubles": {}}
+
+async def test_nothing_is_remembered_of_a_plan_that_was_given_up_and_made_anew() -> None:
+    plan = replace(a_plan("## ready\n- [ ] one\n"), adopted="2026-11-21T12:00:00.000Z")
+    first = await LocalBridge().events(a_context(plan), None)
+    away = await LocalBridge().events(a_context(), first.state)
+
+    again = await poll(replace(plan, adopted="2026-11-21T13:00:00.000Z"), state=away.state)
+
+    assert [event.body for event in again] == ["one"]
+
+
+async def test_the_cursor_keeps_the_fifty_plans_that_were_there_last() -> None:
+    state: Json = None
+    for number in range(60):
+        plan = replace(a_plan("", f"pr-{number}"), adopted=f"2026-11-21T12:00:{number:02}.000Z")
+        state = (await LocalBridge().events(a_context(plan), state)).state
+
+    assert isinstance(state, dict)
+    assert list(state["asked"]) == [f"pr-{number}" for number in range(59, 8, -1)]
+    assert set(state["adopted"]) == set(state["asked"])
+
+
+async def test_an_item_is_new_whose_event_of_the_same_words_has_ended() -> None:
+    plan = a_plan("## ready\n- [ ] one\n")
+    (event,) = await poll(plan)
+
+    (again,) = await poll(replace(plan, has_ended={event.id}.__contains__))
+
+    assert again.id == f"{event.id}-1"
 
 
 @pytest.mark.parametrize("state", [7, "x", [], {"asked": 3}, {"asked": {"pr-7": {"x": 1}}, "troubles": []}])

@@ -17,11 +17,14 @@ class Looks:
 
     def __init__(self) -> None:
         self.state: object = None
+        self.ended: set[str] = set()
 
     def at(self, *lines: str) -> list[str]:
         """Return the ids that are new after the file has changed to these lines."""
         read = review.parse("\n".join(["## ready", *lines, ""]))
-        known, news = requested_items.update("pr-7", read.items, requested_items.load(self.state))
+        known, news = requested_items.update(
+            "pr-7", read.items, requested_items.load(self.state), self.ended.__contains__
+        )
         self.state = json.loads(json.dumps(requested_items.dump(known)))
         self.edits = {each.request.id: each.edited.id for each in news if each.edited}
         return [each.request.id for each in news]
@@ -121,6 +124,39 @@ def test_so_can_one_that_was_answered() -> None:
     looks.at()
 
     assert looks.at("- [ ] one") == [f"{ONE}-1"]
+
+
+def test_so_can_one_of_which_prloom_says_that_it_has_ended() -> None:
+    looks = Looks()
+    looks.at("- [ ] one")
+    looks.at()
+    looks.ended = {ONE}
+
+    assert looks.at("- [ ] one") == [f"{ONE}-1"]
+    assert looks.at("- [ ] one") == []
+
+
+def test_an_item_that_stays_is_no_new_request_because_it_has_ended() -> None:
+    looks = Looks()
+    looks.at("- [ ] one")
+    looks.ended = {ONE}
+
+    assert looks.at("- [ ] one") == []
+
+
+def test_without_its_cursor_an_item_takes_the_place_of_none_that_has_ended() -> None:
+    looks = Looks()
+    looks.ended = {ONE, f"{ONE}-1", f"{ONE}-3"}
+
+    assert looks.at("- [ ] one", "- [ ] one") == [f"{ONE}-2", f"{ONE}-4"]
+
+
+def test_without_its_cursor_an_answered_item_that_has_ended_is_no_new_event() -> None:
+    looks = Looks()
+    looks.ended = {ONE}
+
+    assert looks.at("- [ ] one", f"  > {MARK}", "  > Done.") == []
+    assert looks.at("- [ ] one", f"  > {MARK}", "  > Done.", "- [ ] one") == [f"{ONE}-1"]
 
 
 def test_equal_items_are_several_requests() -> None:

@@ -10,10 +10,11 @@ from prloom.core.delivery import outbox
 from prloom.core.events import admission
 from prloom.core.events.admission import OwnPosts
 from prloom.core.text import bounds
-from prloom.model.event import Author, Event, digest
+from prloom.model.decision import Thread
+from prloom.model.event import Author, Event, Target, digest
 from prloom.model.plan import Plan
 from prloom.model.record import Position
-from prloom.model.state import OpenEvent, Receipt
+from prloom.model.state import DispatchState, OpenEvent, QueuedAction, Receipt
 
 MakeEvent = Callable[..., Event]
 
@@ -278,6 +279,25 @@ def test_a_deletion_ends_the_comment_and_says_so(an_event: MakeEvent, an_open_ev
 
     assert change is not None
     assert (change.event_id, change.reason) == ("open", "its comment was deleted: gone")
+
+
+def test_an_event_waits_while_it_is_open_or_a_todo_or_a_reply_of_it_is_not_done(
+    an_open_event: Callable[..., OpenEvent], a_queued_action: Callable[..., QueuedAction]
+) -> None:
+    state = DispatchState(
+        open={"open": an_open_event("open")},
+        todos={"t1": (), "t2": (Thread("todo", Target("local")),)},
+        queue={
+            "a-1": a_queued_action("a-1", event_id="reply"),
+            "a-2": a_queued_action("a-2", event_id="failed", failed=True),
+            "a-3": a_queued_action("a-3", event_id="thumb", courtesy=True),
+            "a-4": a_queued_action("a-4"),
+        },
+    )
+
+    events = ("open", "todo", "reply", "failed", "thumb", "ended")
+
+    assert [each for each in events if admission.waits(each, state)] == ["open", "todo", "reply", "failed"]
 
 
 @pytest.mark.parametrize(("kind", "notice"), [("pr_pushed", True), ("pr_comment", False)])
