@@ -54,5 +54,5 @@ def _still_withheld(withheld: list[RequestTarget]) -> str:
     ids = [target.id for target in withheld]
     return (
         f"{', '.join(ids)}: nothing was sent; if everything in it may be public, "
-        f"run {layout.to_run('approve', '--release', *ids)}"
+        f"run {layout.to_run('approve', ('--release',), *ids)}"
     )

@@ -89,7 +89,7 @@ def _name_work(repo: Repository, where: RepositoryPaths, plan_id: str, *, lose_w
     if not what:
         return
     if not lose_work:
-        lose = layout.to_run("forget", plan_id, "--worktree", "--yes")
+        lose = layout.to_run("forget", plan_id, ("--worktree", "--yes"))
         raise PrloomError(
             f"{terminal.clean(str(path))} holds work that is nowhere else ({what}); push or discard it first, "
             f"or {lose} removes it"
@@ -105,5 +105,5 @@ def _refuse_while_work_is_open(plan_id: str, found: Sequence[str]) -> None:
         click.echo(f"  {terminal.clean(line)}")
     if len(found) > _SHOWN:
         click.echo(f"  … and {len(found) - _SHOWN} more; {layout.to_run('status', plan_id)} shows them")
-    drop = layout.to_run("forget", plan_id, "--yes")
+    drop = layout.to_run("forget", plan_id, ("--yes",))
     raise PrloomError(f"nothing was removed, because work is open in plan {plan_id}; {drop} drops it")

@@ -41,4 +41,4 @@ def command(given: Options, plan: str, wanted: str) -> None:
     click.echo(f"Left plan {terminal.paint(terminal.clean(plan_id), 'name')}: prloom may work on it again.")
     if code:
         click.echo(f"It ended with exit code {code}.", err=True)
-    click.echo(f"If you changed files, commit them, or run {layout.to_run('resume', plan_id, '--commit')}.")
+    click.echo(f"If you changed files, commit them, or run {layout.to_run('resume', plan_id, ('--commit',))}.")

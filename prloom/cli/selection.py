@@ -10,6 +10,8 @@ import click
 
 from prloom.cli import completion, context
 from prloom.cli.output import layout
+from prloom.core.text import event_names
+from prloom.core.text.event_names import ByAuthor, ById
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ yes_option = click.option("--yes", is_flag=True, help="Act on more than one with
 
 
 class Selection(NamedTuple):
-    """What the command line selects: these names, each an id or an @AUTHOR, of all plans or of one.
+    """What the command line selects: these names, each of an event or an @AUTHOR, of all plans or of one.
 
     `yes` is not to ask first, and `options` are what else the command was given.
     """
@@ -54,11 +56,12 @@ def find(
     if wanted.plan is not None:
         plan = context.plan_id(where, wanted.plan)
     found: list[RequestTarget] = []
-    for name in wanted.names:
-        if name.startswith("@"):
-            found += request_targets.by_author(where, name.removeprefix("@"), states, plan=plan)
-        else:
-            found += request_targets.named(where, [name], plan=plan)
+    for name in map(event_names.read, wanted.names):
+        match name:
+            case ByAuthor(login):
+                found += request_targets.by_author(where, login, states, plan=plan)
+            case ById(event_id):
+                found += request_targets.named(where, [event_id], plan=plan)
     if not wanted.names:
         found += request_targets.in_state(where, states, plan=plan)
         if actions is not None:
@@ -93,14 +96,14 @@ def confirm(verb: str, wanted: Selection, found: Sequence[RequestTarget]) -> Non
     """
     if wanted.yes or len(found) <= 1:
         return
-    unnamed = [target for target in found if target.id not in wanted.names]
+    unnamed = [target for target in found if event_names.of(target.id) not in wanted.names]
     if not sys.stdin.isatty():
         if len(unnamed) <= 1:
             return
-        words = [*wanted.names]
+        options = [tuple(wanted.options), ("--yes",)]
         if wanted.plan is not None:
-            words += ["--plan", wanted.plan]
-        again = layout.to_run(verb, *words, *wanted.options, "--yes")
+            options = [("--plan", wanted.plan), *options]
+        again = layout.to_run(verb, *wanted.names, *options)
         raise PrloomError(
             f"{_counted(unnamed)} match, and nothing was {_PAST[verb]}; to {verb} all of them, run {again}"
         )

@@ -9,6 +9,7 @@ import click
 from prloom.cli import completion, context, why_todo
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import layout, terminal
+from prloom.core.text import event_names
 from prloom.core.waits import wake
 from prloom.model.kinds import DONE
 
@@ -185,11 +186,12 @@ def _verdict(happened: HistoryStep) -> str:
 def _now(life: EventLife) -> Iterator[str]:
     """Yield where the event stands, what is happening with it, and what a person can do about it."""
     state = terminal.paint(life.state, "good" if life.state in DONE else "warn")
+    named = event_names.of(life.event.id)
     remedies = {
-        "deferred": f"to try it now, run {layout.to_run('retry', life.event.id)}",
-        "held": f"to approve this text, run {layout.to_run('approve', life.event.id)}",
-        "parked": f"to try it again, run {layout.to_run('retry', life.event.id)}; "
-        f"to drop it, run {layout.to_run('drop', life.event.id, '--reason', 'TEXT')}",
+        "deferred": f"to try it now, run {layout.to_run('retry', named)}",
+        "held": f"to approve this text, run {layout.to_run('approve', named)}",
+        "parked": f"to try it again, run {layout.to_run('retry', named)}; "
+        f"to drop it, run {layout.to_run('drop', named, ('--reason', 'TEXT'))}",
     }
     if life.now is None:
         happening = None

@@ -183,7 +183,7 @@ def _working(each: Working) -> list[str]:
     words = filter(None, [title, dashboard_words.step(each), *dashboard_words.efforts(each)])
     command = ""
     if each.run is not None:
-        command = layout.to_run("logs", each.plan or each.run, "-f")
+        command = layout.to_run("logs", each.plan or each.run, ("-f",))
     stage = {"run": each.stage, "hook": each.stage, "step": "worker"}[each.kind]
     age = ""
     if each.age_ms is not None:

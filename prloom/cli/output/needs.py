@@ -89,7 +89,7 @@ def _way(need: Need, taken: int) -> Iterator[str]:
     if is_whole and len(lines) > 1 and len(commands) == 1:
         lines = commands
     elif not is_whole or len(lines) > _MOST:
-        lines = layout.wrap(f"{layout.to_run('status', need.plan or '--all')} tells how", least)
+        lines = layout.wrap(f"{layout.to_run('status', need.plan or ('--all',))} tells how", least)
     left = max(least, min(taken, terminal.width() - max(map(terminal.columns_of, lines))))
     yield from (" " * left + line for line in lines)
 

@@ -55,7 +55,7 @@ def _kept(plan_id: str, kept: Kept, now: datetime) -> Iterator[str]:
         yield f"until {layout.clock(kept.until)} ({layout.when(kept.until, now)})"
         return
     yield terminal.paint(terminal.clean(kept.reason or ""), "warn")
-    yield f"{layout.to_run('forget', plan_id, '--yes')} gives it up with what is open in it"
+    yield f"{layout.to_run('forget', plan_id, ('--yes',))} gives it up with what is open in it"
 
 
 def _doing(current: CurrentTodo, now: datetime) -> Iterator[str]:

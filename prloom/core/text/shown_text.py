@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 # Control characters, format characters (bidirectional overrides, zero width, tags), surrogates, line separators.
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -41,12 +42,16 @@ def clean_block(text: str, *, prefix: str = "") -> str:
     return "\n".join(f"{prefix}{line}".rstrip() for line in shown.split("\n"))
 
 
-def to_run(verb: str, *names: str) -> str:
+Word: TypeAlias = str | tuple[str, ...]
+"""A word of a command; or an option of it with its value, as a tuple. An empty tuple is no word."""
+
+
+def to_run(*words: Word) -> str:
     """Return a command to copy, between backquotes; see `command`."""
-    return f"`{command(verb, *names)}`"
+    return f"`{command(*words)}`"
 
 
-def any_to_run(commands: Sequence[Sequence[str]], most: int = 5) -> str:
+def any_to_run(commands: Sequence[Sequence[Word]], most: int = 5) -> str:
     """Return commands of which a person is to choose one, the first of them, and how many more there are."""
     shown = ", ".join(to_run(*words) for words in commands[:most])
     if len(commands) > most:
@@ -54,9 +59,25 @@ def any_to_run(commands: Sequence[Sequence[str]], most: int = 5) -> str:
     return shown
 
 
-def command(*words: str) -> str:
-    """Return a command to copy: each name from outside is one quoted word in it, whatever it holds."""
-    return " ".join(["prloom", *map(_shell_word, words)])
+def command(*words: Word) -> str:
+    """Return a command to copy: each name from outside is one quoted word in it, whatever it holds.
+
+    Where a name begins with `-`, the options come before the names, and `--` before that name.
+    """
+    names = [word for word in words if isinstance(word, str)]
+    first = next((number for number, name in enumerate(names) if name.startswith("-")), None)
+    if first is not None:
+        options = [word for word in words if not isinstance(word, str)]
+        words = (*names[:first], *options, "--", *names[first:])
+    return " ".join(["prloom", *map(_shell_word, _flat(words))])
+
+
+def _flat(words: Iterable[Word]) -> Iterator[str]:
+    for word in words:
+        if isinstance(word, str):
+            yield word
+        else:
+            yield from word
 
 
 def _shell_word(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from prloom.core.text import event_names
 from prloom.core.text.shown_text import to_run
 from prloom.engine.views.request_targets import RequestTarget
 from prloom.errors import PrloomError
@@ -29,7 +30,7 @@ def check_retry(found: Iterable[RequestTarget]) -> None:
         if target.event is None and target.action is None:
             raise PrloomError(f"{target.id} was not taken in yet; run `prloom start`")
         if target.state == "held":
-            raise PrloomError(f"{target.id} is held; to approve it, run {to_run('approve', target.id)}")
+            raise PrloomError(f"{target.id} is held; to approve it, run {to_run('approve', event_names.of(target.id))}")
         if target.event is not None and target.state == "pending":
             raise PrloomError(f"{target.id} is already pending; run `prloom start`")
 

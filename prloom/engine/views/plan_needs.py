@@ -8,6 +8,7 @@ from typing import TypeVar
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from prloom.core.text import event_names
 from prloom.core.text.shown_text import command
 from prloom.engine.views.dashboard_schema import Need, NeedKind
 from prloom.engine.views.status_schema import BlockStatus, PlanStatus
@@ -70,7 +71,7 @@ def _state(plan: PlanStatus) -> Iterator[Need]:
             since=plan.paused_since or None,
         )
     if plan.kept and plan.kept.reason:
-        forget = command("forget", plan.id, "--yes")
+        forget = command("forget", plan.id, ("--yes",))
         yield Need(
             key=_key(plan, "kept", ""),
             kind="kept",
@@ -136,10 +137,10 @@ def _todo(plan: PlanStatus, kind: NeedKind, todo: str, text: str, way_on: str) -
 def _held(plan: PlanStatus, group: list[HeldEvent]) -> Need:
     ids, author = tuple(each.id for each in group), group[0].author
     by = author or "an unknown author"
-    if len(ids) == 1 or author is None:
-        approve = command("approve", *ids)
+    if len(ids) == 1 or author is None or author.startswith("@"):
+        approve = command("approve", *map(event_names.of, ids))
     else:
-        approve = command("approve", f"@{author}", *_plan_option(plan))
+        approve = command("approve", f"@{author}", _plan_option(plan))
     return Need(
         key=_key(plan, "held", by),
         kind="held",
@@ -155,11 +156,11 @@ def _held(plan: PlanStatus, group: list[HeldEvent]) -> Need:
 def _parked(plan: PlanStatus, group: list[ParkedEvent]) -> Need:
     ids, reason = tuple(each.id for each in group), group[0].reason or ""
     kind: NeedKind = "parked"
-    way_on = command("retry", *ids)
+    way_on = command("retry", *map(event_names.of, ids))
     if is_brake(reason):
         kind, way_on = "brake", command("resume", *filter(None, [plan.id]))
     elif len(ids) > _LISTED:
-        way_on = command("retry", "--parked", *filter(None, [plan.id]))
+        way_on = command("retry", ("--parked",), *filter(None, [plan.id]))
     return Need(
         key=_key(plan, kind, ids[0]),
         kind=kind,
@@ -221,7 +222,7 @@ def _failed(plan: PlanStatus, group: list[FailedAction]) -> Need:
     kind: NeedKind = "failed"
     way_on = command("retry", *ids)
     if len(ids) > _LISTED:
-        way_on = command("retry", *_plan_option(plan))
+        way_on = command("retry", _plan_option(plan))
     if group[0].withheld:
         kind, way_on = "withheld", command("approve", *ids[:_LISTED])
     return Need(

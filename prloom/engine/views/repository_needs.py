@@ -178,7 +178,7 @@ def _bridge(bridge: BridgeStatus) -> Iterator[Need]:
             kind="source",
             plan=None,
             text=text,
-            commands=(command("status", "--all"),),
+            commands=(command("status", ("--all",)),),
             ids=(bridge.name,),
             remedy="correct it at the source; `prloom status --all` shows all of it",
             since=bridge.warnings_since or None,

@@ -80,7 +80,7 @@ def needs(status: StatusDocument, rule: StallRule | None, at_work: AtWork, now: 
         return
     for plan, stall in found:
         text = f"nothing has moved, and this is open: {_open([stall])}"
-        commands = (command("log", *_plan_option(plan), "--since", "1d"), command("doctor"))
+        commands = (command("log", _plan_option(plan), ("--since", "1d")), command("doctor"))
         yield _need(plan.id, text, commands, max(stall.since, rule.started_at or stall.since))
 
 

@@ -96,7 +96,7 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
     if not found:
         raise PrloomError(search.not_found_message(repository, named))
     if len(found) > 1:
-        choices = shown_text.any_to_run([("why", named, "--plan", each.plan) for each in found])
+        choices = shown_text.any_to_run([("why", named, ("--plan", each.plan)) for each in found])
         raise PrloomError(f"{named} is in several plans; choose one: {choices}")
     one = found[0]
     return trail_of(repository, one)

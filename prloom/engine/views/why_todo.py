@@ -49,7 +49,7 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
     """
     found = todo_history.find(repository, named, plan=plan)
     if len(found) > 1:
-        choices = shown_text.any_to_run([("why", named, "--plan", each.plan) for each in found])
+        choices = shown_text.any_to_run([("why", named, ("--plan", each.plan)) for each in found])
         raise PrloomError(f"{named} is a TODO of several plans; choose one: {choices}")
     return next(iter(found), None)
 

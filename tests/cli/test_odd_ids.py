@@ -1,0 +1,89 @@
+"""The commands that prloom names do what it says, whatever an event's id is."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from stage import Stage, said
+from stage_parts import deferring
+
+from prloom.api import Author
+
+Prloom = Callable[..., Any]
+
+ODD_IDS = ["--parked", "-x", "@eve", "@@eve"]
+
+
+def remedy(prloom: Prloom, event_id: str) -> Sequence[str]:
+    """Return the words of the command that the status names for an event, without `prloom`."""
+    needs = json.loads(prloom("status", "--json").out)["dashboard"]["needs"]
+    (command,) = [need["commands"][0] for need in needs if event_id in need.get("ids", ())]
+    assert command in prloom("status").out
+    return shlex.split(command)[1:]
+
+
+@pytest.mark.parametrize("event_id", ODD_IDS)
+async def test_a_held_event_is_approved_by_the_command_that_the_status_names(
+    stage: Stage, prloom: Prloom, event_id: str
+) -> None:
+    stage.adopt()
+    stage.append(said(event_id, author=Author("mallory", "none")), said("other", author=Author("eve", "none")))
+    await stage.tick()
+
+    ran = prloom(*remedy(prloom, event_id))
+
+    assert ran.code == 0, ran.err
+    assert {each: event["state"] for each, event in stage.open().items()} == {event_id: "pending", "other": "held"}
+
+
+@pytest.mark.parametrize("event_id", ODD_IDS)
+async def test_a_parked_event_is_retried_by_the_command_that_the_status_names(
+    stage: Stage, prloom: Prloom, event_id: str
+) -> None:
+    stage.adopt()
+    stage.adopt("other", pr=8)
+    stage.plugin("quiet", deferring())
+    stage.append(said(event_id))
+    stage.append(said("other", author=Author("eve", "write")), plan_id="other")
+    await stage.tick()
+    stage.clock.advance(days=8)
+    await stage.tick()
+
+    ran = prloom(*remedy(prloom, event_id))
+
+    assert ran.code == 0, ran.err
+    assert (stage.open()[event_id]["state"], stage.open("other")["other"]["state"]) == ("pending", "parked")
+
+
+async def test_one_at_sign_names_the_author_also_where_an_event_has_that_id(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.append(said("@eve", author=Author("mallory", "none")), said("hers", author=Author("eve", "none")))
+    await stage.tick()
+
+    assert prloom("approve", "@eve").code == 0
+
+    assert {each: event["state"] for each, event in stage.open().items()} == {"@eve": "held", "hers": "pending"}
+
+
+async def test_what_is_named_by_an_odd_id_is_dropped_without_a_question(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.append(*(said(event_id, author=Author("mallory", "none")) for event_id in ODD_IDS))
+    await stage.tick()
+
+    ran = prloom("drop", "--reason", "spam", "--", "--parked", "-x", "@@eve", "@@@eve")
+
+    assert (ran.code, stage.open()) == (0, {})
+
+
+async def test_the_command_that_acts_on_all_of_them_names_them_again(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    stage.append(*(said(event_id, author=Author("eve", "none")) for event_id in ("-x", "y", "z")))
+    await stage.tick()
+    ran = prloom("drop", "--reason", "-spam", "--", "@eve", "-x")
+    words = shlex.split(ran.err.partition("run `")[2].rpartition("`")[0])[1:]
+
+    assert (ran.code, prloom(*words).code, stage.open()) == (1, 0, {})
