@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from prloom import regular_files
 from prloom.config.problems import Problem, dotted, quoted
 from prloom.errors import ConfigError
 
@@ -113,7 +114,7 @@ def read(repo_root: Path, environ: Mapping[str, str], overrides: Iterable[str] =
 def read_file(path: Path) -> tuple[Layer, ...]:
     """Return the layer of a configuration file, none where there is no file; raise ConfigError."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = regular_files.read(path).decode("utf-8-sig")
     except FileNotFoundError:
         return ()
     except UnicodeDecodeError as error:

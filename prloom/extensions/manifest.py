@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from prloom import regular_files
 from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
 from prloom.extensions import keys, manifest_fields
@@ -60,8 +61,7 @@ def parse(content: bytes, path: Path) -> ManifestFile:
 
 def _content(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(LIMIT + 1)
+        content = regular_files.read(path, limit=LIMIT + 1)
     except OSError as error:
         raise ExtensionError(f"{path} cannot be read: {error.strerror}") from error
     if len(content) > LIMIT:

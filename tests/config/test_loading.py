@@ -1,3 +1,4 @@
+import os
 import tomllib
 from collections.abc import Callable
 from datetime import timedelta
@@ -236,6 +237,20 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> 
 
     with pytest.raises(ConfigError, match=r"prloom\.toml cannot be read: Is a directory"):
         loading.load(tmp_path, {})
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(tmp_path: Path, *, is_link: bool) -> None:
+    file = tmp_path / "prloom.toml"
+    pipe = file
+    if is_link:
+        pipe = tmp_path / "pipe"
+        file.symlink_to("pipe")
+    os.mkfifo(pipe)
+
+    with pytest.raises(ConfigError) as raised:
+        loading.load(tmp_path, {})
+    assert str(raised.value) == f"prloom.toml cannot be read: It is not a regular file; fix {file}"
 
 
 def test_a_file_nested_beyond_reason_is_refused(complaints: Callable[..., list[str]]) -> None:

@@ -24,6 +24,7 @@ from prloom.core.waits.usage_limit import UsageLimit
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.bus.event_store import Clock
+from prloom.engine.plan import repository_context
 from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.program_limits import ProgramLimits
 from prloom.engine.plan.run_tools import RunEnding, RunTools
@@ -278,10 +279,7 @@ class AgentPool:
 
     def repository_context(self, name: str) -> str | None:
         """Return the operator's own words for agents, from the checkout in which prloom was started."""
-        try:
-            return (self.root / "prloom" / name).read_text("utf-8", "replace")
-        except OSError:
-            return None
+        return repository_context.read(self.root, name)
 
 
 def daily_limit(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from prloom import regular_files
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.errors import PrloomError
 from prloom.extensions import keys
@@ -44,8 +45,7 @@ def text(skill: OfferedSkillText) -> str:
     if path.is_dir():
         path = next((path / name for name in _MAIN if (path / name).is_file()), path / _MAIN[0])
     try:
-        with path.open("rb") as file:
-            content = file.read(LONGEST + 1)
+        content = regular_files.read(path, limit=LONGEST + 1)
     except OSError as error:
         raise PrloomError(f"skill {skill.name}: {path} cannot be read ({error.strerror})") from error
     if len(content) > LONGEST:
