@@ -32,6 +32,7 @@ _SCRIPT = """\
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
+_LINE = "COMP_LINE"
 _PLAIN = re.compile(r"[\w.,:/@%+=-]", re.ASCII)
 """A character that means nothing to the shell."""
 
@@ -53,13 +54,18 @@ class LineComplete(BashComplete):
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the words before the one that is being written, and that one."""
-        line = os.environ["COMP_LINE"]
+        line = os.environ.get(_LINE)
+        if line is None:  # a shell has the script of an earlier version
+            return super().get_completion_args()
         words = split_arg_string(f"{line}.")  # so that there is a last word, also after a space
         return words[1:-1], words[-1].removesuffix(".")
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
         """Return an item for the script: its kind, and what is to stand in place of the part that bash replaces."""
-        begun = written(os.environ["COMP_LINE"], os.environ.get("COMP_WORDBREAKS", ""))
+        line = os.environ.get(_LINE)
+        if line is None:
+            return super().format_completion(item)
+        begun = written(line, os.environ.get("COMP_WORDBREAKS", ""))
         return f"{item.type},{quoted(item.value[begun.kept :], begun.quote)}"
 
 

@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -142,8 +143,13 @@ def test_a_command_without_its_module_is_a_bug_that_is_named(capsys: pytest.Capt
     )
 
 
-def test_the_shell_completes_commands_without_importing_them() -> None:
-    environ = {**os.environ, "_PRLOOM_COMPLETE": "bash_complete", "COMP_WORDS": "prloom sta", "COMP_CWORD": "1"}
+@pytest.mark.parametrize(
+    "given",
+    [{"COMP_LINE": "prloom sta"}, {"COMP_WORDS": "prloom sta", "COMP_CWORD": "1"}],
+    ids=["this version's script", "an earlier version's script"],
+)
+def test_the_shell_completes_commands_without_importing_them(given: Mapping[str, str]) -> None:
+    environ = {**os.environ, "_PRLOOM_COMPLETE": "bash_complete", **given}
 
     done = subprocess.run(PRLOOM, capture_output=True, text=True, check=True, env=environ)
 
