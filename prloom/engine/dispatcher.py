@@ -38,7 +38,7 @@ from prloom.engine.polling import network
 from prloom.engine.polling.network import Connect, Network
 from prloom.engine.polling.pollers import Pollers
 from prloom.engine.work_queue import WorkQueue
-from prloom.errors import FolderRemovedError
+from prloom.errors import AlreadyRunningError, FolderRemovedError
 from prloom.extensions.bridges import LoadedBridges
 from prloom.storage import paths
 
@@ -98,7 +98,7 @@ class Dispatcher:
         self._health = Health()
 
     async def run(self, tick: timedelta) -> None:
-        """Run until cancelled, a tick at least this often; raises FolderRemovedError where prloom's folder is gone."""
+        """Run until cancelled, a tick at least this often; raises where prloom's folder is gone, or is another's."""
         try:
             await component.start(self.plugin_set, self._components)
             self._health.begin(self.board.local)
@@ -193,7 +193,7 @@ class Dispatcher:
         for phase in self._phases():
             try:
                 self._health.run(phase)
-            except FolderRemovedError:
+            except (FolderRemovedError, AlreadyRunningError):
                 return False
         unwatched = None if self._watcher is None else self._watcher.problem
         self._health.report(self.clock() - self._ticked_at, self.board.unreported_error(), unwatched)

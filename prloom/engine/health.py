@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from prloom import errors
-from prloom.errors import FolderRemovedError, PrloomError
-from prloom.storage.dispatcher_files import HealthFile
+from prloom.errors import AlreadyRunningError, FolderRemovedError, PrloomError
+from prloom.storage.health_file import HealthFile
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
@@ -29,11 +29,14 @@ class Health:
         self._file = HealthFile(local)
 
     def run(self, phase: Callable[[], None]) -> None:
-        """Run a phase of a tick; log its error if it is a new one. Raises FolderRemovedError."""
+        """Run a phase of a tick; log its error if it is a new one.
+
+        Raises FolderRemovedError and AlreadyRunningError, after which there is nothing to run any more.
+        """
         name, problem = phase.__name__, None
         try:
             phase()
-        except FolderRemovedError:
+        except (FolderRemovedError, AlreadyRunningError):
             raise
         except PrloomError as error:
             problem = str(error)

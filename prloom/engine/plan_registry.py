@@ -144,7 +144,10 @@ class PlanRegistry:
         return None
 
     def record_heartbeat(self) -> None:
-        """Tell that the dispatcher is alive and ticking; raises FolderRemovedError where its own folder was removed."""
+        """Tell that the dispatcher is alive and ticking; raises FolderRemovedError where its own folder was removed.
+
+        Raises AlreadyRunningError where another dispatcher has the repository now.
+        """
         if self.local.gone():
             raise FolderRemovedError(f"{self.local.path} was removed while prloom ran; start prloom again")
         self._lock.touch()

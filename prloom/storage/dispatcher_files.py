@@ -1,4 +1,4 @@
-"""Let one dispatcher have the repository, and let other commands read which one it is, and its errors."""
+"""Let one dispatcher have the repository, and let other commands read which one it is."""
 
 from __future__ import annotations
 
@@ -25,12 +25,16 @@ _MOMENT = 1.0  # seconds that a quiet holder may need
 
 
 class LockOwner(NamedTuple):
-    """The dispatcher that has, or last had, the repository; `started_at` is ISO 8601 in UTC, for people."""
+    """The dispatcher that has, or last had, the repository; `started_at` is ISO 8601 in UTC, for people.
+
+    One that is `alive` is `certain` if its start time says so, and not only that there is a process with its pid.
+    """
 
     pid: int
     started_at: str
     last_tick_at: Timestamp
     alive: bool
+    certain: bool = False
 
 
 def owner(folder: SafeDir) -> LockOwner | None:
@@ -49,8 +53,11 @@ def owner(folder: SafeDir) -> LockOwner | None:
             "startedAt": str(since),
             "stopped": bool(stopped),
         }:
-            alive = not stopped and started(pid) in {start, 0}
-            return LockOwner(pid, since, Timestamp.of(datetime.fromtimestamp(found.st_mtime, UTC)), alive)
+            began = None
+            if not stopped:
+                began = started(pid)
+            last_tick = Timestamp.of(datetime.fromtimestamp(found.st_mtime, UTC))
+            return LockOwner(pid, since, last_tick, alive=began in {start, 0}, certain=bool(began) and began == start)
     return None
 
 
@@ -98,34 +105,23 @@ class DispatcherLock:
 
     The lock is `dispatcher.lock`. `dispatcher.owner.json` beside it names its holder, and that file's time of change is
     the last tick. A `quiet` lock writes no owner: other commands use it to keep dispatchers away for a moment.
+
+    People remove a lock file that they take for a stale one. So a lock that is free is not taken from an owner that is
+    certainly alive, and the owner takes its lock again where the file is no longer the one that it locked.
     """
 
     def __init__(self, folder: SafeDir, *, quiet: bool = False) -> None:
         self.folder = folder
         self.quiet = quiet
         self._lock: FileLock | None = None
+        self._file: os.stat_result | None = None  # the lock file that is locked
+        self._named: os.stat_result | None = None  # the owner file that was written
         self._since = ""
 
     def acquire(self) -> None:
         """Take the lock, or raise AlreadyRunningError that names the holder; only a quiet holder is waited for."""
-        # Only the dispatcher needs the library, and importing it costs 40 ms.
-        from filelock import FileLock, Timeout  # noqa: PLC0415
-
-        if (fd := self.folder.open_to_read(LOCK)) is not None:  # a link or a pipe in its place is refused here
-            os.close(fd)
-        path = self.folder.where(LOCK)
-        lock = FileLock(path, mode=0o600, thread_local=False)
-        try:
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                holder = owner(self.folder)
-                lock.acquire(timeout=0 if holder is not None and holder.alive else _MOMENT)
-        except Timeout:
-            raise AlreadyRunningError(self._in_use_message(path)) from None
-        except OSError as error:
-            raise os_errors.failed("lock", path, error) from error
-        self._lock = lock
+        self._lock = self._take()
+        self._file = self.folder.stat(LOCK)
         self._since = str(Timestamp.of(datetime.now(UTC)))
         if self.quiet:
             return
@@ -136,13 +132,18 @@ class DispatcherLock:
             raise
 
     def touch(self) -> None:
-        """Record the time of a tick."""
-        try:
-            self.folder.disk.touch(OWNER, self.folder.fd)
-        except FileNotFoundError:
+        """Record the time of a tick; raises AlreadyRunningError where another process has the repository now."""
+        is_named = _is_same(self.folder.stat(OWNER), self._named)
+        if is_named:
+            try:
+                self.folder.disk.touch(OWNER, self.folder.fd)
+            except FileNotFoundError:
+                is_named = False
+            except OSError as error:
+                raise os_errors.failed("touch", self.folder.where(OWNER), error) from error
+        self._keep()
+        if not is_named:
             self._publish(stopped=False)
-        except OSError as error:
-            raise os_errors.failed("touch", self.folder.where(OWNER), error) from error
 
     def release(self) -> None:
         """Release the lock; a second call does nothing."""
@@ -163,9 +164,55 @@ class DispatcherLock:
     def __exit__(self, *_: object) -> None:
         self.release()
 
+    def _take(self) -> FileLock:
+        # Only the dispatcher needs the library, and importing it costs 40 ms.
+        from filelock import FileLock, Timeout  # noqa: PLC0415
+
+        if (fd := self.folder.open_to_read(LOCK)) is not None:  # a link or a pipe in its place is refused here
+            os.close(fd)
+        path = self.folder.where(LOCK)
+        lock = FileLock(path, mode=0o600, thread_local=False)
+        try:
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                holder = _readable_owner(self.folder)
+                lock.acquire(timeout=0 if holder is not None and holder.alive else _MOMENT)
+        except Timeout:
+            raise AlreadyRunningError(self._in_use_message(path)) from None
+        except OSError as error:
+            raise os_errors.failed("lock", path, error) from error
+        if _other(self.folder) is not None:
+            lock.release()
+            raise AlreadyRunningError(self._in_use_message(path))
+        return lock
+
+    def _keep(self) -> None:
+        """Take the lock again if its file was removed or replaced; costs one look at the file otherwise."""
+        if self._lock is None or _is_same(self.folder.stat(LOCK), self._file):
+            return
+        path = self.folder.where(LOCK)
+        try:
+            lock = self._take()
+        except AlreadyRunningError as error:
+            other, who = _readable_owner(self.folder), "another process"
+            if other is not None and other.alive and other.pid != os.getpid():
+                who = f"another dispatcher, process {other.pid}, since {other.started_at},"
+            raise AlreadyRunningError(
+                f"{path} was removed or replaced while this dispatcher ran, and {who} has the repository now; "
+                "this one ends"
+            ) from error
+        self._lock.release()
+        self._lock, self._file = lock, self.folder.stat(LOCK)
+        import logging  # noqa: PLC0415 - commands that only look need none
+
+        logging.getLogger(__name__).warning(
+            "%s was removed or replaced; the dispatcher made it again: it ends by itself, and needs no removing", path
+        )
+
     def _stop(self) -> None:
         found = self.folder.stat(OWNER)
-        if found is not None:
+        if found is not None and _is_same(found, self._named):
             self._publish(stopped=True)
             self.folder.disk.touch(OWNER, self.folder.fd, found.st_mtime)
 
@@ -173,9 +220,10 @@ class DispatcherLock:
         pid = os.getpid()
         about = {"pid": pid, "startTime": started(pid) or 0, "startedAt": self._since, "stopped": stopped}
         self.folder.replace(OWNER, json_codec.encode(about, pretty=True))
+        self._named = self.folder.stat(OWNER)
 
     def _in_use_message(self, path: str) -> str:
-        holder = owner(self.folder)
+        holder = _readable_owner(self.folder)
         if holder is None or not holder.alive:
             return f"another process holds {path}; wait for it to end, or find it with `fuser {path}`"
         return (
@@ -184,67 +232,20 @@ class DispatcherLock:
         )
 
 
-HEALTH = "dispatcher.trouble.json"
-_ROOM = 4096
-_LONGEST = 3000  # characters of a text; escaped they may need more room than there is, and then it is shortened
-
-
-class HealthFile:
-    """The error of a dispatcher as a whole, for other commands to read while it runs.
-
-    The file gets its room when this is made, and is written over in place: that needs no space on a full disk, no quota
-    and no free descriptor. It is not flushed, for it means nothing once the dispatcher is gone. Where even that cannot
-    be done (a file system that is read-only), readers look at the file system themselves.
-    """
-
-    def __init__(self, folder: SafeDir) -> None:
-        """Make the file; raises StorageError."""
-        folder.replace(HEALTH, _block(None), lasting=False)
-        self._fd = os.open(HEALTH, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.fd)
-        self._written: str | None = None
-
-    def report(self, error: str | None) -> None:
-        """Report the error for other commands to read, or that there is none; an unchanged one costs nothing."""
-        if error != self._written:
-            with suppress(OSError):
-                os.pwrite(self._fd, _block(error), 0)
-                self._written = error
-
-    def close(self) -> None:
-        """Write that there is no error."""
-        self.report(None)
-        os.close(self._fd)
-
-
-def read_health(folder: SafeDir) -> str | None:
-    """Return the error that was written last; None if there is none, or it is unreadable. Raises StorageError."""
-    content = folder.read_bytes(HEALTH)
-    match None if content is None else json_codec.decode(content):
-        case {"trouble": str(trouble)}:
-            return trouble
+def _readable_owner(folder: SafeDir) -> LockOwner | None:
+    """Return the owner, or None where something else is in its file's place."""
+    with suppress(StorageError):
+        return owner(folder)
     return None
 
 
-def file_system_error(folder: SafeDir) -> str | None:
-    """Return why nothing can be written where a folder is, as far as its file system says."""
-    try:
-        found = os.fstatvfs(folder.fd)
-    except OSError:
-        return None
-    if found.f_flag & os.ST_RDONLY:
-        return f"nothing can be written in {folder.path}: the file system is read-only; make it writable"
-    if found.f_blocks and not found.f_bavail:
-        return f"nothing can be written in {folder.path}: no space is left on the device; free some space"
+def _other(folder: SafeDir) -> LockOwner | None:
+    """Return the dispatcher in another process that certainly has the repository, whatever the lock says."""
+    found = _readable_owner(folder)
+    if found is not None and found.certain and found.pid != os.getpid():
+        return found
     return None
 
 
-def _block(error: str | None) -> bytes:
-    if error is None:
-        text = None
-    else:
-        text = error[:_LONGEST]
-    block = json_codec.encode({"trouble": text})
-    while len(block) > _ROOM:
-        text = (text or "")[: len(text or "") // 2]
-        block = json_codec.encode({"trouble": text})
-    return block.ljust(_ROOM)
+def _is_same(found: os.stat_result | None, known: os.stat_result | None) -> bool:
+    return found is not None and known is not None and os.path.samestat(found, known)

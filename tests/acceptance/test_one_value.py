@@ -37,7 +37,8 @@ from prloom.engine.views.dashboard_schema import (
 )
 from prloom.model import record
 from prloom.storage import json_codec, paths
-from prloom.storage.dispatcher_files import HEALTH, DispatcherLock, HealthFile
+from prloom.storage.dispatcher_files import DispatcherLock
+from prloom.storage.health_file import HEALTH, HealthFile
 from prloom.storage.safe_dir import SafeDir
 from prloom.top import rows
 from prloom.top.actions import Operator

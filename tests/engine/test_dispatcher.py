@@ -15,7 +15,10 @@ from stage_parts import deferring
 
 from prloom.api import Author, Refused
 from prloom.engine.dispatcher import Dispatcher
-from prloom.errors import FolderRemovedError, PrloomError
+from prloom.errors import AlreadyRunningError, FolderRemovedError, PrloomError
+from prloom.storage import dispatcher_files, paths
+from prloom.storage.dispatcher_files import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
 
 LONG = timedelta(hours=1)
 
@@ -365,6 +368,23 @@ async def test_it_ends_by_itself_where_its_own_folder_is_removed(stage: Stage):
 
     with pytest.raises(FolderRemovedError, match="was removed while prloom ran; start prloom again"):
         await task
+
+
+async def test_it_ends_by_itself_where_its_lock_was_removed_and_another_dispatcher_has_it(stage: Stage):
+    dispatcher = stage.dispatcher()
+    task = asyncio.create_task(dispatcher.run(timedelta(milliseconds=5)))
+    await stage.until(lambda: stage.bridge.polls == 1)
+    with SafeDir.make(stage.root, *paths.LOCAL) as local:
+        local.remove(paths.LOCK)
+        with DispatcherLock(local):
+            with pytest.raises(
+                AlreadyRunningError, match=r"dispatcher\.lock was removed .* has the repository now; this one"
+            ):
+                await task
+            found = dispatcher_files.owner(local)
+
+    assert found is not None
+    assert found.alive
 
 
 async def test_a_part_of_a_tick_that_fails_keeps_the_others_from_nothing_and_is_told_once(

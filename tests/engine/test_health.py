@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from prloom.engine.health import SLOW, Health
-from prloom.errors import FolderRemovedError, StorageError
-from prloom.storage import dispatcher_files
+from prloom.errors import AlreadyRunningError, FolderRemovedError, PrloomError, StorageError
+from prloom.storage import health_file
 from prloom.storage.safe_dir import SafeDir
 
 QUICK = timedelta(milliseconds=3)
@@ -41,11 +41,11 @@ def phase(error: Exception | None = None) -> Callable[[], None]:
 def test_the_error_of_a_phase_is_reported_until_the_phase_goes_well(health: Health, folder: SafeDir):
     health.run(phase(StorageError("no room")))
     health.report(QUICK)
-    assert dispatcher_files.read_health(folder) == "no room"
+    assert health_file.read_health(folder) == "no room"
 
     health.run(phase())
     health.report(QUICK)
-    assert dispatcher_files.read_health(folder) is None
+    assert health_file.read_health(folder) is None
 
 
 @pytest.mark.parametrize("error", [StorageError("no room"), ValueError("a bug")])
@@ -56,9 +56,10 @@ def test_an_error_that_stays_is_logged_once(health: Health, caplog: pytest.LogCa
     assert len(caplog.records) == 1
 
 
-def test_a_folder_that_was_removed_ends_the_tick(health: Health):
-    with pytest.raises(FolderRemovedError):
-        health.run(phase(FolderRemovedError("it is gone")))
+@pytest.mark.parametrize("error", [FolderRemovedError("it is gone"), AlreadyRunningError("it is another's")])
+def test_a_folder_that_was_removed_or_is_another_dispatchers_ends_the_tick(health: Health, error: PrloomError):
+    with pytest.raises(type(error)):
+        health.run(phase(error))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_a_folder_that_was_removed_ends_the_tick(health: Health):
 def test_only_a_slow_tick_is_reported(health: Health, folder: SafeDir, took: timedelta, told: str | None):
     health.report(took)
 
-    found = dispatcher_files.read_health(folder)
+    found = health_file.read_health(folder)
     assert (found is None, told or "") == (told is None, (found or "")[: len(told or "")])
 
 
@@ -76,7 +77,7 @@ def test_the_error_of_a_phase_comes_before_all_others(health: Health, folder: Sa
 
     health.report(2 * SLOW, "plans cannot be listed")
 
-    assert dispatcher_files.read_health(folder) == "no room"
+    assert health_file.read_health(folder) == "no room"
 
 
 def test_an_ended_dispatcher_has_no_error(folder: SafeDir):
@@ -86,7 +87,7 @@ def test_an_ended_dispatcher_has_no_error(folder: SafeDir):
 
     health.close()
 
-    assert dispatcher_files.read_health(folder) is None
+    assert health_file.read_health(folder) is None
 
 
 def test_until_there_is_a_folder_errors_are_only_logged(caplog: pytest.LogCaptureFixture):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from prloom.storage.reader import JournalEntry, JournalReader
+
+
+HOLD = """
+import sys
+from prloom.storage.safe_dir import SafeDir
+from prloom.storage.dispatcher_files import DispatcherLock
+
+with SafeDir.make(sys.argv[1]) as folder, DispatcherLock(folder):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 @pytest.fixture
@@ -90,3 +102,16 @@ def scenarios() -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def other(folder: SafeDir) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the repository."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, folder.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()

@@ -197,7 +197,7 @@ def _temporary_files(folder: SafeDir, now: datetime, *, of: str = ".") -> Iterat
 def _lock(local: SafeDir, now: datetime) -> Iterator[Finding]:
     where = local.where(paths.LOCK)
     try:
-        local.stat(paths.LOCK)
+        lock = local.stat(paths.LOCK)
         local.stat(dispatcher_files.OWNER)
     except StorageError as error:
         yield _unsafe(error, where)
@@ -206,6 +206,10 @@ def _lock(local: SafeDir, now: datetime) -> Iterator[Finding]:
     if found.silent_since:
         what = f"{dashboard_words.silence(found)}; its last tick was at {found.silent_since}"
         yield _error(what, where, dashboard_words.after_silence(found))
+    if found.running and lock is None:
+        what = f"the running dispatcher, process {found.pid}, has no lock file: somebody removed it"
+        fix = "leave it: the dispatcher makes the file again at its next tick, and nobody need remove it"
+        yield _warning(what, where, fix)
 
 
 def _published(local: SafeDir) -> Iterator[Finding]:

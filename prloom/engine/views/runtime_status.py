@@ -16,7 +16,7 @@ from prloom.model import record
 from prloom.model.permission import PermissionRequest
 from prloom.model.plan import Plan
 from prloom.model.record import Json, Record, Timestamp
-from prloom.storage import dispatcher_files, file_stamp, paths
+from prloom.storage import dispatcher_files, file_stamp, health_file, paths
 from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
 
@@ -63,13 +63,13 @@ def _with_error(status: DispatcherStatus, local: SafeDir) -> DispatcherStatus:
     Its own report is written when it changes; of the other, the last tick is the latest time at which there was none.
     """
     try:
-        problem = dispatcher_files.read_health(local)
+        problem = health_file.read_health(local)
     except StorageError:  # likewise
         problem = None
     if problem:
-        since = file_stamp.changed_at(local.where(dispatcher_files.HEALTH))
+        since = file_stamp.changed_at(local.where(health_file.HEALTH))
         return replace(status, trouble=problem, trouble_since=since or UNSET)
-    problem = dispatcher_files.file_system_error(local)
+    problem = health_file.file_system_error(local)
     if problem:
         return replace(status, trouble=problem, trouble_since=status.last_tick_at or UNSET)
     return status

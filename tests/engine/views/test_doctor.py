@@ -13,7 +13,7 @@ from prloom.engine.views import doctor, runtime_status
 from prloom.engine.views.doctor import Finding
 from prloom.errors import PrloomError
 from prloom.model.activity import ActivityEvent
-from prloom.storage import activity_file
+from prloom.storage import activity_file, paths
 from prloom.storage.activity_file import StoredActivity
 from prloom.storage.dispatcher_files import OWNER, DispatcherLock
 from prloom.storage.safe_dir import SafeDir
@@ -185,6 +185,21 @@ async def test_a_dispatcher_that_lives_but_does_not_tick_is_an_error(stage: Stag
         "its last tick was at 2026-01-01T12:00:00.000Z"
     )
     assert finding.fix.startswith(f"end it with `kill {os.getpid()}`")
+
+
+async def test_a_lock_file_that_a_running_dispatcher_has_lost_is_a_warning(stage: Stage) -> None:
+    stage.adopt()
+    with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+        local.remove(paths.LOCK)
+
+        (finding,) = found(stage)
+
+        assert finding.severity == "warning"
+        assert finding.where == local.where(paths.LOCK)
+        assert finding.what == f"the running dispatcher, process {os.getpid()}, has no lock file: somebody removed it"
+        assert (
+            finding.fix == "leave it: the dispatcher makes the file again at its next tick, and nobody need remove it"
+        )
 
 
 async def test_what_the_dispatcher_could_not_use_when_it_last_ran_is_named(stage: Stage) -> None:
