@@ -229,7 +229,10 @@ def _happening(now: Progress, plan: str) -> str:
         case "paused":
             return f"its plan is paused; to resume it, run {layout.to_run('resume', plan)}"
         case "plan_error":
-            return f"its plan is not worked on: {terminal.clean(now.reason or '')}"
+            return (
+                f"its plan is not worked on: {terminal.clean(now.reason or '')}; once that is corrected, "
+                "the dispatcher or the next `prloom start` tries again"
+            )
         case "no_dispatcher":
             return "to have it handled, run `prloom start`"
         case _:

@@ -205,6 +205,7 @@ NEEDS: Mapping[str, NeedKind] = {
     "plan-kept": "kept",
     "plan-lost": "lost",
     "plan-unreadable": "blocked",
+    "plan-failing": "blocked",
     "request-confirm": "confirm",
     "request-question": "question",
     "daemon-given-up": "plugin",
@@ -228,7 +229,7 @@ WAITS: Mapping[str, WaitKind] = {
 }
 """What each state that ends by itself waits for."""
 
-PENDING = ("event-pending", "hook-running", "agent-awaited", "run-triage")
+PENDING = ("event-pending", "plan-failing", "hook-running", "agent-awaited", "run-triage")
 """The plans in which an event is pending."""
 
 WORKS = ("run-running", "run-queued", "run-triage", "hook-running", *(each.id for each in ALL if each.kind == "phase"))
@@ -236,6 +237,7 @@ WORKS = ("run-running", "run-queued", "run-triage", "hook-running", *(each.id fo
 
 COUNTS: Mapping[str, str] = {
     "event-pending": "1 pending",
+    "plan-failing": "1 pending",
     "event-deferred": "1 deferred",
     "event-held": "1 held",
     "event-parked": "1 parked",

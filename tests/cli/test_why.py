@@ -245,6 +245,11 @@ async def test_an_event_of_a_plan_that_is_not_worked_on_says_why(stage: Stage, p
     stage.adopt()
     stage.append(said("e"))
     async with stage.running():
-        error = "Now pending; its plan is not worked on: the disk does not answer."
+        error = (
+            "Now pending; its plan is not worked on: the disk does not answer; once that is corrected, "
+            "the dispatcher or the next `prloom start` tries again."
+        )
         await stage.until(lambda: stage.fate("e") == ["pending"])
         await stage.until(lambda: now(prloom) == error)
+
+    assert now(prloom) == error

@@ -75,7 +75,7 @@ DECLARED: Final[Mapping[str, tuple[str, ...]]] = {
 FURTHER: Final[Mapping[str, tuple[str, ...]]] = {
     "action": ("braked",),
     "todo": ("proposed", "waiting", "braked", "question"),
-    "plan": ("kept", "lost", "unreadable", "pr-waiting"),
+    "plan": ("kept", "lost", "unreadable", "failing", "pr-waiting"),
     "run": ("triage",),
     "hook": ("running",),
     "agent": ("awaited",),
@@ -238,6 +238,11 @@ def _plan(made: AllStates, name: StateName) -> None:
             local = scene.plan(id_)
             (local / paths.PLAN_STATE).write_text("{")
             scene.age(*(path for path in local.rglob("*") if path.is_file()), hours=2.5)
+        case "failing":
+            event = scene.event(id_, "pending", run="r-1", by="claude", since=made.ago())
+            error = "the exchange of the runs cannot be opened"
+            state = DispatchState(open={id_: event})
+            scene.plan(id_, _line(name), state, last_error=error, last_error_at=made.ago())
         case "pr-waiting":
             late = KeptPullRequest(error="502", retry_at=made.later(), failing_since=made.ago())
             scene.plan(id_, "", DispatchState(pull_request=late))

@@ -85,8 +85,6 @@ def plan_lines(plan: PlanStatus, now: datetime) -> Iterator[str]:
     """Yield how far a plan is, and what waits in it."""
     yield from layout.paragraph(_head(plan))
     yield from layout.paragraph(_counts(plan), indent=_GAP)
-    if plan.last_error and not plan.blocked:  # else the operator is needed
-        yield from layout.item("error", terminal.paint(terminal.clean(plan.last_error), "bad"))
     if isinstance(plan.rule, str):
         yield from layout.item("rule", terminal.clean(plan.rule))
     if plan.work is False:

@@ -42,8 +42,13 @@ class Progress:
 def of_pending(
     event_id: str, plan_id: str, state: DispatchState, *, work: RunningWork | None, plan_error: str | None
 ) -> Progress:
-    """Return what is happening with a pending event; `work` is what a running dispatcher says of itself."""
+    """Return what is happening with a pending event; `work` is what a running dispatcher says of itself.
+
+    An error of its plan comes first: until that is corrected, neither a start nor an agent that was chosen helps.
+    """
     event = state.open.get(event_id)
+    if plan_error is not None:
+        return Progress("plan_error", reason=plan_error)
     if work is None:
         return Progress("paused" if state.paused else "no_dispatcher")
     if event is not None and event.run is not None:
@@ -51,8 +56,6 @@ def of_pending(
     for hook in work.hooks:
         if hook.plan == plan_id and event_id in hook.events:
             return Progress("hook", by=hook.plugin, hook=hook.hook, since=hook.since)
-    if plan_error is not None:
-        return Progress("plan_error", reason=plan_error)
     if event is None:
         return Progress("not_taken_in")
     if state.paused:

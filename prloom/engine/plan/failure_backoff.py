@@ -19,18 +19,23 @@ class FailureBackoff:
         self.until: datetime | None = None
         self._delay = timedelta(0)
         self._failures = 0
+        self._error: tuple[str, datetime] | None = None
 
     def active(self, now: datetime) -> bool:
         """Whether the plan is left alone now."""
         return self.until is not None and now < self.until
 
-    def failed(self, plan_id: str, now: datetime) -> None:
-        """Begin to leave the plan alone."""
+    def failed(self, plan_id: str, now: datetime, error: str) -> datetime:
+        """Begin to leave the plan alone; return since when it has this error, which may have come and gone since."""
         if self.until is None or now >= self.until + max(self._delay, _CALM):
             self._failures = 0
+            self._error = None
+        if self._error is None or self._error[0] != error:
+            self._error = (error, now)
         self._failures += 1
         self._delay = backoff.delay(_DELAYS, self._failures, plan_id)
         self.until = now + self._delay
+        return self._error[1]
 
     def shift(self, by: timedelta) -> None:
         """End the wait when it was to end, now that the clock was turned back."""

@@ -227,8 +227,8 @@ class PlanRuntime:
         self._must_reopen = True
         if self.failure.active(now) or self.folders.local.fd < 0:
             return
-        self.failure.failed(self.id, now)
-        self._report(bounds.cut(error))
+        since = self.failure.failed(self.id, now, error)
+        self._report(bounds.cut(error), since)
 
     def reopen(self) -> None:
         """Read from disk what really came to be, after an error."""
@@ -241,11 +241,11 @@ class PlanRuntime:
         if self.plan.last_error is not None or self.unreported_error is not None:
             self._report(None)
 
-    def _report(self, error: str | None) -> None:
+    def _report(self, error: str | None, since: datetime | None = None) -> None:
         """Show an error in `prloom status`, or take it away; where not even that can be written, it is logged only."""
         at = None
-        if error:
-            at = Timestamp.of(self.clock())
+        if since is not None:
+            at = Timestamp.of(since)
         try:
             if self.plan.last_error != error:
                 self.edit(lambda plan: replace(plan, last_error=error, last_error_at=at))

@@ -50,7 +50,7 @@ def _key(plan: PlanStatus, kind: NeedKind, name: str) -> str:
 def _state(plan: PlanStatus) -> Iterator[Need]:
     """Yield what keeps the plan as a whole from going on."""
     told = plan.block is not None and plan.block.reason == plan.last_error
-    if plan.blocked and plan.last_error and not told:
+    if plan.last_error and not told:
         yield Need(
             key=_key(plan, "blocked", "error"),
             kind="blocked",

@@ -55,7 +55,7 @@ def of_plan(of: Snapshot, shown: PlanStatus, now: datetime) -> Standstill | Unse
     `shown` is the plan's status, without this. What a person has to do first is in no standstill.
     """
     state, todos, untaken = of.bus.state, OpenTodos(), []
-    if shown.status not in _AT_WORK or of.error or (shown.blocked and state.block is None) or shown.session:
+    if shown.status not in _AT_WORK or shown.last_error or (shown.blocked and state.block is None) or shown.session:
         return UNSET
     if state.block is None and not shown.todos.proposed and shown.work is not False:
         count = shown.todos.total - shown.todos.done - shown.todos.blocked

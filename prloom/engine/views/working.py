@@ -80,7 +80,7 @@ def _run(started: StartedRun, plan: PlanStatus | None) -> Working:
 def _step(plan: PlanStatus) -> Iterator[Working]:
     """Yield the step that the work on a TODO takes, unless something keeps it from going on."""
     current = plan.todos.current
-    if current is None or current.wait or plan.blocked or plan.status == "paused" or plan.session:
+    if current is None or current.wait or plan.blocked or plan.last_error or plan.status == "paused" or plan.session:
         return
     yield Working(
         kind="step",

@@ -166,7 +166,10 @@ def _connected(path: str) -> sqlite3.Connection:
 def _store_error(path: str, error: sqlite3.Error) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the library's own errors have none
     if code == sqlite3.SQLITE_NOTADB:
-        return StoreError(f"{path} is not an exchange ({error}); name another file")
+        return StoreError(
+            f"{path} is not an exchange ({error}); name another file, or move this one away: "
+            "a new one is made then, without the messages that were in it"
+        )
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return StoreBusyError(f"{path}: {error}; another program is writing to it; try again later")
     return StoreError(f"{path}: {error}")

@@ -46,6 +46,20 @@ def test_a_plan_in_trouble_rests_and_says_why(stage: Stage, board: PlanRegistry)
     assert plan_state(stage)["lastError"] == "the disk is full"
 
 
+def test_trouble_that_comes_back_soon_has_lasted_since_it_came_first(stage: Stage, board: PlanRegistry):
+    runtime, since = board.runtimes["pr-7"], []
+    for error, pause in (("no room", 30), ("no room", 30), ("no exchange", 30), ("no exchange", 3600)):
+        runtime.fail(error)
+        since.append(plan_state(stage)["lastErrorAt"][11:19])
+        stage.clock.now += timedelta(seconds=pause)
+        runtime.reopen()
+        runtime.succeeded()
+    runtime.fail("no exchange")
+
+    assert since == ["12:00:00", "12:00:00", "12:01:00", "12:01:00"]
+    assert plan_state(stage)["lastErrorAt"][11:19] == "13:01:30"
+
+
 def test_what_is_still_at_work_on_a_plan_in_trouble_can_write_nothing(board: PlanRegistry):
     runtime = board.runtimes["pr-7"]
     runtime.fail("the disk is full")

@@ -332,6 +332,18 @@ def test_a_plan_that_the_dispatcher_cannot_open_and_one_with_an_error_have_its_a
     assert ages(dashboard.read(scene.where, NOW)) == [("blocked", 5), ("blocked", 2)]
 
 
+def test_a_plan_whose_last_try_failed_needs_a_person_though_prloom_tries_again(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    scene.plan("pr-1", "- [ ] one\n", last_error="no exchange", last_error_at=scene.ago(hours=5))
+
+    found = dashboard.read(scene.where, NOW)
+
+    assert [(need.kind, need.plan, need.text, need.commands) for need in found.needs] == [
+        ("blocked", "pr-1", "no exchange", ("prloom doctor",))
+    ]
+    assert ages(found) == [("blocked", 5)]
+
+
 def test_a_report_of_an_older_dispatcher_without_times_is_read_and_its_needs_come_last(tmp_path: Path) -> None:
     scene = OperatorScene(tmp_path)
     scene.plan("pr-1")

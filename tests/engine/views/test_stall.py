@@ -162,6 +162,12 @@ def test_what_waits_for_a_person_already_is_no_second_item(scene: StalledScene) 
     assert scene.alarms() == []
 
 
+def test_a_plan_whose_error_needs_a_person_is_no_second_item(scene: StalledScene) -> None:
+    scene.moved(scene.plan("pr-1", TODO, last_error="no exchange"), hours=5)
+
+    assert scene.alarms() == []
+
+
 @pytest.mark.parametrize(("hours", "expected"), [(1, 0), (3, 1)])
 def test_a_dispatcher_that_was_started_just_now_has_its_time(scene: StalledScene, hours: int, expected: int) -> None:
     scene.dispatcher(started=scene.ago(hours=hours))

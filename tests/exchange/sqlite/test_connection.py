@@ -59,7 +59,9 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path):
     before = path.read_bytes(), path.stat().st_mtime_ns
 
     with pytest.raises(
-        StoreError, match=r"notes\.txt is not an exchange \(file is not a database\); name another file"
+        StoreError,
+        match=r"notes\.txt is not an exchange \(file is not a database\); name another file, or move this one away: "
+        r"a new one is made then, without the messages that were in it",
     ):
         SqliteStore(path)
 
