@@ -19,7 +19,7 @@ from prloom.engine.drafts import Drafts
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.health import Health
 from prloom.engine.operator import control
-from prloom.engine.operator.control import RequestReader
+from prloom.engine.operator.request_reader import RequestReader
 from prloom.engine.plan import admission, reconcile
 from prloom.engine.plan.action_hooks import ActionHooks
 from prloom.engine.plan.dependencies import (

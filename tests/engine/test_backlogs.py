@@ -15,6 +15,7 @@ from prloom.api import Action, BridgeContext, Delivered, Event, HookContext, Plu
 from prloom.core.commands.requests import OperatorRequest
 from prloom.core.delivery import outbox
 from prloom.engine.operator import control
+from prloom.engine.operator.request_reader import RequestReader
 from prloom.engine.plan import admission, delivery, reconcile, scheduler, unclaimed_actions
 from prloom.model.event import Author
 
@@ -267,7 +268,7 @@ async def test_a_request_takes_in_only_so_much_of_a_backlog_in_one_tick_and_is_c
     dispatcher = stage.dispatcher()
     board = dispatcher.board
     control.append_request(board.local, OperatorRequest("r-1", "drop", (f"e{backlog}",), reason="spam"), stage.clock())
-    reader = control.RequestReader(board.local)
+    reader = RequestReader(board.local)
     board.update(dispatcher._rules)
 
     control.carry_out_all(reader, board, take_in)

@@ -15,7 +15,7 @@ from prloom.engine.adoption import declined
 from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plan_files import PlanFile
-from prloom.engine.operator import control
+from prloom.engine.operator import control, request_reader
 from prloom.engine.views import snapshot
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
 from prloom.model.plan import Adopted, Plan
@@ -201,9 +201,10 @@ def _alone(local: SafeDir, let_go: Callable[[], None] | None) -> Iterator[bool]:
 def _have_let_go(local: SafeDir, plan_id: str, patience: timedelta, pause: Pause) -> None:
     """Wait until the running dispatcher has looked which plans there are: it does so before it reads requests."""
     now = datetime.now(UTC)
-    asked = control.append_request(local, OperatorRequest(control.request_id(now), "forget", reason=plan_id), now)
+    asked = control.request_id(now)
+    control.append_request(local, OperatorRequest(asked, "forget", reason=plan_id), now)
     end = time.monotonic() + patience.total_seconds()
-    while not control.was_read(local, asked):
+    while not request_reader.was_read(local, asked):
         if time.monotonic() > end:
             raise PrloomError(
                 f"the dispatcher has not released plan {plan_id} within {patience.total_seconds():.0f} s; "

@@ -1,28 +1,24 @@
-"""Write requests of operators to `control.jsonl`, read them there, and carry them out on the plans."""
+"""Write requests of operators to `control.jsonl`, and carry them out on the plans."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-import msgspec
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
 
 from prloom.core.commands import requests
 from prloom.core.commands.requests import OPERATOR, OperatorRequest
 from prloom.core.events import acknowledgements
 from prloom.core.plans import plan_file
 from prloom.engine.bus import entries
-from prloom.engine.bus.event_store import ROTATE_AT, EventStore
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.plan_files import PlanFile
+from prloom.engine.operator.request_reader import PendingRequest, RequestReader
 from prloom.errors import PrloomError
 from prloom.model import record
-from prloom.model.event import Event
-from prloom.model.record import Cursor, Json
 from prloom.storage import paths
-from prloom.storage.document import Document
 from prloom.storage.journal import Journal
 from prloom.storage.safe_dir import SafeDir
 
@@ -32,9 +28,6 @@ if TYPE_CHECKING:  # a command that writes a request needs no plan's runtime
 
 log = logging.getLogger(__name__)
 
-_FILE = "control.json"
-PATIENCE = timedelta(days=1)
-"""How long a request waits for a plan that cannot be used."""
 CATCH_UP_BATCHES = 5
 """Decisions by which one plan takes in events for requests in one tick, so that its backlog holds up no other plan."""
 
@@ -42,20 +35,9 @@ TakeIn = Callable[["PlanRuntime"], bool]
 """Takes in the next events of a plan's bus by one decision; returns whether there were any."""
 
 
-def append_request(local: SafeDir, request: OperatorRequest, now: datetime) -> Cursor:
-    """Append a request to `prloom/.local/control.jsonl`; the dispatcher carries it out, now or when it starts.
-
-    Return the journal's end behind it.
-    """
-    journal = Journal(local, paths.CONTROL)
-    entries.append(journal, (requests.to_event(request, record.iso(now)),), now)
-    return journal.end()
-
-
-def was_read(local: SafeDir, end: Cursor) -> bool:
-    """Return whether the dispatcher has read, and carried out, all requests up to this end of the journal."""
-    saved = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _FILE).peek().value or {}
-    return _cursor(saved.get("cursor")) >= end
+def append_request(local: SafeDir, request: OperatorRequest, now: datetime) -> None:
+    """Append a request to `prloom/.local/control.jsonl`; the dispatcher carries it out, now or when it starts."""
+    entries.append(Journal(local, paths.CONTROL), (requests.to_event(request, record.iso(now)),), now)
 
 
 def request_id(now: datetime) -> str:
@@ -77,59 +59,6 @@ class RequestedPlan(Protocol):
     @property
     def text(self) -> PlanFile:
         """The plan's text."""
-
-
-class PendingRequest(NamedTuple):
-    """A request that is to be carried out: by these plans, or by all where none are named; read first at `since`."""
-
-    request: OperatorRequest
-    since: datetime
-    plans: frozenset[str] | None = None
-
-
-class RequestReader:
-    """Reads the requests of `control.jsonl`, and saves which of them were carried out.
-
-    Requests are carried out before that is saved: a crash between the two carries them out once more, which changes
-    nothing, for an event that was retried, approved or dropped is no longer in the state it was in. A request that a
-    plan could not carry out waits until it can.
-    """
-
-    def __init__(self, local: SafeDir) -> None:
-        self._journal = Journal(local, paths.CONTROL)
-        self._document = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _FILE)
-        self._saved = self._document.load().value or {}
-        self._cursor = self._read_to = _cursor(self._saved.get("cursor"))
-
-    def read(self, now: datetime) -> tuple[PendingRequest, ...]:
-        """Return the requests to carry out: those that wait for a plan, and the new ones.
-
-        A request that has waited for a day is given up: its plan could not be used for so long.
-        """
-        batch = self._journal.read(self._cursor)
-        self._read_to = batch.cursor
-        events = [entries.event(entry.line) for entry in batch.entries]
-        found = [requests.from_event(event) for event in events if event is not None]
-        new = [PendingRequest(request, now) for request in found if request is not None]
-        waiting = [each for each in _waiting(self._saved.get("waiting")) if not _too_old(each, now)]
-        return (*waiting, *new)
-
-    def settle(self, left: Iterable[PendingRequest] = ()) -> None:
-        """Save that all requests that were read are carried out, except those that are left for some plans."""
-        waiting = [
-            {"request": record.to_wire(requests.to_event(each.request, record.iso(each.since))), "plans": sorted(plans)}
-            for each in left
-            if (plans := each.plans)
-        ]
-        value: dict[str, Json] = {"cursor": list(self._read_to)}
-        if waiting:
-            value["waiting"] = waiting
-        is_due = bool(waiting) or self._read_to != self._cursor or "waiting" in self._saved
-        if is_due and value != self._saved:
-            self._document.save(value)
-            self._saved, self._cursor = value, self._read_to
-        if self._cursor.offset > ROTATE_AT:
-            self._journal.rotate()
 
 
 def carry_out(request: OperatorRequest, plans: Iterable[RequestedPlan]) -> None:
@@ -156,35 +85,6 @@ def carry_out(request: OperatorRequest, plans: Iterable[RequestedPlan]) -> None:
         for parts in requests.work(request, plan.id, state, plan.event_store.clock(), ended=ended):
             parts["note"] = request.id
             plan.event_store.commit("operator", OPERATOR, **parts)
-
-
-def _waiting(saved: Json) -> Iterator[PendingRequest]:
-    if not isinstance(saved, list):
-        return
-    for each in saved:
-        try:
-            event = record.from_wire(Event, each["request"])
-            request, since = requests.from_event(event), record.moment(event.created_at or "")
-            plans = frozenset(map(str, each["plans"]))
-        except (msgspec.ValidationError, KeyError, TypeError, ValueError):
-            continue
-        if request is not None:
-            yield PendingRequest(request, since, plans)
-
-
-def _too_old(pending: PendingRequest, now: datetime) -> bool:
-    if now - pending.since <= PATIENCE:
-        return False
-    log.warning(
-        "the request %s to %s is more than a day old; prloom ignores it", pending.request.id, pending.request.verb
-    )
-    return True
-
-
-def _cursor(numbers: Json) -> Cursor:
-    if isinstance(numbers, list) and len(numbers) == len(Cursor._fields) and all(isinstance(n, int) for n in numbers):
-        return Cursor(*numbers)
-    return Cursor()
 
 
 def carry_out_all(reader: RequestReader, registry: PlanRegistry, take_in: TakeIn) -> bool:

@@ -17,7 +17,7 @@ from prloom.engine.bus.plan_files import PlanFile, PlanState
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.operator import control
-from prloom.engine.operator.control import PendingRequest, RequestReader
+from prloom.engine.operator.request_reader import PendingRequest, RequestReader
 from prloom.engine.views import snapshot
 from prloom.engine.views.snapshot import REPOSITORY, Snapshot
 from prloom.errors import AlreadyRunningError, PrloomError

@@ -1,0 +1,165 @@
+"""Requests after their file was removed, cut or replaced: new ones are carried out, and old ones not again."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+from stage import Stage, said
+from stage_parts import deferring
+
+from prloom.engine.operator import request_reader
+from prloom.engine.operator.request_reader import RequestReader
+from prloom.storage import paths
+from prloom.storage.safe_dir import SafeDir
+
+REPLACED = "control.jsonl was cut or replaced"
+
+
+def requests_file(stage: Stage) -> Path:
+    return stage.root / "prloom/.local/control.jsonl"
+
+
+def saved(stage: Stage) -> Path:
+    return stage.root / "prloom/.local/bus/state/control.json"
+
+
+def fates(stage: Stage, *events: str) -> dict[str, list[str]]:
+    return {event: stage.fate(event, "pr-1") for event in events}
+
+
+@pytest.fixture
+async def stage_with_events(stage: Stage) -> Stage:
+    """A plan with deferred events, after a first request was carried out."""
+    stage.plugin("later", deferring(3_600_000))
+    stage.adopt("pr-1", pr=1)
+    stage.bridge.news = [said(name, pr=1) for name in ("one", "two", "three")]
+    await stage.tick()
+    stage.ask("retry", "one")
+    await stage.tick()
+    return stage
+
+
+RETRIED = ["pending", "deferred", "pending", "deferred"]
+DROPPED = ["pending", "deferred", "dropped"]
+
+
+@pytest.mark.parametrize("reason", ["no", "a reason that is longer than the first request was " * 10])
+async def test_a_request_in_a_new_file_is_carried_out_however_long_it_is(
+    stage_with_events: Stage, caplog: pytest.LogCaptureFixture, reason: str
+):
+    stage = stage_with_events
+    requests_file(stage).unlink()
+    stage.ask("drop", "two", reason=reason)
+
+    await stage.tick()
+    await stage.tick()
+
+    assert fates(stage, "one", "two") == {"one": RETRIED, "two": DROPPED}
+    assert caplog.text.count(REPLACED) == 1
+
+
+async def test_a_running_dispatcher_notices_it_too(stage_with_events: Stage):
+    stage = stage_with_events
+    async with stage.running() as dispatcher:
+        await stage.until(lambda: bool(dispatcher.board.runtimes))
+        stage.ask("drop", "three", reason="x")
+        await stage.until(lambda: stage.fate("three", "pr-1") == DROPPED)
+        requests_file(stage).unlink()
+        stage.ask("drop", "two", reason="a long reason " * 60)
+
+        await stage.until(lambda: stage.fate("two", "pr-1") == DROPPED)
+
+
+async def test_what_was_carried_out_is_not_carried_out_again_by_an_earlier_copy_of_the_file(
+    stage_with_events: Stage, caplog: pytest.LogCaptureFixture
+):
+    stage = stage_with_events
+    copy = requests_file(stage).read_bytes()
+    stage.ask("drop", "two", reason="spam")
+    await stage.tick()
+    requests_file(stage).write_bytes(copy)
+    stage.ask("drop", "three", reason="spam")
+
+    await stage.tick()
+
+    assert fates(stage, "one", "two", "three") == {"one": RETRIED, "two": DROPPED, "three": DROPPED}
+    assert REPLACED in caplog.text
+
+
+async def test_of_so_many_requests_that_not_all_are_remembered_the_older_ones_count_as_done(
+    stage_with_events: Stage,
+):
+    stage = stage_with_events
+    for _ in range(request_reader.REMEMBERED + 1):
+        stage.clock.advance(seconds=1)
+        stage.ask("retry", "nobody's")
+    await stage.tick()
+    requests_file(stage).write_bytes(b"\n".join([*requests_file(stage).read_bytes().splitlines()[:-1], b""]))
+
+    await stage.tick()
+
+    assert fates(stage, "one") == {"one": RETRIED}
+    assert len(json.loads(saved(stage).read_text())["done"]) == request_reader.REMEMBERED
+
+
+async def test_a_removed_file_is_reported_once_and_a_copy_with_the_same_content_is_no_other_file(
+    stage_with_events: Stage, caplog: pytest.LogCaptureFixture
+):
+    stage = stage_with_events
+    content = requests_file(stage).read_bytes()
+    requests_file(stage).unlink()
+    requests_file(stage).write_bytes(content)
+    await stage.tick()
+    assert REPLACED not in caplog.text
+    requests_file(stage).unlink()
+
+    await stage.tick()
+    await stage.tick()
+
+    assert caplog.text.count(REPLACED) == 1
+
+
+async def test_the_state_of_an_earlier_version_gets_what_tells_another_file_from_its_own(stage_with_events: Stage):
+    stage = stage_with_events
+    saved(stage).write_text(json.dumps({"cursor": json.loads(saved(stage).read_text())["cursor"]}))
+    await stage.tick()
+    requests_file(stage).unlink()
+    stage.ask("drop", "two", reason="a long reason " * 60)
+
+    await stage.tick()
+
+    assert fates(stage, "two") == {"two": DROPPED}
+
+
+async def test_a_request_that_was_read_and_could_not_be_saved_as_done_is_read_again_and_the_file_is_no_other_one(
+    stage_with_events: Stage, caplog: pytest.LogCaptureFixture
+):
+    stage = stage_with_events
+    reader = RequestReader(SafeDir.make(stage.root, *paths.LOCAL))
+    stage.ask("drop", "two", reason="spam")
+
+    first, second = reader.read(stage.clock()), reader.read(stage.clock())
+
+    assert [each.request.verb for each in first] == ["drop"]
+    assert second == first
+    assert REPLACED not in caplog.text
+
+
+async def test_a_line_that_is_no_request_is_reported_with_what_to_do(
+    stage_with_events: Stage, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.WARNING)
+    stage = stage_with_events
+    with requests_file(stage).open("a") as file:
+        file.write("garbage\n")
+
+    await stage.tick()
+    await stage.tick()
+
+    told = [record.getMessage() for record in caplog.records if "garbage" in record.getMessage()]
+    assert len(told) == 1
+    assert "control.jsonl: prloom does not know this request and passes it over" in told[0]
+    assert told[0].endswith("; run the command that sent it again")
