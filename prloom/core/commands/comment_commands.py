@@ -60,9 +60,10 @@ class SlashCommand:
 
 
 def parse(event: Event) -> SlashCommand | None:
-    """Return the command that a comment is, or None."""
+    """Return the command that a comment is, or None; a first line that is indented as code is none."""
     body = event.body.lstrip()
-    if not body.startswith("/"):
+    blank = event.body.removesuffix(body).replace("\r", "\n")
+    if not body.startswith("/") or markdown.is_code(blank.rpartition("\n")[2]):
         return None
     if not event.kind.commands:  # its text, if it has any, is not what a person has just said
         return None

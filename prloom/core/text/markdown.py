@@ -103,6 +103,11 @@ def indentation(line: str) -> int:
     return column
 
 
+def is_code(line: str) -> bool:
+    """Whether a line that follows no paragraph is indented so far that it is code."""
+    return indentation(line) >= _CODE_INDENT
+
+
 def _list_marker(body: str) -> int:
     """Return the length of the bullet or the number that begins an item of a list; 0 if there is none."""
     if body[:1] in _LIST_BULLETS:

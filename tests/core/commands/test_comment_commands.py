@@ -26,7 +26,7 @@ MakeDeferral = Callable[..., Deferral]
     ("body", "command"),
     [
         ("/prloom status", SlashCommand("prloom", ("status",))),
-        ("  \n\t/prloom   retry  now \r\nplease", SlashCommand("prloom", ("retry", "now"))),
+        ("  \n   /prloom   retry  now \r\nplease", SlashCommand("prloom", ("retry", "now"))),
         ("/prloom", SlashCommand("prloom", ())),
         ("/note keep this\nand this", SlashCommand("note", ("keep", "this"))),
         ("/etc/passwd is world-readable", SlashCommand("etc/passwd", ("is", "world-readable"))),
@@ -42,6 +42,22 @@ MakeDeferral = Callable[..., Deferral]
 )
 def test_a_command_is_a_first_word_with_a_slash(an_event: MakeEvent, body: str, command: SlashCommand | None) -> None:
     assert comment_commands.parse(an_event(body=body)) == command
+
+
+@pytest.mark.parametrize(
+    ("body", "is_one"),
+    [
+        ("   /prloom pause", True),
+        ("    \n\t\n  /prloom pause", True),
+        ("    /prloom pause", False),
+        ("\n\n     /prloom pause", False),
+        ("\r\n    /prloom pause", False),
+        ("\t/prloom pause", False),
+        ("  \t/prloom pause", False),
+    ],
+)
+def test_what_is_indented_as_code_is_no_command(an_event: MakeEvent, body: str, *, is_one: bool) -> None:
+    assert (comment_commands.parse(an_event(body=body)) is not None) is is_one
 
 
 @pytest.mark.parametrize(
