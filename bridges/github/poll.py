@@ -67,6 +67,7 @@ async def poll(
     await _read_lists(context, latest)
     await _read_single(context, tracked, end)
     heads = {number: each.head for number, each in remembered.pull_requests.items() if each.head}
+    bases = {number: each.base for number, each in remembered.pull_requests.items() if each.base}
     warnings = []
     if name != configured:
         warnings.append(f"{configured} was renamed to {name}; {_RENAMED.format(name)}")
@@ -77,6 +78,7 @@ async def poll(
         ticked=boxes.reported(remembered),
         now=now,
         warnings=tuple(warnings),
+        bases=bases,
     )
     return polled, reader.repository
 

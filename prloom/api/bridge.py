@@ -88,6 +88,7 @@ class Polled:
       event merges that commit and no later one; because of a `pr_review`, the one that its `commit` names.
 
     `heads` are the commits at the heads of the tracked pull requests, by number, whether or not anything is new.
+    `bases` are likewise the names of the branches that they are to be merged into.
     `ticked` are the boxes of the cockpit that are ticked now and that an event has reported, likewise by number: prloom
     clears only these. Such an event has the type `box_ticked`, the body `/prloom NAME`, and its author is who ticked
     the box (`prloom.api.ticked` reads the names). `now`
@@ -111,6 +112,7 @@ class Polled:
     warnings: Sequence[str] = ()
     ticked: Mapping[int, Sequence[str]] = field(default_factory=dict)
     plans: Sequence[UpsertPlan] = ()
+    bases: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

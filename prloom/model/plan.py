@@ -13,6 +13,7 @@ ENDED: Final = frozenset({"merged", "closed"})
 class Plan(Record, frozen=True, kw_only=True):
     """What `state.json` holds. `base` is the branch that it began from, where prloom made the plan's branch.
 
+    `pr_base` is the branch that its pull request is to be merged into, as the forge said last.
     `work` says whether prloom may commit to the branch; otherwise it lists TODOs only. `rule` names the rule that
     adopted it. `made_branch` says that prloom has made the local branch for one of the remote. `activates` says that
     the afterActivate hooks have not run for it yet. `blocked` says that nothing is done for it until `last_error` is
@@ -25,6 +26,7 @@ class Plan(Record, frozen=True, kw_only=True):
     title: str = ""
     status: str = "active"
     pr: int | None = None
+    pr_base: str | None = None
     forge: str | None = None
     url: str | None = None
     preset: str | None = None
@@ -36,6 +38,11 @@ class Plan(Record, frozen=True, kw_only=True):
     last_error: str | None = None
     last_error_at: Timestamp | None = None
     blocked: bool = False
+
+    @property
+    def merges_into(self) -> str | None:
+        """The branch that the plan is to be merged into; None for the one that the configuration names."""
+        return self.pr_base or self.base
 
 
 class Activation(Record, frozen=True, kw_only=True):

@@ -25,8 +25,12 @@ class KeptPullRequest(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class OpenedPullRequest(Record, frozen=True, kw_only=True):
-    """A pull request that was opened, or found, for the branch of a plan: what `state.json` notes of it."""
+    """A pull request that was opened, or found, for the branch of a plan: what `state.json` notes of it.
+
+    `base` is the branch that it is to be merged into; None in the log of an older prloom.
+    """
 
     number: int
     forge: str
     url: str
+    base: str | None = None

@@ -25,7 +25,7 @@ class DescribedBridge(ForgeBridge):
 
     async def events(self, ctx: BridgeContext, state: object) -> Polled:
         polled = await super().events(ctx, state)
-        return Polled(polled.events, polled.state, ticked=dict(self.ticked))
+        return Polled(polled.events, polled.state, ticked=dict(self.ticked), bases=dict(self.bases))
 
     async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
         return PullRequest(number, "A", self.body, "pr-7", "main", "open", "https://forge.example/7", "sha")

@@ -102,9 +102,9 @@ class FunctionHost:
 class ListBridge:
     """A source that tells what the test puts into `news`, and a target that keeps what is posted.
 
-    `heads` are the pull requests' heads, `now` tells its time, `refuse` may answer for an action, `waits` may wait
-    while it is asked or given an action; `permissions` are what it can tell of authors, and `asked` is whom it was
-    asked about. `idle` is why it has nothing to ask for, `warnings` are what is wrong with it.
+    `heads` and `bases` are those of the pull requests, `now` tells its time, `refuse` may answer for an action, `waits`
+    may wait while it is asked or given an action; `permissions` are what it can tell of authors, and `asked` is whom it
+    was asked about. `idle` is why it has nothing to ask for, `warnings` are what is wrong with it.
     """
 
     def __init__(self, name: str = "forge") -> None:
@@ -115,6 +115,7 @@ class ListBridge:
         self.actions_seen: list[Action] = []
         self.polls = 0
         self.heads: dict[int, str] = {}
+        self.bases: dict[int, str] = {}
         self.now: Callable[[], datetime | None] = lambda: None
         self.permissions: dict[str, str] = {}
         self.refuse: Callable[[Action], Delivered | Refused | None] = lambda action: None
@@ -132,7 +133,9 @@ class ListBridge:
         if self.waits is not None:
             await self.waits("events")
         news = tuple(self.news[state or 0 :])
-        return Polled(news, len(self.news), dict(self.heads), self.idle, self.now(), self.warnings)
+        return Polled(
+            news, len(self.news), dict(self.heads), self.idle, self.now(), self.warnings, bases=dict(self.bases)
+        )
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         self.actions_seen.append(action)

@@ -8,12 +8,12 @@ from datetime import datetime
 from prloom.api.forge import PullRequest
 from prloom.config.models import Config
 from prloom.core.pull_requests.adoption_rules import Candidate
-from prloom.core.text import bounds
+from prloom.core.text import bounds, naming
 from prloom.engine.adoption import adopt
 from prloom.engine.bus import plans
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
-from prloom.workspace import repository
+from prloom.workspace import remote, repository
 from prloom.workspace.repository import Repository
 
 
@@ -49,6 +49,7 @@ async def adopt_found(
     branch = await asyncio.to_thread(
         repository.fetch_pull_request, repo, branch=found.branch, ref=found.ref, number=found.number, fork=found.fork
     )
+    base = await asyncio.to_thread(_base, repo, found.base)
     title, body = f"pull request #{found.number}", ""
     if vouched:
         title, body = found.title, found.body
@@ -57,6 +58,7 @@ async def adopt_found(
         branch=branch,
         title=bounds.title(title),
         pr=found.number,
+        pr_base=base,
         forge=target,
         url=found.url,
         preset=preset,
@@ -65,3 +67,15 @@ async def adopt_found(
         created_at=Timestamp.of(now),
     )
     return await asyncio.to_thread(adopt.adopt, repo, config, plan, body=body)
+
+
+def _base(repo: Repository, base: str) -> str | None:
+    """Return the branch that a pull request is to be merged into, which is fetched where it has never been.
+
+    Whatever keeps that from being done is said where the base is used, and keeps no pull request from being adopted.
+    """
+    if not naming.is_branch_name(base):
+        return None
+    if repository.remote_sha(repo, base) is None:
+        remote.fetch(repo, base)
+    return base

@@ -152,7 +152,8 @@ class PlanState:
         """Note that the pull request was opened, closed, merged or reopened, and that the plan is well on its way."""
         opened = decision.opened
         if opened is not None:
-            self._edit(lambda plan: replace(plan, pr=opened.number, forge=opened.forge, url=opened.url))
+            about = {"pr": opened.number, "forge": opened.forge, "url": opened.url, "pr_base": opened.base}
+            self._edit(lambda plan: replace(plan, **about))
         status = decision.plan_status
         if status is not None:
             self._edit(lambda plan: replace(plan, status=status))

@@ -19,7 +19,7 @@ from prloom.config.models import Config
 from prloom.core.delivery import audience
 from prloom.core.delivery.audience import Audience, PostingRules
 from prloom.core.events import admission
-from prloom.core.text import bounds
+from prloom.core.text import bounds, naming
 from prloom.core.trust import Policy
 from prloom.core.work.work_steps import WorkRules
 from prloom.engine.bus import entries, plans, plugin_stores, replay
@@ -189,8 +189,8 @@ class PlanRuntime:
 
     @property
     def base(self) -> str:
-        """The branch that the plan began from, and that it is to be merged into."""
-        return self.plan.base or self.rules.config.base_branch
+        """The branch that the plan is to be merged into, and rebased onto."""
+        return self.plan.merges_into or self.rules.config.base_branch
 
     @property
     def id(self) -> str:
@@ -254,6 +254,12 @@ class PlanRuntime:
             log.warning("plan %s: %s", self.id, failure)
         else:
             self.unreported_error = None
+
+    def note_base(self, base: str) -> None:
+        """Note which branch the pull request is to be merged into, as its forge says now."""
+        if base != self.plan.pr_base and naming.is_branch_name(base):
+            log.info("plan %s: its pull request is to be merged into %s", self.id, naming.printable(base))
+            self.edit(lambda plan: replace(plan, pr_base=base))
 
     def edit(self, change: Callable[[Plan], Plan]) -> None:
         """Change the plan's `state.json`; the repository has none, or it would look like a plan's worktree."""

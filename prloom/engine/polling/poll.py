@@ -186,7 +186,7 @@ class BridgeReader:
                 )
 
     def _note_forge(self, polled: Polled, runtimes: Mapping[str, PlanRuntime], now: datetime) -> None:
-        """Note for the plans on this forge where their pull requests' heads are, and what time it is there."""
+        """Note for the plans on this forge the heads and bases of their pull requests, and what time it is there."""
         for runtime in runtimes.values():
             number = runtime.plan.pr
             if number is None or runtime.plan.forge != self._bridge.name:
@@ -196,6 +196,8 @@ class BridgeReader:
             if number in polled.heads:
                 runtime.head = naming.commit_id(polled.heads[number])
             runtime.ticked = tuple(polled.ticked.get(number, ()))
+            if number in polled.bases:
+                _note_base(runtime, polled.bases[number])
 
     async def _append(
         self, runtime: PlanRuntime | None, batch: Sequence[Event], context: BridgeContext, *, from_file: bool
@@ -225,6 +227,17 @@ class BridgeReader:
             return event
         permission, _ = await self.permissions.look_up(event.author.login, context)
         return replace(event, author=replace(event.author, trust=permission))
+
+
+def _note_base(runtime: PlanRuntime, base: str) -> None:
+    """Note the base of a plan's pull request; where it cannot be written, the next poll says it again."""
+    if not runtime.usable:
+        return
+    try:
+        runtime.note_base(base)
+    except StorageError as error:
+        log.warning("plan %s: %s", runtime.id, error)
+        runtime.fail(str(error))
 
 
 def _routed(events: Sequence[Event], plans: Sequence[Plan]) -> Mapping[str, Sequence[Event]]:

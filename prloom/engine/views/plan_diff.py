@@ -33,8 +33,14 @@ def of_plan(where: RepositoryPaths, plan_id: str, *, base_branch: str | None) ->
     tip = repository.branch_sha(repo, plan.branch)
     if tip is None:
         raise PrloomError(f"branch {printable(plan.branch)} of plan {plan_id} no longer exists")
-    name = plan.base or base_branch or repository.default_branch(repo)
-    return trees.diff_text(repo, _fork(repo, name, tip), tip, limit_bytes=LONGEST)
+    name = plan.merges_into or base_branch or repository.default_branch(repo)
+    fork = _fork(repo, name, tip)
+    if fork is None:
+        advice = 'name it in prloom.toml: base_branch = "…"'
+        if plan.merges_into is not None:
+            advice = "fetch it: `git fetch origin`"
+        raise PrloomError(f"the base {printable(name)} shares no commit with the branch, or is not here; {advice}")
+    return trees.diff_text(repo, fork, tip, limit_bytes=LONGEST)
 
 
 def of_todo(where: RepositoryPaths, plan_id: str, todo: str) -> str:
@@ -68,19 +74,14 @@ def _local(where: RepositoryPaths, plan_id: str) -> SafeDir:
     return local
 
 
-def _fork(repo: Repository, base: str, tip: str) -> str:
-    """Return the latest commit that the branch shares with its base, here or as it was fetched from origin."""
+def _fork(repo: Repository, base: str, tip: str) -> str | None:
+    """Return the latest commit that the branch shares with its base, here or as it was fetched from origin, if any."""
     ends = (repository.remote_sha(repo, base), repository.branch_sha(repo, base))
     best: str | None = None
     for end in filter(None, ends):
         shared = git.run(["merge-base", end, tip], cwd=repo.root, codes=(0, 1)).out.strip()
         if shared and (best is None or remote.is_ancestor(repo, best, shared)):
             best = shared
-    if best is None:
-        raise PrloomError(
-            f"the base {printable(base)} shares no commit with the branch, or is not here; name it in prloom.toml: "
-            'base_branch = "…"'
-        )
     return best
 
 

@@ -195,7 +195,7 @@ async def _open(runtime: PlanRuntime, access: ForgeAccess) -> OpenedPullRequest:
         body=_cockpit(runtime),
         draft=True,
     )
-    return OpenedPullRequest(number=opened.number, forge=access.target, url=opened.url)
+    return OpenedPullRequest(number=opened.number, forge=access.target, url=opened.url, base=opened.base)
 
 
 async def _describe(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> None:
@@ -204,6 +204,7 @@ async def _describe(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> No
     found = await access.forge.pull_request(access.context, number)
     if found is None:
         raise LookupError(f"there is no pull request #{number} any more")
+    runtime.note_base(found.base)
     before = found.body
     for _ in range(_TRIES):
         _refuse_unheard(runtime, before)

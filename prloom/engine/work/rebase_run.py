@@ -13,12 +13,11 @@ from prloom.core.work import conflict_results, inspection, work_results
 from prloom.core.work.conflict_results import Conflict
 from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.work import base_branch, change_rules
 from prloom.engine.work import branch as plan_branch
-from prloom.engine.work import change_rules
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.engine.work.worker_run import WorkerRuns
-from prloom.errors import WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 from prloom.workspace import backup_refs, commits, rebase, rebase_stop, remote, repository, rewritten, snapshot
@@ -99,7 +98,7 @@ class RebaseRuns:
         done = None
         if work.tree is not None:
             done = rebase.continue_(repo, folder, branch, resolution=work.tree, junk=junk)
-        return done or rebase.start(repo, folder, branch, onto=self._base(runtime), junk=junk)
+        return done or rebase.start(repo, folder, branch, onto=base_branch.tip(repo, runtime), junk=junk)
 
     def _inspect(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport) -> tuple[WorkerReport, Conflict]:
         """Return the report with what the run changed in the files that it was given, and what is left to resolve."""
@@ -115,17 +114,6 @@ class RebaseRuns:
         left = rebase_stop.unresolved(repo, stop, found.tree)
         resolution = rebase_stop.resolution(repo, stop, found.tree)
         return found, Conflict(base=runtime.base, paths=stop.paths, left=left, resolution=resolution)
-
-    def _base(self, runtime: PlanRuntime) -> str:
-        """Return the tip of the base: what the remote has, or the local branch where there is no remote."""
-        repo, base = self.changes.repo, runtime.base
-        fetched = remote.fetch(repo, base)
-        if isinstance(fetched, Rejected):
-            raise WorkspaceError(f"origin cannot be read: {fetched.failure.reason}")
-        found = getattr(fetched, "sha", None) or repository.branch_sha(repo, base)
-        if found is None:
-            raise WorkspaceError(f"there is no branch {printable(base)} to rebase onto; set base_branch in prloom.toml")
-        return found
 
     def _accept(self, runtime: PlanRuntime, work: TodoWork) -> str:
         repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch

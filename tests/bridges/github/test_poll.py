@@ -693,13 +693,16 @@ async def test_what_is_heard_says_which_commit_was_the_head_by_then(runtime: Any
     assert (approval.context["commit"], approval.context["head"], review.commit) == (before, after, before)
 
 
-async def test_each_poll_returns_the_heads_of_all_pull_requests(runtime: Any) -> None:
+async def test_each_poll_returns_the_heads_and_the_bases_of_all_pull_requests(runtime: Any) -> None:
     pulls = [await watched(runtime) for _ in range(2)]
+    pulls[1].base.ref = "dev"
+    runtime.hub.touch(pulls[1])
     runtime.clock.advance(minutes=1)
 
     polled = await runtime.bridge.events(runtime.context(), runtime.state)
 
     assert polled.heads == {pull.number: pull.head.sha for pull in pulls}
+    assert polled.bases == {pulls[0].number: "main", pulls[1].number: "dev"}
 
 
 async def test_a_push_is_reported_once(runtime: Any) -> None:
