@@ -16,7 +16,7 @@ from prloom.core.pull_requests import front_matter_actions
 from prloom.core.pull_requests.cockpit import CockpitDraft, CockpitTodo, CockpitView
 from prloom.core.work.work_steps import WorkRules
 from prloom.model.decision import DecisionParts
-from prloom.model.plan import Plan
+from prloom.model.plan import ENDED, Plan
 from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
@@ -169,9 +169,12 @@ def _todo(state: DispatchState, todo: TodoItem) -> CockpitTodo:
 # ---- what a step comes to
 
 
-def opened(state: DispatchState, found: OpenedPullRequest) -> DecisionParts:
-    """Return that the pull request is open."""
-    return {"opened": found, "pull_request": replace(_well(state), opened=True)}
+def opened(state: DispatchState, found: OpenedPullRequest, its_state: str) -> DecisionParts:
+    """Return that prloom opened the pull request; where it was closed or merged before prloom knew, the plan is over."""
+    parts: DecisionParts = {"opened": found, "pull_request": replace(_well(state), opened=True)}
+    if its_state in ENDED:
+        parts["plan_status"] = its_state
+    return parts
 
 
 def shown(state: DispatchState, cockpit: str, now: datetime, *, comment_id: str | None = None) -> DecisionParts:

@@ -20,7 +20,7 @@ from prloom.core.pull_requests.pull_request import MarkReady, OpenPullRequest, S
 from prloom.core.text import secret_scan
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
-from prloom.engine.work import todo_events
+from prloom.engine.work import opening, todo_events
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model.decision import DecisionParts
@@ -155,11 +155,12 @@ async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess
     state = runtime.event_store.state
     match step:
         case OpenPullRequest():
-            found = await _open(runtime, access)
+            found = await opening.open_once(runtime, access.forge, access.context, body=_cockpit(runtime))
+            note = OpenedPullRequest(number=found.number, forge=access.target, url=found.url, base=found.base)
             labels = front_matter_actions.when_opened(
-                runtime.id, _front(runtime), Target(found.forge, {"pr": found.number})
+                runtime.id, _front(runtime), Target(note.forge, {"pr": note.number})
             )
-            return {**pull_request.opened(state, found), "actions": labels}
+            return {**pull_request.opened(state, note, found.state), "actions": labels}
         case ShowCockpit(own=True):
             shown = _cockpit(runtime)
             await _describe(runtime, access, shown)
@@ -183,19 +184,6 @@ def _front(runtime: PlanRuntime) -> FrontMatter:
     except PrloomError as error:
         log.warning("plan %s: %s", runtime.id, error)
         return FrontMatter()
-
-
-async def _open(runtime: PlanRuntime, access: ForgeAccess) -> OpenedPullRequest:
-    """Open the pull request; one that is open for the branch is found, and was opened before a crash."""
-    opened = await access.forge.open_pull_request(
-        access.context,
-        branch=runtime.plan.branch,
-        base=runtime.base,
-        title=runtime.plan.title or runtime.plan.branch,
-        body=_cockpit(runtime),
-        draft=True,
-    )
-    return OpenedPullRequest(number=opened.number, forge=access.target, url=opened.url, base=opened.base)
 
 
 async def _describe(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from forge_bridge import ForgeBridge
+from shared_remote import Remote
 from values import an_event
 from workbench import Run, Workbench
 
-from prloom.api import Author
+from prloom.api import Author, PullRequest
 from prloom.core.plans import plan_file
 
 
@@ -109,6 +112,54 @@ async def test_one_that_was_opened_before_a_crash_is_found_again(bench: Workbenc
 
     assert list(forge.pulls) == [1]
     assert "<!-- prloom:begin -->" in forge.pulls[1].body
+
+
+async def opened_before_a_crash(bench: Workbench, forge: ForgeBridge, *, head: str | None = None) -> None:
+    """Have the first TODO done, and a pull request that GitHub opened for it, of which prloom knows nothing."""
+    forge.down = True
+    bench.todo("- [ ] first", "- [ ] second")
+    await bench.tick()
+    forge.down = False
+    bench.stage.clock.advance(minutes=10)
+    at = head or bench.project.git("rev-parse", "work")
+    forge.pulls[1] = PullRequest(1, "work", "", "work", "main", "closed", "https://forge.example/1", at)
+
+
+async def test_one_that_was_opened_before_a_crash_and_closed_since_is_found_and_ends_the_plan(
+    bench: Workbench, forge: ForgeBridge
+):
+    await opened_before_a_crash(bench, forge)
+
+    await bench.ticks(3)
+
+    assert list(forge.pulls) == [1]
+    state = json.loads((bench.worktree / "prloom/.local/state.json").read_text())
+    assert (state["pr"], state["url"], state["status"]) == (1, "https://forge.example/1", "closed")
+
+
+async def test_one_that_was_closed_with_commits_of_people_on_top_is_found_too(
+    bench: Workbench, forge: ForgeBridge, tmp_path: Path
+):
+    remote = Remote(bench, tmp_path)
+    await opened_before_a_crash(bench, forge)
+    bench.project.git("pull", "--quiet", "origin", "work", cwd=remote.clone)
+    forge.pulls[1] = replace(forge.pulls[1], head=remote.push("ann.py", "ann\n"), state="merged")
+
+    await bench.ticks(3)
+
+    assert list(forge.pulls) == [1]
+    assert json.loads((bench.worktree / "prloom/.local/state.json").read_text())["status"] == "merged"
+
+
+async def test_an_earlier_one_of_a_branch_of_the_same_name_is_not_taken_for_the_plans(
+    bench: Workbench, forge: ForgeBridge
+):
+    await opened_before_a_crash(bench, forge, head=bench.project.git("rev-parse", "main"))
+
+    await bench.ticks(3)
+
+    assert [pull.state for pull in forge.pulls.values()] == ["closed", "open"]
+    assert bench.commits == ["Add one", "Add two"]
 
 
 async def test_a_forge_that_is_down_keeps_no_todo_from_being_done(bench: Workbench, forge: ForgeBridge):
