@@ -57,11 +57,13 @@ def next_step(
     opens: bool,
     now: datetime,
     ticked: Collection[str] = (),
+    sound: bool = True,
 ) -> Step | None:
     """Return what is to be done next with the pull request of a plan, or None for nothing now.
 
     `cockpit` is what it is to show. It is written anew where boxes in it were `ticked` and heard of. With `opens`,
-    prloom opens one when there is a commit to show.
+    prloom opens one when there is a commit to show. Only where the plan's text is `sound` is it known who is to be
+    asked for a review, so that it can be taken out of draft.
     """
     kept = state.pull_request
     if plan.status != "active" or (kept.retry_at is not None and now < kept.retry_at):
@@ -74,7 +76,7 @@ def next_step(
         return None
     if ticked or (digest(cockpit) != kept.shown and not _too_soon(state, now)):
         return ShowCockpit(own=kept.opened)
-    if kept.opened and not kept.ready and is_finished(state, todos):
+    if kept.opened and not kept.ready and sound and is_finished(state, todos):
         return MarkReady()
     return None
 
@@ -170,7 +172,7 @@ def _todo(state: DispatchState, todo: TodoItem) -> CockpitTodo:
 
 
 def opened(state: DispatchState, found: OpenedPullRequest, its_state: str) -> DecisionParts:
-    """Return that prloom opened the pull request; where it was closed or merged before prloom knew, the plan is over."""
+    """Return that prloom opened the pull request; where that was closed or merged meanwhile, the plan is over."""
     parts: DecisionParts = {"opened": found, "pull_request": replace(_well(state), opened=True)}
     if its_state in ENDED:
         parts["plan_status"] = its_state

@@ -9,8 +9,9 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
-from prloom.core.plans import plan_file, plan_text, todo_ids
+from prloom.core.plans import front_matter, plan_file, plan_text, todo_ids
 from prloom.core.plans.plan_file import PlanTodo, TodoItem
+from prloom.errors import PrloomError
 from prloom.model.decision import Decision, PlanText
 from prloom.model.hook_points import AFTER_ACTIVATE
 from prloom.model.plan import Plan
@@ -30,6 +31,8 @@ class PlanFile:
         self._todos: tuple[TodoItem, ...] = ()
         self._todos_stamp: FileStamp | None = None
         self._before: frozenset[str] | None = None
+        self._problem: str | None = None
+        self._problem_stamp: FileStamp | None = None
 
     def todos(self) -> tuple[TodoItem, ...]:
         """Return the TODOs; the text is read again only where the file has changed."""
@@ -40,6 +43,14 @@ class PlanFile:
             self._todos = plan_file.todos(self.read())
             self._todos_stamp = stamp
         return self._todos
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the front matter, if anything; it is read again only where the file has changed."""
+        stamp = self.stamp()
+        if stamp is None or stamp != self._problem_stamp:
+            self._problem = _front_matter_problem(self.read())
+            self._problem_stamp = stamp
+        return self._problem
 
     def add_ids(self, done: Collection[str] = ()) -> None:
         """Give each TODO an id that has none; a copy that an editor saves without them gets the same ids again.
@@ -131,6 +142,14 @@ def _with_step(text: str, step: WorkStep) -> str:
     if step.notes:
         text = plan_text.append_notes(text, (step.notes,))
     return text
+
+
+def _front_matter_problem(text: str) -> str | None:
+    try:
+        front_matter.parse(text)
+    except PrloomError as error:
+        return f"{paths.PLAN_TEXT}: {error}"
+    return None
 
 
 def text_digest(text: str) -> str:

@@ -33,7 +33,7 @@ from prloom.engine.plan.in_flight import InFlight
 from prloom.errors import StorageError
 from prloom.model.action import Action
 from prloom.model.event import Target
-from prloom.model.plan import Plan
+from prloom.model.plan import ENDED, Plan
 from prloom.model.record import Cursor, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths, repair
@@ -237,9 +237,15 @@ class PlanRuntime:
             self._must_reopen = False
 
     def succeeded(self) -> None:
-        """Take back the error that `prloom status` shows, now that the plan could be worked on."""
-        if self.plan.last_error is not None or self.unreported_error is not None:
-            self._report(None)
+        """Take back the error that `prloom status` shows, now that the plan could be worked on.
+
+        One in the text of a plan that is not over is shown until it is corrected.
+        """
+        problem = None
+        if self.plan.status not in ENDED:
+            problem = self.text.problem()
+        if self.plan.last_error != problem or self.unreported_error is not None:
+            self._report(problem)
 
     def _report(self, error: str | None, since: datetime | None = None) -> None:
         """Show an error in `prloom status`, or take it away; where not even that can be written, it is logged only."""

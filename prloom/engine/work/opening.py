@@ -12,9 +12,10 @@ from prloom.workspace import remote, repository
 
 
 async def open_once(runtime: PlanRuntime, forge: Forge, context: BridgeContext, *, body: str) -> PullRequest:
-    """Open the pull request of a plan, or return the one that was opened before a crash, whatever became of it since."""
+    """Open the pull request of a plan, or return the one that was opened before a crash, whatever became of it."""
     before = await forge.find_pull_request(context, runtime.plan.branch)
-    if before is not None and before.state != "open" and await asyncio.to_thread(_shows_plan, runtime, before):
+    is_over = before is not None and before.state != "open"
+    if before is not None and is_over and await asyncio.to_thread(_shows_plan, runtime, before):
         return before
     return await forge.open_pull_request(
         context,

@@ -127,6 +127,7 @@ def _next(runtime: PlanRuntime) -> pull_request.Step | None:
         opens=runtime.rules.config.work.open == "first_commit",
         now=runtime.clock(),
         ticked=runtime.ticked,
+        sound=runtime.text.problem() is None,
     )
 
 
@@ -172,13 +173,14 @@ async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess
             runtime.ticked = ()
             return pull_request.shown(state, shown, runtime.clock(), comment_id=comment_id)
         case MarkReady():
+            front = front_matter.parse(runtime.text.read())
             await access.forge.mark_ready(access.context, _number(runtime))
-            reviews = front_matter_actions.when_ready(runtime.id, _front(runtime), reply_target(runtime.plan))
+            reviews = front_matter_actions.when_ready(runtime.id, front, reply_target(runtime.plan))
             return {**pull_request.ready(state), "actions": reviews}
 
 
 def _front(runtime: PlanRuntime) -> FrontMatter:
-    """Return what the front matter of the plan says; a person may have made a mistake in it, which asks nobody."""
+    """Return what the front matter of the plan says; a mistake in it keeps no pull request from being opened."""
     try:
         return front_matter.parse(runtime.text.read())
     except PrloomError as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from described_bridge import DescribedBridge, Keeper
@@ -22,12 +24,16 @@ class OpeningBridge(DescribedBridge):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bases: list[str] = []
+        self.opened_onto: list[str] = []
+        self.ready = False
+
+    async def mark_ready(self, ctx: BridgeContext, number: int) -> None:
+        self.ready = True
 
     async def open_pull_request(
         self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
     ) -> PullRequest:
-        self.bases.append(base)
+        self.opened_onto.append(base)
         self.body = body
         return PullRequest(7, title, body, branch, base, "open", "https://forge.example/7", "sha", draft=draft)
 
@@ -53,6 +59,11 @@ def finished(stage: Stage, text: str) -> Path:
     return local
 
 
+def noted_error(stage: Stage) -> Any:
+    """Return the error that `prloom status` shows beside the plan."""
+    return json.loads((stage.local("fast") / "state.json").read_text()).get("lastError")
+
+
 async def rounds(stage: Stage) -> None:
     for _ in range(3):
         await stage.tick()
@@ -64,7 +75,7 @@ async def test_labels_are_put_on_and_reviewers_are_asked_once(stage: Stage, forg
 
     await rounds(stage)
 
-    assert forge.bases == ["next"]
+    assert forge.opened_onto == ["next"]
     done = [(action.kind, dict(action.target.token), action.payload) for action in forge.actions_seen]
     assert [kind for kind, _, _ in done] == ["add_labels", "request_reviewers"]
     assert [token for _, token, _ in done] == [{"pr": 7}, {"pr": 7}]
@@ -77,7 +88,7 @@ async def test_a_plan_that_names_nobody_asks_nobody(stage: Stage, forge: Opening
 
     await rounds(stage)
 
-    assert forge.bases == ["next"]
+    assert forge.opened_onto == ["next"]
     assert forge.actions_seen == []
 
 
@@ -88,6 +99,45 @@ async def test_a_mistake_in_the_front_matter_keeps_no_pull_request_from_being_op
 
     await rounds(stage)
 
-    assert forge.bases == ["next"]
+    assert forge.opened_onto == ["next"]
     assert forge.actions_seen == []
     assert "unknown key 'reviewer' (line 2); did you mean reviewers?" in caplog.text
+
+
+async def test_it_is_ready_and_reviewers_are_asked_only_once_the_front_matter_can_be_read(
+    stage: Stage, forge: OpeningBridge
+):
+    local = finished(stage, PLAN.replace("labels: [speed]", "prest: [careful"))
+
+    await rounds(stage)
+
+    assert not forge.ready
+    assert [action.kind for action in forge.actions_seen] == []
+    assert (noted_error(stage)).startswith("plan.md: ")
+
+    (local / "plan.md").write_text(PLAN)
+    await rounds(stage)
+
+    assert forge.ready
+    assert [getattr(action.payload, "reviewers", None) for action in forge.actions_seen] == [("ann", "bob")]
+    assert noted_error(stage) is None
+
+
+async def test_the_error_is_that_of_the_text_as_it_is_now(stage: Stage, forge: OpeningBridge):
+    local = finished(stage, PLAN.replace("reviewers", "reviewer"))
+    await rounds(stage)
+    assert "unknown key 'reviewer'" in noted_error(stage)
+
+    (local / "plan.md").write_text(PLAN.replace("labels", "lables"))
+    await rounds(stage)
+
+    assert "unknown key 'lables'" in noted_error(stage)
+
+
+async def test_an_error_in_a_plan_that_is_over_is_not_shown(stage: Stage, forge: OpeningBridge):
+    local = stage.adopt("fast", pr=None, forge=None, status="merged")
+    (local / "plan.md").write_text(PLAN.replace("reviewers", "reviewer"))
+
+    await rounds(stage)
+
+    assert noted_error(stage) is None
