@@ -13,7 +13,10 @@ from prloom.engine.work import pull_request
 
 
 class DescribedBridge(ForgeBridge):
-    """A forge with one pull request, whose `body` and whose own `comment` people edit; `ticked` are reported boxes."""
+    """A forge with one pull request, whose `body` and whose own `comment` people edit.
+
+    `ticked` are the boxes that are reported; `gone` says that the forge has no such pull request any more.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,12 +25,15 @@ class DescribedBridge(ForgeBridge):
         self.mark = ""
         self.ticked: dict[int, Sequence[str]] = {}
         self.written = 0
+        self.gone = False
 
     async def events(self, ctx: BridgeContext, state: object) -> Polled:
         polled = await super().events(ctx, state)
         return Polled(polled.events, polled.state, ticked=dict(self.ticked), bases=dict(self.bases))
 
     async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
+        if self.gone:
+            return None
         return PullRequest(number, "A", self.body, "pr-7", "main", "open", "https://forge.example/7", "sha")
 
     async def describe_pull_request(

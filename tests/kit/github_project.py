@@ -13,6 +13,8 @@ from typing import Any
 from fake_github import Hub
 from real_command import Repository
 
+from prloom.core.pull_requests.cockpit_markers import BEGIN
+
 
 class Project:
     """A repository whose origin is a bare one, and whose pull request is on a GitHub of the test's own."""
@@ -58,7 +60,8 @@ class Project:
 
     @property
     def replies(self) -> list[str]:
-        return [post.body for post in self.hub.posts(by="prloom")]
+        """Return what prloom has posted; its comment with the cockpit is no reply."""
+        return [post.body for post in self.hub.posts(by="prloom") if BEGIN not in post.body]
 
     async def status(self) -> Mapping[str, Any]:
         """Return the status document."""

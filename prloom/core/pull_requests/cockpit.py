@@ -37,6 +37,11 @@ _LABELS: dict[Box, str] = {
     "go": "let what waits for your consent begin",
 }
 
+_ENDINGS = {
+    "merged": "**Merged.** Nothing is worked on any more.",
+    "closed": "**Closed.** Nothing is worked on until the pull request is reopened.",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class CockpitTodo:
@@ -69,7 +74,8 @@ class CockpitView:
 
     `text` is the plan's text without its TODOs. `block` says why no TODO is worked on, and `way_on` is the command that
     lets the plan continue. `asks` says that TODOs wait for consent, `waits` that the work or a reply waits for a time
-    until which a person can end the wait. `host` is the forge's, whose images are shown.
+    until which a person can end the wait. `ended` is the status of a plan that is over, for which no box does anything.
+    `host` is the forge's, whose images are shown.
     """
 
     text: str = ""
@@ -80,6 +86,7 @@ class CockpitView:
     asks: bool = False
     waits: bool = False
     drafts: Sequence[CockpitDraft] = ()
+    ended: str | None = None
     host: str | None = None
 
 
@@ -91,7 +98,9 @@ def render(view: CockpitView) -> str:
     parts += ["### TODO", _todo_list(view)]
     if view.drafts:
         parts += ["### Replies that wait to be sent", _draft_list(view)]
-    parts += ["Tick a box to steer prloom:", "\n".join(_box_line(box) for box in _boxes(view)), END]
+    if view.ended is None:
+        parts += ["Tick a box to steer prloom:", "\n".join(_box_line(box) for box in _boxes(view))]
+    parts.append(END)
     return "\n\n".join(part for part in parts if part)
 
 
@@ -107,6 +116,8 @@ def _todo_list(view: CockpitView) -> str:
 
 
 def _notices(view: CockpitView) -> Iterable[str]:
+    if view.ended is not None:
+        yield from (_ENDINGS[view.ended], "")
     if view.paused:
         yield from ("**Paused.** Nothing is worked on until a person resumes the plan.", "")
     if view.block:

@@ -66,13 +66,17 @@ def next_step(
     asked for a review, so that it can be taken out of draft.
     """
     kept = state.pull_request
-    if plan.status != "active" or (kept.retry_at is not None and now < kept.retry_at):
+    if kept.retry_at is not None and now < kept.retry_at:
+        return None
+    if plan.status in ENDED:
+        return _last_step(plan, state, cockpit)
+    if plan.status != "active":
         return None
     if plan.pr is None:
         if opens and any(done.commit for done in state.done_todos.values()):
             return OpenPullRequest()
         return None
-    if not kept.opened and not _has_something_to_show(state):
+    if not kept.opened and not _has_something_to_show(state, todos):
         return None
     if ticked or (digest(cockpit) != kept.shown and not _too_soon(state, now)):
         return ShowCockpit(own=kept.opened)
@@ -81,9 +85,24 @@ def next_step(
     return None
 
 
-def _has_something_to_show(state: DispatchState) -> bool:
-    """Whether people need to read about the plan on a pull request of another's, or to tick a box there."""
-    return bool(state.done_todos) or any(each is not None for each in (state.work, state.block, state.proposed))
+def _last_step(plan: Plan, state: DispatchState, cockpit: str) -> Step | None:
+    """Return the last step for a plan that is over: its cockpit, if it has one, once nothing is in progress."""
+    kept = state.pull_request
+    is_shown = plan.pr is not None and (kept.opened or kept.shown is not None)
+    if not is_shown or kept.over or state.work is not None or digest(cockpit) == kept.shown:
+        return None
+    return ShowCockpit(own=kept.opened)
+
+
+def _has_something_to_show(state: DispatchState, todos: Sequence[TodoItem]) -> bool:
+    """Whether people need to read about the plan on a pull request of another's, or to tick a box there.
+
+    A cockpit that is there is kept up to date, whatever it shows.
+    """
+    waits = state.paused or any(queued.draft for queued in state.queue.values())
+    is_listed = bool(state.done_todos) or any(not todo.over for todo in todos)
+    is_at_work = any(each is not None for each in (state.work, state.block, state.proposed))
+    return waits or is_listed or is_at_work or state.pull_request.shown is not None
 
 
 def _too_soon(state: DispatchState, now: datetime) -> bool:
@@ -129,8 +148,11 @@ def view(
     *,
     host: str | None,
     drafts: Sequence[CockpitDraft] = (),
+    status: str = "active",
 ) -> CockpitView:
-    """Return what the cockpit of a plan shows."""
+    """Return what the cockpit of a plan in this status shows; of one that is over, what is left, and no wait."""
+    if status in ENDED:
+        return CockpitView(text=text, todos=tuple(_left(state, todo) for todo in todos), ended=status, host=host)
     block, way_on = None, None
     if state.block is not None:
         block, way_on = state.block.reason, state.block.way_on
@@ -155,14 +177,19 @@ def _waits(state: DispatchState) -> bool:
 
 
 def _todo(state: DispatchState, todo: TodoItem) -> CockpitTodo:
-    done, work = state.done_todos.get(todo.id or ""), state.work
+    work = state.work
     if work is not None and work.id == todo.id and todo.state == "open":
         if work.retry_at is not None:
             return CockpitTodo(title=todo.title, reason=work.waits_for, until=str(work.retry_at))
         return CockpitTodo(title=todo.title, state="running", attempt=work.attempt)
     if state.proposed is not None and state.proposed == todo.id and todo.state == "open":
         return CockpitTodo(title=todo.title, reason="your consent")
-    commit = None
+    return _left(state, todo)
+
+
+def _left(state: DispatchState, todo: TodoItem) -> CockpitTodo:
+    """Return a TODO that nothing is done for now."""
+    done, commit = state.done_todos.get(todo.id or ""), None
     if done is not None:
         commit = done.commit
     return CockpitTodo(title=todo.title, state=todo.state, commit=commit, reason=todo.reason or None)
@@ -179,13 +206,16 @@ def opened(state: DispatchState, found: OpenedPullRequest, its_state: str) -> De
     return parts
 
 
-def shown(state: DispatchState, cockpit: str, now: datetime, *, comment_id: str | None = None) -> DecisionParts:
-    """Return that the cockpit is where people read it."""
+def shown(
+    state: DispatchState, cockpit: str, now: datetime, *, status: str, comment_id: str | None = None
+) -> DecisionParts:
+    """Return that the cockpit of a plan in this status is where people read it."""
     after = replace(
         _well(state),
         shown=digest(cockpit),
         shown_at=Timestamp.of(now),
         comment_id=comment_id or state.pull_request.comment_id,
+        over=status in ENDED,
     )
     return {"pull_request": after}
 
@@ -201,10 +231,17 @@ def ready(state: DispatchState) -> DecisionParts:
     return {"pull_request": replace(_well(state), ready=True)}
 
 
-def failed(state: DispatchState, error: str, policy: Backoff, now: datetime) -> DecisionParts:
-    """Return the wait after an error of the forge: each is as long as all before it together."""
+def failed(
+    state: DispatchState, error: str, policy: Backoff, now: datetime, *, status: str = "active"
+) -> DecisionParts:
+    """Return the wait after an error of the forge: each is as long as all before it together.
+
+    What was left to be shown of a plan that is over is given up where the wait would be the longest.
+    """
     since = state.pull_request.failing_since or Timestamp.of(now)
     wait = min(max(now - since, policy.initial), policy.maximum)
+    if status in ENDED and wait >= policy.maximum:
+        return {"pull_request": replace(_well(state), over=True), "note": f"the cockpit stays as it is: {error}"}
     after = replace(state.pull_request, error=error, retry_at=Timestamp.of(now + wait), failing_since=since)
     return {"pull_request": after, "note": error}
 

@@ -95,6 +95,7 @@ def _cockpit(runtime: PlanRuntime) -> str:
         runtime.rules.work,
         host=host,
         drafts=_drafts(runtime),
+        status=runtime.plan.status,
     )
     return cockpit.render(view)
 
@@ -146,7 +147,9 @@ async def _keep(runtime: PlanRuntime, bridge: LoadedBridge, dependencies: PlanDe
                 reason = f"{bridge.name}: {error or type(error).__name__}"
                 log.warning("plan %s: %s", runtime.id, reason)
                 state = runtime.event_store.state
-                parts = pull_request.failed(state, reason, runtime.rules.backoff, runtime.clock())
+                parts = pull_request.failed(
+                    state, reason, runtime.rules.backoff, runtime.clock(), status=runtime.plan.status
+                )
             runtime.event_store.commit("pull_request", bridge.name, **parts)
     finally:
         runtime.in_flight.at_forge = False
@@ -162,16 +165,15 @@ async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess
                 runtime.id, _front(runtime), Target(note.forge, {"pr": note.number})
             )
             return {**pull_request.opened(state, note, found.state), "actions": labels}
-        case ShowCockpit(own=True):
-            shown = _cockpit(runtime)
-            await _describe(runtime, access, shown)
+        case ShowCockpit(own=own):
+            shown, status = _cockpit(runtime), runtime.plan.status
+            comment_id = None
+            if own:
+                await _describe(runtime, access, shown)
+            else:
+                comment_id = await _comment(runtime, access, shown)
             runtime.ticked = ()
-            return pull_request.shown(state, shown, runtime.clock())
-        case ShowCockpit():
-            shown = _cockpit(runtime)
-            comment_id = await _comment(runtime, access, shown)
-            runtime.ticked = ()
-            return pull_request.shown(state, shown, runtime.clock(), comment_id=comment_id)
+            return pull_request.shown(state, shown, runtime.clock(), status=status, comment_id=comment_id)
         case MarkReady():
             front = front_matter.parse(runtime.text.read())
             await access.forge.mark_ready(access.context, _number(runtime))

@@ -1,0 +1,187 @@
+"""When the cockpit is shown: from the first thing that waits for people, until the pull request is over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from described_bridge import DescribedBridge, Keeper
+from stage import Stage, said
+
+from prloom.api import Author
+from prloom.engine.bus.event_store import EventStore
+from prloom.engine.bus.plan_files import PlanFile
+from prloom.model.decision import DecisionParts
+from prloom.model.pull_request import KeptPullRequest
+from prloom.model.work import TodoWork, WorkStep
+from prloom.storage.safe_dir import SafeDir
+
+TODO = "# The plan\n\n## TODO\n\n- [ ] first <!-- prloom:todo t-1 -->\n"
+BOXES = "<!-- prloom:box"
+
+
+@pytest.fixture
+def forge(stage: Stage) -> DescribedBridge:
+    found = DescribedBridge()
+    stage.bridge, stage.bridges = found, [found]
+    stage.todo_worker = Keeper()
+    return found
+
+
+def commit(local: Path, stage: Stage, parts: DecisionParts) -> None:
+    with SafeDir.make(local) as folder:
+        store = EventStore.open(folder.make_sub("bus"), stage.clock, (PlanFile(folder),))
+        store.commit("work", "test", **parts)
+        store.save()
+
+
+async def rounds(stage: Stage, count: int = 2) -> None:
+    for _ in range(count):
+        await stage.tick()
+        stage.clock.advance(minutes=1)
+
+
+async def end(stage: Stage, kind: str) -> None:
+    """Let the pull request be closed, merged or reopened."""
+    stage.bridge.news.append(said(f"{kind}-{stage.bridge.polls}", "", type=kind, author=None))
+    await rounds(stage)
+
+
+# ---- on a pull request of another's
+
+
+async def test_a_plan_with_nothing_that_waits_has_none(stage: Stage, forge: DescribedBridge) -> None:
+    stage.adopt()
+
+    await rounds(stage)
+
+    assert forge.comment is None
+
+
+async def test_an_open_todo_is_shown_before_anything_was_done(stage: Stage, forge: DescribedBridge) -> None:
+    (stage.adopt(work=False) / "plan.md").write_text(TODO)
+
+    await rounds(stage)
+
+    assert forge.comment is not None
+    assert "- [ ] first\n" in forge.comment
+
+
+async def test_a_draft_is_shown_and_taken_away_when_it_is_sent(stage: Stage, forge: DescribedBridge) -> None:
+    stage.adopt()
+    forge.news.append(said("e1", "please", author=Author("eve", "none")))
+    await stage.tick()
+    stage.ask("approve", "e1")
+    await rounds(stage)
+    (waiting,) = stage.state()["queue"]
+    assert forge.comment is not None
+    assert f"- `prloom outbox send {waiting}` to `eve`: re e1" in forge.comment
+
+    stage.ask("draft_send", waiting)
+    await rounds(stage, 3)
+
+    assert "outbox" not in forge.comment
+    assert "There is nothing to do." in forge.comment
+
+
+async def test_a_pause_is_shown_with_the_box_that_ends_it(stage: Stage, forge: DescribedBridge) -> None:
+    stage.adopt()
+    stage.ask("pause", "pr-7")
+
+    await rounds(stage)
+
+    assert forge.comment is not None
+    assert "**Paused.**" in forge.comment
+    assert "<!-- prloom:box resume -->" in forge.comment
+
+
+# ---- when the pull request is over
+
+
+@pytest.mark.parametrize(
+    ("kind", "notice"),
+    [
+        ("pr_closed", "**Closed.** Nothing is worked on until the pull request is reopened."),
+        ("pr_merged", "**Merged.** Nothing is worked on any more."),
+    ],
+)
+async def test_the_last_one_of_an_ended_pull_request_has_no_boxes(
+    stage: Stage, forge: DescribedBridge, kind: str, notice: str
+) -> None:
+    local = stage.adopt()
+    (local / "plan.md").write_text(TODO)
+    commit(local, stage, {"pull_request": KeptPullRequest(opened=True), "paused": True})
+    await rounds(stage)
+    assert BOXES in forge.body
+
+    await end(stage, kind)
+
+    assert notice in forge.body
+    assert "- [ ] first\n" in forge.body
+    assert "Paused" not in forge.body
+    assert BOXES not in forge.body
+
+
+async def test_nothing_is_written_after_the_last_one_until_the_pull_request_is_reopened(
+    stage: Stage, forge: DescribedBridge
+) -> None:
+    local = stage.adopt()
+    (local / "plan.md").write_text(TODO)
+    commit(local, stage, {"pull_request": KeptPullRequest(opened=True)})
+    await rounds(stage)
+    await end(stage, "pr_closed")
+    written = forge.written
+
+    (local / "plan.md").write_text(TODO + "- [ ] second\n")
+    await rounds(stage, 3)
+    assert forge.written == written
+
+    await end(stage, "pr_reopened")
+    assert "Closed" not in forge.body
+    assert "- [ ] second" in forge.body
+    assert BOXES in forge.body
+
+
+async def test_the_last_one_waits_until_nothing_is_in_progress(stage: Stage, forge: DescribedBridge) -> None:
+    local = stage.adopt()
+    (local / "plan.md").write_text(TODO)
+    at_work = WorkStep(todo_id="t-1", verdict="taken", work=TodoWork(id="t-1", title="first", phase="taken"))
+    commit(local, stage, {"pull_request": KeptPullRequest(opened=True), "work": at_work})
+    await rounds(stage)
+    assert "in progress" in forge.body
+
+    await end(stage, "pr_closed")
+    assert BOXES in forge.body
+
+    local = stage.local("pr-7")
+    commit(local, stage, {"work": WorkStep(todo_id="t-1", verdict="removed")})
+    await rounds(stage)
+
+    assert "in progress" not in forge.body
+    assert BOXES not in forge.body
+
+
+async def test_a_pull_request_of_another_without_a_cockpit_gets_none_at_its_end(
+    stage: Stage, forge: DescribedBridge
+) -> None:
+    stage.adopt()
+
+    await end(stage, "pr_merged")
+
+    assert forge.comment is None
+
+
+async def test_the_last_one_is_tried_for_a_while_and_then_left(stage: Stage, forge: DescribedBridge) -> None:
+    local = stage.adopt()
+    commit(local, stage, {"pull_request": KeptPullRequest(opened=True)})
+    await rounds(stage)
+    forge.gone = True
+    await end(stage, "pr_closed")
+    assert stage.state()["pullRequest"]["error"] == "forge: there is no pull request #7 any more"
+
+    for _ in range(20):
+        stage.clock.advance(hours=2)
+        await stage.tick()
+
+    assert "error" not in stage.state()["pullRequest"]
+    assert "retryAt" not in stage.state()["pullRequest"]
