@@ -129,7 +129,7 @@ class Dispatcher:
                 self._bound_reading()
                 self._work_through(self._queue.drain())
                 await asyncio.sleep(0)
-            self._publish()
+            self._health.run(self._publish)
         finally:
             await self._stop()
 
@@ -140,7 +140,10 @@ class Dispatcher:
     def tick(self) -> None:
         """Do all that can be done now, and begin what takes time; costs the same however much history there is."""
         for phase in self._phases():
-            phase()
+            if phase in {self.board.record_heartbeat, self._publish}:
+                self._health.run(phase)  # what only reports keeps nothing from being done
+            else:
+                phase()
 
     def _phases(self) -> tuple[Callable[[], None], ...]:
         return (
@@ -294,5 +297,4 @@ class Dispatcher:
                 self._queue.add(plan_id)
 
     def _publish(self) -> None:
-        bridges = self._pollers.reports(self._rule_adoption.problems)
-        self.board.publish(self.plugin_set.report(), bridges, self.clock())
+        self.board.publish(self.plugin_set.report(), self._pollers.reports(self._rule_adoption.problems), self.clock())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from prloom import errors
-from prloom.errors import AlreadyRunningError, FolderRemovedError, PrloomError
+from prloom.errors import AlreadyRunningError, FolderRemovedError, PrloomError, StorageError
 from prloom.storage.health_file import HealthFile
 from prloom.storage.safe_dir import SafeDir
 
@@ -25,8 +25,11 @@ class Health:
         self._file: HealthFile | None = None
 
     def begin(self, local: SafeDir) -> None:
-        """Let other commands read the errors from now on; raises StorageError."""
-        self._file = HealthFile(local)
+        """Let other commands read the errors from now on; where that cannot be, they are only logged."""
+        try:
+            self._file = HealthFile(local)
+        except StorageError as error:
+            log.warning("%s", error)
 
     def run(self, phase: Callable[[], None]) -> None:
         """Run a phase of a tick; log its error if it is a new one.

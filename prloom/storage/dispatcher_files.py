@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from prloom.errors import AlreadyRunningError, StorageError
+from prloom.errors import AlreadyRunningError, StorageError, UnsafePathError
 from prloom.model.record import Timestamp
 from prloom.storage import json_codec, os_errors
 
@@ -126,14 +126,19 @@ class DispatcherLock:
         if self.quiet:
             return
         try:
-            self._publish(stopped=False)
+            with suppress(UnsafePathError):  # each tick says so, and the lock alone keeps others away
+                self._publish(stopped=False)
         except StorageError:
             self.release()
             raise
 
     def touch(self) -> None:
         """Record the time of a tick; raises AlreadyRunningError where another process has the repository now."""
-        is_named = _is_same(self.folder.stat(OWNER), self._named)
+        try:
+            is_named = _is_same(self.folder.stat(OWNER), self._named)
+        except UnsafePathError:
+            self._keep()
+            raise
         if is_named:
             try:
                 self.folder.disk.touch(OWNER, self.folder.fd)
@@ -176,7 +181,7 @@ class DispatcherLock:
             try:
                 lock.acquire(timeout=0)
             except Timeout:
-                holder = _readable_owner(self.folder)
+                holder = readable_owner(self.folder)
                 lock.acquire(timeout=0 if holder is not None and holder.alive else _MOMENT)
         except Timeout:
             raise AlreadyRunningError(self._in_use_message(path)) from None
@@ -195,7 +200,7 @@ class DispatcherLock:
         try:
             lock = self._take()
         except AlreadyRunningError as error:
-            other, who = _readable_owner(self.folder), "another process"
+            other, who = readable_owner(self.folder), "another process"
             if other is not None and other.alive and other.pid != os.getpid():
                 who = f"another dispatcher, process {other.pid}, since {other.started_at},"
             raise AlreadyRunningError(
@@ -207,7 +212,8 @@ class DispatcherLock:
         import logging  # noqa: PLC0415 - commands that only look need none
 
         logging.getLogger(__name__).warning(
-            "%s was removed or replaced; the dispatcher made it again: it ends by itself, and needs no removing", path
+            "%s was removed or replaced; the dispatcher has locked it again: leave it, the system frees it at the end",
+            path,
         )
 
     def _stop(self) -> None:
@@ -223,7 +229,7 @@ class DispatcherLock:
         self._named = self.folder.stat(OWNER)
 
     def _in_use_message(self, path: str) -> str:
-        holder = _readable_owner(self.folder)
+        holder = readable_owner(self.folder)
         if holder is None or not holder.alive:
             return f"another process holds {path}; wait for it to end, or find it with `fuser {path}`"
         return (
@@ -232,7 +238,7 @@ class DispatcherLock:
         )
 
 
-def _readable_owner(folder: SafeDir) -> LockOwner | None:
+def readable_owner(folder: SafeDir) -> LockOwner | None:
     """Return the owner, or None where something else is in its file's place."""
     with suppress(StorageError):
         return owner(folder)
@@ -241,7 +247,7 @@ def _readable_owner(folder: SafeDir) -> LockOwner | None:
 
 def _other(folder: SafeDir) -> LockOwner | None:
     """Return the dispatcher in another process that certainly has the repository, whatever the lock says."""
-    found = _readable_owner(folder)
+    found = readable_owner(folder)
     if found is not None and found.certain and found.pid != os.getpid():
         return found
     return None

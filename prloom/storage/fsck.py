@@ -67,7 +67,8 @@ def _check_file(folder: SafeDir, name: str, check: Check, limit: int) -> Iterato
         elif name.endswith(".json"):
             yield from _document(folder, name)
     except StorageError as error:
-        yield FileFinding(path, None, str(error), "see the reason")
+        reason, _, fix = str(error).partition("; ")
+        yield FileFinding(path, None, reason, fix or "correct that, and run `prloom doctor` again")
 
 
 def _document(folder: SafeDir, name: str) -> Iterator[FileFinding]:

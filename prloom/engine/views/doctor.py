@@ -17,7 +17,7 @@ from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.activity import ActivityEvent
 from prloom.model.record import Record
-from prloom.storage import activity_file, dispatcher_files, envelope, fsck, paths
+from prloom.storage import activity_file, envelope, fsck, paths
 from prloom.storage.json_codec import Unreadable
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import TEMPORARY, SafeDir
@@ -198,7 +198,6 @@ def _lock(local: SafeDir, now: datetime) -> Iterator[Finding]:
     where = local.where(paths.LOCK)
     try:
         lock = local.stat(paths.LOCK)
-        local.stat(dispatcher_files.OWNER)
     except StorageError as error:
         yield _unsafe(error, where)
         return
@@ -239,7 +238,7 @@ def _to_fix(*, running: bool, loaded: bool) -> str:
 
 
 def _unsafe(error: StorageError, where: object) -> Finding:
-    return _error(str(error), str(where), "see the reason")
+    return of_error(error, str(where))[0]
 
 
 def _error(what: str, where: str, fix: str) -> Finding:

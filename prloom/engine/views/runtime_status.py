@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Record)
 
+_REPORTS: Final = (paths.WORK, paths.PLUGINS, paths.BRIDGES, paths.PLANS, paths.REQUESTS, paths.DAEMON_STATUS)
 SILENT: Final = timedelta(seconds=30)
 """A dispatcher that runs and has not ticked for so long, and for two more ticks, is silent."""
 
@@ -33,18 +35,20 @@ def dispatcher(local: SafeDir, now: datetime | None = None) -> DispatcherStatus:
     """Return what the dispatcher's files say of it; where the time is given, also whether it has stopped to tick."""
     try:
         found = dispatcher_files.owner(local)
-    except StorageError:  # something else is in the file's place: `prloom doctor` names it
-        return DispatcherStatus()
+    except StorageError as error:
+        since = file_stamp.changed_at(local.where(dispatcher_files.OWNER))
+        trouble = f"it is not known whether a dispatcher runs: {error}"
+        return DispatcherStatus(trouble=trouble, trouble_since=since or UNSET)
     if found is None:
-        return DispatcherStatus()
+        return _with_unusable_report(DispatcherStatus(), local)
     if found.alive:
         pid = found.pid
     else:
         pid = None
     status = DispatcherStatus(running=found.alive, pid=pid, last_tick_at=found.last_tick_at)
     if not found.alive:
-        return status
-    return _with_error(_with_silence(status, local, now), local)
+        return _with_unusable_report(status, local)
+    return _with_unusable_report(_with_error(_with_silence(status, local, now), local), local)
 
 
 def _with_silence(status: DispatcherStatus, local: SafeDir, now: datetime | None) -> DispatcherStatus:
@@ -72,6 +76,36 @@ def _with_error(status: DispatcherStatus, local: SafeDir) -> DispatcherStatus:
     problem = health_file.file_system_error(local)
     if problem:
         return replace(status, trouble=problem, trouble_since=status.last_tick_at or UNSET)
+    return status
+
+
+def _with_unusable_report(status: DispatcherStatus, local: SafeDir) -> DispatcherStatus:
+    """Return the status with the error that something else is in the place of a file that reports, if it has no other.
+
+    Such a file says nothing, and the dispatcher that cannot write it goes on.
+    """
+    if status.trouble:
+        return status
+    try:
+        local.stat(health_file.HEALTH)
+    except StorageError as error:
+        since = file_stamp.changed_at(local.where(health_file.HEALTH))
+        return replace(status, trouble=str(error), trouble_since=since or UNSET)
+    with suppress(StorageError):
+        state = local.sub(paths.BUS, paths.BUS_STATE)
+        if state is not None:
+            with state:
+                return _with_unusable_file(status, state)
+    return status
+
+
+def _with_unusable_file(status: DispatcherStatus, state: SafeDir) -> DispatcherStatus:
+    for name in _REPORTS:
+        try:
+            state.stat(name)
+        except StorageError as error:
+            since = file_stamp.changed_at(state.where(name))
+            return replace(status, trouble=str(error), trouble_since=since or UNSET)
     return status
 
 

@@ -43,7 +43,7 @@ def read(local: SafeDir) -> StallRule | None:
     stall_after = runtime_status.stall_after(local)
     if stall_after is None:
         return None
-    owner = dispatcher_files.owner(local)
+    owner = dispatcher_files.readable_owner(local)
     if owner is None or not owner.alive:
         return StallRule(stall_after)
     return StallRule(stall_after, record.read_time(owner.started_at))
