@@ -13,7 +13,7 @@ from harness import Figure, Row, Sizes, alternate, blank, compared, timed
 from stage import ListBridge, Stage
 
 from prloom.api import BridgeContext
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling import poll
 from prloom.engine.polling.poller import Poller

@@ -24,7 +24,8 @@ from prloom.api import Author, Event, Target
 from prloom.engine.bus import plans
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan import admission
-from prloom.engine.plan.runtime import PlanRuntime, rules
+from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling import poll
 from prloom.model import record

@@ -18,8 +18,7 @@ from prloom.engine.component import Component
 from prloom.engine.drafts import Drafts
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.health import Health
-from prloom.engine.operator import control
-from prloom.engine.operator.request_reader import RequestReader
+from prloom.engine.operator import control, request_reader
 from prloom.engine.plan import admission, reconcile
 from prloom.engine.plan.action_hooks import ActionHooks
 from prloom.engine.plan.dependencies import (
@@ -32,7 +31,8 @@ from prloom.engine.plan.dependencies import (
     Worker,
 )
 from prloom.engine.plan.plugin_set import PluginSet
-from prloom.engine.plan.runtime import PlanRuntime, Rules
+from prloom.engine.plan.rules import Rules
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling import network
 from prloom.engine.polling.network import Connect, Network
@@ -80,7 +80,7 @@ class Dispatcher:
         self._pollers = Pollers(bridges, state, board, self._network)
         hooks = ActionHooks(plugin_set, triager.services)
         self._pollers.check_plans(partial(hooks.upsert, board.repository))
-        self._control = RequestReader(board.local)
+        self._control = request_reader.RequestReader(board.local)
         self._queue = WorkQueue()
         board.read_files = partial(self._pollers.read_files, self._queue.add_all)
         self._drafts = Drafts(board.paths.root, board.local, rules.config, clock)

@@ -25,7 +25,7 @@ from prloom.engine.bus.inbox import Draft
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.dry_agents import TRIAGE, DryTriager, DryWorker
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import REPOSITORY, PlanRegistry
 from prloom.errors import PrloomError
 from prloom.model.action import Action, React

@@ -17,7 +17,8 @@ from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.idle_plans import IdlePlans
-from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, Rules, rules
+from prloom.engine.plan.rules import Rules, rules
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.status_files import Status, StatusFiles
 from prloom.errors import ConfigError, FolderRemovedError, PrloomError, StorageError
 from prloom.model.plan import Plan

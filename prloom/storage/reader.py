@@ -132,10 +132,8 @@ class JournalReader:
         behind, so the file has to be the same one too, while this reader lives. A file that is as it was at the last
         look is not opened.
         """
-        if not cursor.offset:
-            return True
         before, live = self._mark, self.folder.stat(self.name)
-        if live is not None and before == file_stamp.mark(cursor, fingerprint, live):
+        if not cursor.offset or (live is not None and before == file_stamp.mark(cursor, fingerprint, live)):
             return True
         with self._open(cursor.segment) as fd:
             if fd is None:

@@ -5,7 +5,7 @@ import pytest
 from project import Project
 from stage import Stage
 
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import PlanRegistry
 
 

@@ -9,7 +9,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
 from prloom.storage.safe_dir import TEMPORARY

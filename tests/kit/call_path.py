@@ -36,7 +36,7 @@ from prloom.engine.dispatcher import Dispatcher  # noqa: E402
 from prloom.engine.plan.agent_pool import AgentPool  # noqa: E402
 from prloom.engine.plan.agents import AgentTriager  # noqa: E402
 from prloom.engine.plan.plugin_set import PluginSet  # noqa: E402
-from prloom.engine.plan.runtime import rules  # noqa: E402
+from prloom.engine.plan.rules import rules  # noqa: E402
 from prloom.engine.plan_registry import PlanRegistry  # noqa: E402
 from prloom.extensions import bridges  # noqa: E402
 from prloom.transport.client import Client  # noqa: E402

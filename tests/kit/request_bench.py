@@ -18,7 +18,8 @@ from prloom.engine.assembly import plugin_requests
 from prloom.engine.assembly.plugin_requests import RequestParts
 from prloom.engine.host_socket.server import HostSocket
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.runtime import PlanRuntime, rules
+from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.plugin_requests.action_names import ActionNames
 from prloom.engine.plugin_requests.authority import PluginAuthority

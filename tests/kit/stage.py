@@ -43,7 +43,8 @@ from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.operator import control
 from prloom.engine.plan.dependencies import Worker
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target, rules
+from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import ExtensionError
 from prloom.extensions import calling

@@ -22,7 +22,7 @@ from prloom.engine import component
 from prloom.engine.assembly import tools
 from prloom.engine.assembly.tools import CallTargets, ProcessChecks, ToolParts
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.tools.executable import PluginFolder
 from prloom.model.record import Json

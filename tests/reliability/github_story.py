@@ -35,7 +35,7 @@ from prloom.api import PluginContext, Review, TriageContext, marked
 from prloom.engine.bus import plans
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import PrloomError
 from prloom.extensions import bridges

@@ -28,7 +28,7 @@ from prloom.engine.adoption import adopt
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.work.todo_worker import TodoWorker
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges

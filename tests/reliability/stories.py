@@ -16,7 +16,7 @@ from story import CONFIG, LIFE, START, Story, clear, local_of, prepared
 from work_story import WORK
 
 from prloom.cli import main as cli
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.views import doctor
 from prloom.errors import AlreadyRunningError, PrloomError

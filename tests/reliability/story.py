@@ -57,7 +57,8 @@ from prloom.engine.operator import control
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
-from prloom.engine.plan.runtime import PlanFolders, rules
+from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import PlanFolders
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.runs.run_end import RunEnd
 from prloom.engine.views import doctor

@@ -33,7 +33,7 @@ from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
 from prloom.engine.plan.plugin_set import PluginSet
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.runs.run_end import RunEnd
 from prloom.engine.views import doctor

@@ -22,7 +22,8 @@ from prloom.engine.bus import entries, receipts, replay
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.seen_ids import SeenIds
 from prloom.engine.plan import appended_lines, torn_line
-from prloom.engine.plan.runtime import PlanRuntime, Rules
+from prloom.engine.plan.rules import Rules
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.model.action import Action, React
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event

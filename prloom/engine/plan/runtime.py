@@ -14,14 +14,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from prloom.api.bridge import TrackedPlan
-from prloom.backoff import Backoff
-from prloom.config.models import Config
 from prloom.core.delivery import audience
-from prloom.core.delivery.audience import Audience, PostingRules
+from prloom.core.delivery.audience import Audience
 from prloom.core.events import admission
 from prloom.core.text import bounds, naming
-from prloom.core.trust import Policy
-from prloom.core.work.work_steps import WorkRules
 from prloom.engine.bus import entries, plans, plugin_stores, replay
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
 from prloom.engine.bus.issued import IssuedPosts
@@ -30,6 +26,7 @@ from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.seen_ids import SeenIds
 from prloom.engine.plan.failure_backoff import FailureBackoff
 from prloom.engine.plan.in_flight import InFlight
+from prloom.engine.plan.rules import Rules
 from prloom.errors import StorageError
 from prloom.model.action import Action
 from prloom.model.event import Target
@@ -41,45 +38,6 @@ from prloom.storage.file_stamp import FileStamp
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The rules that one plan is worked by; a plan's preset may differ from the others."""
-
-    config: Config
-    trust: Policy
-    backoff: Backoff
-    hook_timeout: timedelta
-    work: WorkRules
-    posting: PostingRules
-
-
-def rules(config: Config) -> Rules:
-    """Return the rules that a configuration amounts to."""
-    waits = Backoff(
-        initial=config.backoff.initial,
-        maximum=config.backoff.maximum,
-        deadline=config.backoff.deadline,
-        max_attempts=config.backoff.max_attempts,
-    )
-    return Rules(
-        config=config,
-        trust=Policy(config.trust.minimum, config.trust.users, config.trust.bots),
-        backoff=waits,
-        hook_timeout=config.plugins.hook_timeout,
-        posting=PostingRules(trusted=config.outbox.trusted, others=config.outbox.others, bots=config.outbox.bots),
-        work=WorkRules(
-            mode=config.work.mode,
-            skip_blocked=config.work.skip_blocked,
-            review=config.work.review,
-            max_attempts=config.limits.max_attempts,
-            max_review_rounds=config.limits.max_review_rounds,
-            max_ci_fixes=config.limits.max_ci_fixes,
-            rebase=config.work.rebase,
-            backoff=waits,
-        ),
-    )
 
 
 @dataclass(frozen=True)
@@ -245,7 +203,10 @@ class PlanRuntime:
         if self.plan.status not in ENDED:
             problem = self.text.problem()
         if self.plan.last_error != problem or self.unreported_error is not None:
-            self._report(problem)
+            since = None
+            if problem is not None:
+                since = self.clock()
+            self._report(problem, since)
 
     def _report(self, error: str | None, since: datetime | None = None) -> None:
         """Show an error in `prloom status`, or take it away; where not even that can be written, it is logged only."""

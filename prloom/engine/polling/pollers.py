@@ -14,7 +14,8 @@ from prloom.core.trust import Trusted
 from prloom.core.waits import deferral
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan.dependencies import Job
-from prloom.engine.plan.runtime import PlanRuntime, Rules
+from prloom.engine.plan.rules import Rules
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.polling.network import Network
 from prloom.engine.polling.poll import CheckPlan

@@ -20,7 +20,7 @@ from prloom.core.pull_requests.pull_request import MarkReady, OpenPullRequest, S
 from prloom.core.text import secret_scan
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
-from prloom.engine.work import opening, todo_events
+from prloom.engine.work import new_pull_request, todo_events
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model.decision import DecisionParts
@@ -159,7 +159,7 @@ async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess
     state = runtime.event_store.state
     match step:
         case OpenPullRequest():
-            found = await opening.open_once(runtime, access.forge, access.context, body=_cockpit(runtime))
+            found = await new_pull_request.open_once(runtime, access.forge, access.context, body=_cockpit(runtime))
             note = OpenedPullRequest(number=found.number, forge=access.target, url=found.url, base=found.base)
             labels = front_matter_actions.when_opened(
                 runtime.id, _front(runtime), Target(note.forge, {"pr": note.number})

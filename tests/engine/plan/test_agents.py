@@ -25,7 +25,7 @@ from prloom.api import PluginContext, Target, TriageContext
 from prloom.engine.activity.started_runs import StartedRuns
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.agents import AgentTriager
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.engine.runs import listing
 from prloom.engine.runs.run_exchange import RunExchange
 from prloom.engine.views import status, why

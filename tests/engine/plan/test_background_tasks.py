@@ -12,7 +12,8 @@ import pytest
 from stage import Stage
 
 from prloom.engine.plan.dependencies import BackgroundTasks
-from prloom.engine.plan.runtime import PlanRuntime, rules
+from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import PrloomError
 

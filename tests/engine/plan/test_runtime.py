@@ -13,7 +13,8 @@ from faulty_disks import WatchedDisk
 from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
-from prloom.engine.plan.runtime import PlanRuntime, rules
+from prloom.engine.plan.rules import rules
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import StorageError
 

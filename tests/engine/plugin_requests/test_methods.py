@@ -12,7 +12,7 @@ from request_bench import RequestBench, a_message
 from stage import ScriptedTriager, Stage, said, until
 
 from prloom.engine.plan import admission
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.model.event import Author, Target
 
 PLAN = {"plan_id": "pr-7"}

@@ -24,7 +24,7 @@ from prloom.engine.assembly.tools import ToolParts
 from prloom.engine.bus import emitted
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan import reconcile
-from prloom.engine.plan.runtime import rules
+from prloom.engine.plan.rules import rules
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridges
 from prloom.extensions.jsonrpc import RpcError
