@@ -129,7 +129,7 @@ class Dispatcher:
                 self._bound_reading()
                 self._work_through(self._queue.drain())
                 await asyncio.sleep(0)
-            self._health.run(self._publish)
+            self._health.run_report(self._publish)
         finally:
             await self._stop()
 
@@ -141,7 +141,7 @@ class Dispatcher:
         """Do all that can be done now, and begin what takes time; costs the same however much history there is."""
         for phase in self._phases():
             if phase in {self.board.record_heartbeat, self._publish}:
-                self._health.run(phase)  # what only reports keeps nothing from being done
+                self._health.run_report(phase)
             else:
                 phase()
 

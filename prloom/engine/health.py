@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from prloom import errors
-from prloom.errors import AlreadyRunningError, FolderRemovedError, PrloomError, StorageError
+from prloom.errors import AlreadyRunningError, FolderRemovedError, PrloomError, StorageError, UnsafePathError
 from prloom.storage.health_file import HealthFile
 from prloom.storage.safe_dir import SafeDir
 
@@ -50,6 +50,20 @@ class Health:
             if problem != self._errors.get(name):
                 errors.log_failure(log, error, "the dispatcher continues without it")
         self._errors[name] = problem
+
+    def run_report(self, phase: Callable[[], None]) -> None:
+        """Run a phase that only writes reports: something in a file's place is logged once.
+
+        Raises PrloomError of what else is wrong, such as a full disk.
+        """
+        problem = None
+        try:
+            phase()
+        except UnsafePathError as error:
+            problem = str(error)
+            if problem != self._errors.get(phase.__name__):
+                log.warning("%s", problem)
+        self._errors[phase.__name__] = problem
 
     def report(self, took: timedelta, *others: str | None) -> None:
         """Publish what is wrong with the dispatcher as a whole, also where no file can be written."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from prloom.engine import error_history
 from prloom.engine.error_history import ErrorHistory
-from prloom.errors import StorageError
+from prloom.errors import StorageError, UnsafePathError
 from prloom.model.record import Timestamp
 from prloom.storage import paths
 from prloom.storage.document import Document
@@ -39,6 +39,7 @@ class StatusFiles:
     ) -> None:
         """Write the files whose content is new; try all of them, then raise StorageError with each failure.
 
+        It is UnsafePathError where something is in the place of each file that could not be written.
         A bridge's times of polling are written every few seconds, so that polls of an idle repository write nothing.
         """
         plugins = self._errors.dated(paths.PLUGINS, "plugins", plugins, at)
@@ -66,7 +67,10 @@ class StatusFiles:
             else:
                 self._written[name] = shown
         if failures:
-            raise StorageError("; ".join(map(str, failures))) from failures[0]
+            kind: type[StorageError] = StorageError
+            if all(isinstance(failure, UnsafePathError) for failure in failures):
+                kind = UnsafePathError
+            raise kind("; ".join(map(str, failures))) from failures[0]
 
     def _with_earlier_polls(self, bridge: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a bridge that was not asked yet with the times at which the dispatcher before this one asked it."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from prloom.engine.health import SLOW, Health
-from prloom.errors import AlreadyRunningError, FolderRemovedError, PrloomError, StorageError
+from prloom.errors import AlreadyRunningError, FolderRemovedError, PrloomError, StorageError, UnsafePathError
 from prloom.storage import health_file
 from prloom.storage.safe_dir import SafeDir
 
@@ -54,6 +54,17 @@ def test_an_error_that_stays_is_logged_once(health: Health, caplog: pytest.LogCa
         health.run(phase(error))
 
     assert len(caplog.records) == 1
+
+
+def test_a_report_whose_place_is_taken_is_logged_once_and_on_a_full_disk_it_is_an_error(
+    health: Health, caplog: pytest.LogCaptureFixture
+):
+    for _ in range(3):
+        health.run_report(phase(UnsafePathError("it is a folder")))
+    assert len(caplog.records) == 1
+
+    with pytest.raises(StorageError, match="no room"):
+        health.run_report(phase(StorageError("no room")))
 
 
 @pytest.mark.parametrize("error", [FolderRemovedError("it is gone"), AlreadyRunningError("it is another's")])
