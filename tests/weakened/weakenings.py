@@ -182,8 +182,8 @@ def no_end_is_noted(real: Weak, parts: Any, event: Any) -> None:
         real(parts, event)
 
 
-def unquoted(real: Weak, *words: str) -> str:
-    return " ".join(["prloom", *words])
+def unquoted(real: Weak, *words: str | tuple[str, ...]) -> str:
+    return " ".join(["prloom", *(word if isinstance(word, str) else " ".join(word) for word in words)])
 
 
 def whatever_is_held_now(real: Weak, operator: Any, shown: Any) -> str:
