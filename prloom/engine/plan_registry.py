@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -17,10 +16,11 @@ from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.idle_plans import IdlePlans
-from prloom.engine.plan.rules import Rules, rules
+from prloom.engine.plan import rules as plan_rules
+from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.status_files import Status, StatusFiles
-from prloom.errors import ConfigError, FolderRemovedError, PrloomError, StorageError
+from prloom.errors import FolderRemovedError, PrloomError, StorageError
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
 from prloom.storage import disk, paths, repair
@@ -139,6 +139,7 @@ class PlanRegistry:
         except PrloomError as error:
             runtime.fail(str(error))
             return runtime
+        runtime.without_branch = runtime.folders.worktree in self._guard.without_branch
         if problem is None and runtime.folders.unchanged():
             return runtime
         self._close(plan_id)
@@ -252,7 +253,7 @@ class PlanRegistry:
             raise PrloomError(
                 f"{local.where(paths.PLAN_STATE)} belongs to plan {plan.id!r}; adopt its branch or pull request again"
             )
-        return self._runtime(plan, local, _for_plan(plan, general))
+        return self._runtime(plan, local, plan_rules.of_plan(plan, general))
 
     def _runtime(self, plan: Plan, local: SafeDir, of: Rules) -> PlanRuntime:
         if plan.id:
@@ -268,6 +269,7 @@ class PlanRegistry:
             clock=self.clock,
             rotate_at=self._rotate_at,
         )
+        runtime.without_branch = worktree in self._guard.without_branch
         if self.read_files is not None:
             runtime.read_files = self.read_files
         if self.show_todos is not None:
@@ -285,16 +287,3 @@ class PlanRegistry:
             store.save()
         except StorageError as error:  # the decision log has it all
             log.warning("plan %s: %s", store.plan_id, error)
-
-
-def _for_plan(plan: Plan, general: Rules) -> Rules:
-    """Return the rules of a plan: those of its preset, and no work where prloom may not commit to its branch."""
-    found = general
-    if plan.preset:
-        try:
-            found = rules(general.config.for_preset(plan.preset))
-        except ConfigError as error:
-            raise ConfigError(f"plan {plan.id}: {error}") from error
-    if plan.work:
-        return found
-    return replace(found, work=replace(found.work, mode="off"))

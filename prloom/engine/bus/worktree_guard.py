@@ -27,7 +27,8 @@ class WorktreeGuard:
     """Checks a worktree's commit for files where prloom keeps its own, whenever the worktree's HEAD has moved.
 
     git overwrites ignored files without a word, so a commit may bring a `prloom/.local` of its own at any time. Without
-    a repository there is nothing to guard against.
+    a repository there is nothing to guard against. `without_branch` are the worktrees whose branch was deleted, as of
+    their last check: that brings no file.
     """
 
     def __init__(self, root: Path | None) -> None:
@@ -35,6 +36,7 @@ class WorktreeGuard:
             self._repository = None
         else:
             self._repository = _find(root)
+        self.without_branch: set[Path] = set()
         self._checked: dict[Path, CommitStamp] = {}
         self._commits: dict[Path, tuple[str, str | None]] = {}
 
@@ -57,12 +59,14 @@ class WorktreeGuard:
         return problem
 
     def _check(self, repo: Repository, worktree: Path) -> str | None:
+        self.without_branch.discard(worktree)
         found = checkout.registered(repo.git_dir, worktree)
         if found is None:
             return f"{worktree} is no longer a worktree of this repository; adopt the branch again"
         try:
             head = checkout.head(found)
-        except NoCommitError:  # its branch was deleted, which brings no file; the work on the plan is blocked by that
+        except NoCommitError:
+            self.without_branch.add(worktree)
             return None
         if self._commits.get(worktree, ("", None))[0] != head:
             self._commits[worktree] = head, _committed_problem(repo, found, head)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from prloom.backoff import Backoff
@@ -10,6 +10,8 @@ from prloom.config.models import Config
 from prloom.core.delivery.audience import PostingRules
 from prloom.core.trust import Policy
 from prloom.core.work.work_steps import WorkRules
+from prloom.errors import ConfigError
+from prloom.model.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -49,3 +51,16 @@ def rules(config: Config) -> Rules:
             backoff=waits,
         ),
     )
+
+
+def of_plan(plan: Plan, general: Rules) -> Rules:
+    """Return the rules of a plan: those of its preset, and no work where prloom may not commit to its branch."""
+    found = general
+    if plan.preset:
+        try:
+            found = rules(general.config.for_preset(plan.preset))
+        except ConfigError as error:
+            raise ConfigError(f"plan {plan.id}: {error}") from error
+    if plan.work:
+        return found
+    return replace(found, work=replace(found.work, mode="off"))

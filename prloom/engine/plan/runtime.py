@@ -60,6 +60,7 @@ class PlanFolders:
 class PlanRuntime:
     """A plan that the dispatcher works on.
 
+    `without_branch` says that its branch was deleted, as of the last check of its worktree.
     `orphans_stopped` says that the runs of an earlier dispatcher that no job waits for were stopped. `unreported_error`
     is an error that could not be written to the plan's state. `read_to` bounds what is taken in: events behind it are
     left to the next tick. `head` is the commit at the head of the pull request, `ticked` are the boxes of its cockpit
@@ -93,6 +94,7 @@ class PlanRuntime:
         self.stores_by_scope = {"plan": self.stores, "global": shared}
         self.in_flight = InFlight(clock)
         self.failure = FailureBackoff()
+        self.without_branch = False
         self.orphans_stopped = False
         self.read_to: Cursor | None = None
         self.head: str | None = None

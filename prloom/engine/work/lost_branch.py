@@ -14,20 +14,19 @@ from prloom.engine.work.branch import BranchBlockedError
 from prloom.engine.work.context import context
 from prloom.errors import WorkspaceError
 from prloom.model.plan import ENDED
-from prloom.workspace import checkout, commits, repository, snapshot, worktree
-from prloom.workspace.checkout import NoCommitError
+from prloom.workspace import checkout, commits, repository, snapshot
 from prloom.workspace.repository import Repository
 
 log = logging.getLogger(__name__)
 
 
 def block(repo: Repository, runtime: PlanRuntime) -> None:
-    """Block a plan whose branch was deleted, unless it is blocked or has ended; else it costs a few small reads."""
-    if runtime.event_store.state.block is not None or runtime.plan.status in ENDED or not runtime.usable:
+    """Block a plan whose branch was deleted, as its last check has found, unless it is blocked or has ended."""
+    if not runtime.without_branch or runtime.event_store.state.block is not None:
+        return
+    if runtime.plan.status in ENDED or not runtime.usable:
         return
     with suppress(WorkspaceError):  # anything else is met where git is used, and told there
-        if not _is_lost(repo, runtime):
-            return
         why = _reason(repo, runtime)
         log.warning("plan %s is blocked: %s", runtime.id, why)
         parts = work_results.blocked(context(runtime), why, way_on=f"prloom resume {runtime.id}", cause="branch")
@@ -40,14 +39,6 @@ def tip(repo: Repository, runtime: PlanRuntime) -> str:
     if found is None:
         raise BranchBlockedError(_reason(repo, runtime))
     return found
-
-
-def _is_lost(repo: Repository, runtime: PlanRuntime) -> bool:
-    try:
-        worktree.head(repo, runtime.folders.worktree)
-    except NoCommitError:
-        return True
-    return False
 
 
 def _reason(repo: Repository, runtime: PlanRuntime) -> str:

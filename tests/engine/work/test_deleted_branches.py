@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from meddling_clock import MeddlingClock
 from stage import said
@@ -121,3 +123,22 @@ async def test_a_plan_that_has_another_block_is_blocked_by_its_branch_after_that
 
     assert bench.state.block is not None
     assert bench.state.block.reason.startswith("branch work was deleted")
+
+
+async def test_that_the_branches_of_all_plans_are_there_costs_a_tick_at_rest_no_file(bench: Workbench):
+    bench.script(FAST)
+    bench.todo("- [ ] Make it fast")
+    bench.employ()
+    opened: list[str] = []
+    listening = [False]
+    sys.addaudithook(lambda event, args: opened.append(str(args[0])) if listening[0] and event == "open" else None)
+    async with bench.stage.rounds() as again:
+        for _ in range(5):
+            await again()
+        listening[0] = True
+        for _ in range(5):
+            await again()
+        listening[0] = False
+
+    assert bench.commits == ["Be fast"]
+    assert [name for name in opened if "worktrees" in name or "refs/heads" in name] == []
