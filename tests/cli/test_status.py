@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from operator_scene import OperatorScene
 from stage import Stage, said
 from stage_parts import deferring
 from worked_plan import WorkedPlan
@@ -301,13 +302,15 @@ async def test_everything_about_all_plans_is_what_there_is_about_each(stage: Sta
     for number in range(7):
         found = {**run, "id": f"20260101T11100{number}000Z-worker-0000000{number}", "started_at": stage.clock()}
         run_log.append(stage.root, RunRecord(**found), stage.clock())
+    OperatorScene(stage.root, stage.clock()).run("pr-7", "20260101T111009000Z-worker-00000009")
     stage.adopt("other", pr=2)
 
     every, one = prloom("status", "--all").out, prloom("status", "pr-7").out
 
     about = one.partition("\n\npr-7  ")[2].rstrip()
     assert "TODOs (2)" in about
-    assert about.partition("Latest runs\n")[2].count("worker by claude") == 5
+    assert about.partition("Latest runs\n")[2].count(": worker by ") == 5
+    assert "00000009" in about
     assert f"\n\npr-7  {about}\n" in every
 
 

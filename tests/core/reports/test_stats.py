@@ -9,6 +9,7 @@ import pytest
 from prloom.core.reports import stats
 from prloom.core.reports.stats import TimedDecision
 from prloom.model.decision import Change, Decision, DeliveryChange
+from prloom.model.kinds import CHECK
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord
 from prloom.model.work import TodoWork, WorkStep, WorkVerdict
@@ -81,6 +82,15 @@ def test_percentiles_are_those_of_the_nearest_rank(times: list[int], expected: t
     found = stats.spread(times)
 
     assert (found.p50_ms, found.p95_ms, found.longest_ms) == expected
+
+
+def test_a_check_of_the_operators_is_no_run_of_an_agent_but_one_that_fails_is_a_failure() -> None:
+    runs = [a_run(id="a"), a_run(id="b", stage=CHECK, agent="check", status="failed")]
+
+    found = stats.of([], runs, None)
+
+    assert found.throughput.runs == 1
+    assert [(each.kind, each.name, each.count) for each in found.failures] == [("run", CHECK, 1)]
 
 
 def test_what_was_before_the_time_does_not_count_as_throughput() -> None:

@@ -41,10 +41,12 @@ def test_a_branch_that_was_deleted_brings_no_file_and_one_that_is_back_is_looked
     harmful = project.git("rev-parse", "work")
     project.git("update-ref", "-d", "refs/heads/work")
     assert guard.problem(worktree) is None
+    assert guard.without_branch == {worktree}
 
     project.git("update-ref", "refs/heads/work", harmful)
 
     assert "contains the folder prloom/.local" in (guard.problem(worktree) or "")
+    assert guard.without_branch == set()
 
 
 def test_a_folder_that_is_no_worktree_of_the_repository_is_a_problem(project: Project, git_stage: Stage):
