@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Protocol
 
 from prloom.core.plans import plan_file
 from prloom.engine.bus import adopted
+from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import StorageError
-from prloom.model.plan import Adopted, Counts, Plan
+from prloom.model.plan import Adopted, Counts
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage.safe_dir import SafeDir
@@ -22,37 +21,6 @@ PAUSE = timedelta(seconds=10)
 log = logging.getLogger(__name__)
 
 
-class _HasState(Protocol):
-    @property
-    def state(self) -> DispatchState: ...
-
-
-class _Text(Protocol):
-    def read(self) -> str: ...
-
-
-class _Folders(Protocol):
-    @property
-    def worktree(self) -> Path: ...
-    @property
-    def local(self) -> SafeDir: ...
-
-
-class _RunningPlan(Protocol):
-    """A plan that a dispatcher works on; the repository as a whole has an empty id."""
-
-    plan: Plan
-
-    @property
-    def folders(self) -> _Folders: ...
-    @property
-    def id(self) -> str: ...
-    @property
-    def event_store(self) -> _HasState: ...
-    @property
-    def text(self) -> _Text: ...
-
-
 class AdoptedCounts:
     """Keeps the last known counts of the plans that a dispatcher works on; `top` is the checkout's `prloom/.local`."""
 
@@ -60,7 +28,7 @@ class AdoptedCounts:
         self._top = top
         self._saved: dict[str, tuple[int, datetime]] = {}
 
-    def save(self, running: Iterable[_RunningPlan], now: datetime, *, last: bool = False) -> None:
+    def save(self, running: Iterable[PlanRuntime], now: datetime, *, last: bool = False) -> None:
         """Save the counts of plans, if a decision has changed them; not often, unless it is the last time.
 
         A plan that was adopted by an earlier version, which remembered none, is remembered from then on.
@@ -76,7 +44,7 @@ class AdoptedCounts:
             except StorageError as error:  # it is only for the case that the worktree is lost
                 log.warning("plan %s: %s", each.id, error)
 
-    def _write(self, of: _RunningPlan, now: datetime) -> None:
+    def _write(self, of: PlanRuntime, now: datetime) -> None:
         found, counted = adopted.read(self._top, of.id), _counts(of.event_store.state, of.text.read())
         noted = Adopted(plan=of.plan, worktree=str(of.folders.worktree), counts=counted, counted_at=Timestamp.of(now))
         if found is None or (found.plan, found.worktree, found.counts) != (noted.plan, noted.worktree, noted.counts):

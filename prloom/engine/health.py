@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 from prloom import errors
@@ -22,10 +23,12 @@ class Health:
 
     def __init__(self) -> None:
         self._errors: dict[str, str | None] = {}
+        self._folder: SafeDir | None = None
         self._file: HealthFile | None = None
 
     def begin(self, local: SafeDir) -> None:
-        """Let other commands read the errors from now on; where that cannot be, they are only logged."""
+        """Let other commands read the errors from now on; while that cannot be, they are only logged."""
+        self._folder = local
         try:
             self._file = HealthFile(local)
         except StorageError as error:
@@ -72,6 +75,9 @@ class Health:
             seconds = took.total_seconds()
             slow = f"the last tick took {seconds:.0f} s; check what slows down the disk or the machine"
         problems = (*self._errors.values(), *others, slow)
+        if self._file is None and self._folder is not None:
+            with suppress(StorageError):  # logged when it began
+                self._file = HealthFile(self._folder)
         if self._file is not None:
             self._file.report(next(filter(None, problems), None))
 

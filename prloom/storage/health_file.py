@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from prloom.storage import json_codec
+from prloom.storage import json_codec, os_errors
 
 if TYPE_CHECKING:
     from prloom.storage.safe_dir import SafeDir
@@ -27,7 +27,8 @@ class HealthFile:
     def __init__(self, folder: SafeDir) -> None:
         """Make the file; raises StorageError."""
         folder.replace(HEALTH, _block(None), lasting=False)
-        self._fd = os.open(HEALTH, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.fd)
+        with os_errors.translated("open", folder, HEALTH):
+            self._fd = os.open(HEALTH, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.fd)
         self._written: str | None = None
 
     def report(self, error: str | None) -> None:

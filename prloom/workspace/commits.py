@@ -187,14 +187,17 @@ def by_todo(repo: Repository, branch: str, *, plan: str) -> dict[str, str]:
 
 
 def latest(repo: Repository, shas: Sequence[str]) -> str | None:
-    """Return the one of these commits, and of what they build on, that nothing builds on; the newest of several.
+    """Return the one of these commits on which no other builds; the newest of several.
 
     Those that are gone are left out. None where there is none.
     """
     if not shas:
         return None
-    argv = ["rev-list", "--topo-order", "--max-count=1", "--ignore-missing", *shas, "--"]
-    return git.run(argv, cwd=repo.root, limit=git.LONG_LIMIT).out.strip() or None
+    found = git.run(["rev-list", "--no-walk", "--ignore-missing", *shas, "--"], cwd=repo.root).out.split()
+    if not found:
+        return None
+    tips = git.run(["merge-base", "--independent", *found], cwd=repo.root).out.split()
+    return next(sha for sha in found if sha in tips)
 
 
 def walk(repo: Repository, branch: str, *, base: str | None = None) -> Iterator[Commit]:

@@ -7,14 +7,17 @@ changes nothing in a note whose id is known.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import stat
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+import msgspec
+from msgspec.structs import replace
+
 from prloom.errors import WorkspaceError
+from prloom.model import record
+from prloom.model.record import Record
 from prloom.workspace import backup_refs, checkout, git, snapshot, trees
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.private_index import private_index
@@ -29,8 +32,7 @@ _RESOLVED = "resolved"
 _MARKERS = (b"<<<<<<< ", b">>>>>>> ")
 
 
-@dataclass(frozen=True)
-class RebaseStopped:
+class RebaseStopped(Record, frozen=True):
     """The rebase of a branch at `old` onto the commit `onto` has stopped at a `commit` that conflicts in these files.
 
     `head` is the commit that it was to be put on: the base, and what was rebased so far. `given` is the note, whose
@@ -56,7 +58,7 @@ def note(repo: Repository, worktree: Path, branch: str, *, old: str, onto: str) 
     paths = tuple(dict.fromkeys(path for path, _ in unmerged))
     stop = RebaseStopped(old, onto, checkout.head(place), commit, paths, _state(place))
     parents = [part for each in (stop.head, commit, old, onto) for part in ("-p", each)]
-    given = _commit(repo, _files(place, unmerged), parents, json.dumps(asdict(stop)))
+    given = _commit(repo, _files(place, unmerged), parents, msgspec.json.encode(record.to_wire(stop)).decode())
     git.run(["update-ref", f"{_REF}{branch}", given], cwd=repo.root)
     return read(repo, given)
 
@@ -80,12 +82,10 @@ def forget(repo: Repository, branch: str) -> None:
 def read(repo: Repository, given: str) -> RebaseStopped | None:
     """Return what a note says; None if the commit is none."""
     try:
-        said = json.loads(_message(repo, given))
-    except ValueError:
+        said = record.decode(RebaseStopped, _message(repo, given).encode())
+    except msgspec.DecodeError:
         return None
-    if not isinstance(said, dict) or said.keys() != {each.name for each in fields(RebaseStopped)}:
-        return None
-    return RebaseStopped(**{**said, "paths": tuple(said["paths"]), "given": given})
+    return replace(said, given=given)
 
 
 def is_stopped(repo: Repository, worktree: Path, stop: RebaseStopped) -> bool:

@@ -28,6 +28,7 @@ from prloom.cli import config_check
 from prloom.cli.context import Options
 from prloom.engine.bus.event_store import EventStore
 from prloom.model import record
+from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord
 from prloom.storage import run_log
 from prloom.storage.dispatcher_files import DispatcherLock
@@ -298,11 +299,13 @@ async def test_an_id_in_a_command_to_copy_is_one_word(stage: Stage, prloom: Prlo
 
 async def test_everything_about_all_plans_is_what_there_is_about_each(stage: Stage, prloom: Prloom) -> None:
     WorkedPlan(stage, "Make it fast", "Make it small").done("t-1")
+    now = datetime.now(UTC)
     run = {"plan": "pr-7", "stage": "worker", "agent": "claude", "status": "ok", "seconds": 60}
     for number in range(7):
-        found = {**run, "id": f"20260101T11100{number}000Z-worker-0000000{number}", "started_at": stage.clock()}
-        run_log.append(stage.root, RunRecord(**found), stage.clock())
-    OperatorScene(stage.root, stage.clock()).run("pr-7", "20260101T111009000Z-worker-00000009")
+        begun = Timestamp.of(now - timedelta(hours=1, minutes=-number))
+        found = {**run, "id": f"{begun:%Y%m%dT%H%M%S}000Z-worker-0000000{number}", "started_at": begun}
+        run_log.append(stage.root, RunRecord(**found), now)
+    OperatorScene(stage.root, now).run("pr-7", f"{now:%Y%m%dT%H%M%S}000Z-worker-00000009")
     stage.adopt("other", pr=2)
 
     every, one = prloom("status", "--all").out, prloom("status", "pr-7").out

@@ -48,6 +48,21 @@ def test_the_error_of_a_phase_is_reported_until_the_phase_goes_well(health: Heal
     assert health_file.read_health(folder) is None
 
 
+def test_an_error_is_told_as_soon_as_what_was_in_the_files_place_is_gone(tmp_path: Path, folder: SafeDir):
+    place = tmp_path / health_file.HEALTH
+    place.mkdir()
+    begun = Health()
+    begun.begin(folder)
+    begun.run(phase(StorageError("no room")))
+    begun.report(QUICK)
+    place.rmdir()
+
+    begun.report(QUICK)
+
+    assert health_file.read_health(folder) == "no room"
+    begun.close()
+
+
 @pytest.mark.parametrize("error", [StorageError("no room"), ValueError("a bug")])
 def test_an_error_that_stays_is_logged_once(health: Health, caplog: pytest.LogCaptureFixture, error: Exception):
     for _ in range(3):

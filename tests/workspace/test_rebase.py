@@ -278,3 +278,11 @@ def test_a_branch_beside_it_is_not_moved(project: Project, repo: Repository, pla
     go_on(repo, place, stop)
 
     assert project.sha("beside") == beside
+
+
+@pytest.mark.parametrize("paths", ["5", "null", '"abc"', "[1]"])
+def test_a_note_of_a_stop_whose_content_is_no_stop_is_none(project: Project, repo: Repository, tip: str, paths: str):
+    said = f'{{"old": "a", "onto": "b", "head": "c", "commit": "d", "state": "e", "given": "", "paths": {paths}}}'
+    forged = project.git("commit-tree", "-m", said, f"{tip}^{{tree}}")
+
+    assert rebase_stop.read(repo, forged) is None

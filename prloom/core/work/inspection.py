@@ -109,21 +109,9 @@ def violations(
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class _InConflict:
-    """A path at which a rebase conflicts, of which only the name matters."""
-
-    path: str
-    status: str = "in conflict"
-    mode: int = 0
-    size: int = 0
-    link_target: str | None = None
-    problem: str | None = None
-
-
 def barred(paths: Sequence[str], rules: InspectionRules) -> tuple[str, ...]:
     """Return a sentence for each of the paths in conflict that no worker may change, whatever it makes of them."""
-    return tuple(each.text for path in paths for each in _of_path(_InConflict(path), rules))
+    return tuple(each.text for path in paths for each in _of_name(path, "in conflict", rules))
 
 
 def _of_links(changed: Sequence[InspectedPath], links: Mapping[str, str]) -> Iterator[Violation]:
@@ -137,19 +125,24 @@ def _of_links(changed: Sequence[InspectedPath], links: Mapping[str, str]) -> Ite
             yield Violation("link", path, f"{printable(path)} {leads}")
 
 
-def _of_path(changed: InspectedPath, rules: InspectionRules) -> Iterator[Violation]:
-    name, path = printable(changed.path), changed.path
-    plain = folded(path)
+def _of_name(path: str, status: str, rules: InspectionRules) -> Iterator[Violation]:
+    """Yield the rules that a path breaks by its name, whatever is there."""
+    name, plain = printable(path), folded(path)
     if plain.startswith(rules.own_folder) or plain == rules.own_folder.rstrip("/"):
-        yield Violation("own_folder", path, f"{name} was {changed.status}, and prloom's own folder is not for workers")
-    if changed.mode == _SUBMODULE:
-        yield Violation("git", path, f"{name} was {changed.status}, and is a submodule or another repository")
-    elif plain.rpartition("/")[2] in _GIT_FILES:
-        yield Violation("git", path, f"{name} was {changed.status}, and configures git")
+        yield Violation("own_folder", path, f"{name} was {status}, and prloom's own folder is not for workers")
+    if plain.rpartition("/")[2] in _GIT_FILES:
+        yield Violation("git", path, f"{name} was {status}, and configures git")
     pattern = PathPatterns(rules.protected).find(path)
     if pattern is not None:
-        text = f"{name} was {changed.status}, and {printable(pattern)} is protected ([work] protected)"
+        text = f"{name} was {status}, and {printable(pattern)} is protected ([work] protected)"
         yield Violation("protected", path, text)
+
+
+def _of_path(changed: InspectedPath, rules: InspectionRules) -> Iterator[Violation]:
+    name, path = printable(changed.path), changed.path
+    yield from _of_name(path, changed.status, rules)
+    if changed.mode == _SUBMODULE:
+        yield Violation("git", path, f"{name} was {changed.status}, and is a submodule or another repository")
     if changed.problem in {"unreadable", "special", "refused"}:
         yield Violation("unreadable", path, f"{name} {_PROBLEMS[changed.problem]}")
     elif changed.status != "deleted" and rules.max_file and changed.size > rules.max_file:

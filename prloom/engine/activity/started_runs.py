@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from prloom.errors import StorageError
+from prloom.errors import StorageError, UnsafePathError
 from prloom.storage import json_codec, paths
 from prloom.storage.safe_dir import SafeDir
 
@@ -41,12 +42,17 @@ class StartedRuns:
             log.warning("that run %s has ended is not noted: %s", run_id, error)
 
     def all(self) -> dict[str, str | None]:
-        """Return the runs that are noted, each with its plan."""
+        """Return the runs that are noted, each with its plan; what is no file there notes none."""
         folder = SafeDir.open(self._root, *paths.LOCAL, paths.STARTED_RUNS)
         if folder is None:
             return {}
         with folder:
-            return {name: _plan(folder, name) for name in folder.names() if not name.startswith(".")}
+            found: dict[str, str | None] = {}
+            for name in folder.names():
+                if not name.startswith("."):
+                    with suppress(UnsafePathError):
+                        found[name] = _plan(folder, name)
+            return found
 
 
 def _plan(folder: SafeDir, name: str) -> str | None:

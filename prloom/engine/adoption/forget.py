@@ -78,10 +78,15 @@ def forget(
             _forget_todos(local, plan)
             if plan is not None and plan.rule is not None and plan.pr is not None and let_go is None:
                 declined.add(where.root, plan.pr)
-            if plan is not None and plan.rule is not None and plan.made_branch:
-                return made_branches.remove(repo, plan.branch, merged_into=merged_into)
-            if plan is not None and repository.branch_sha(repo, plan.branch) is None:
-                return "Its branch was deleted before."
+            return _end_branch(repo, plan, merged_into)
+
+
+def _end_branch(repo: Repository, plan: Plan | None, merged_into: str | None) -> str:
+    """Remove the branch of a plan if prloom has made it for a rule, and return what became of it."""
+    if plan is not None and plan.rule is not None and plan.made_branch:
+        return made_branches.remove(repo, plan.branch, merged_into=merged_into)
+    if plan is not None and repository.branch_sha(repo, plan.branch) is None:
+        return "Its branch was deleted before."
     return "Its branch stays."
 
 
@@ -204,7 +209,7 @@ def _have_let_go(local: SafeDir, plan_id: str, patience: timedelta, pause: Pause
     asked = control.request_id(now)
     control.append_request(local, OperatorRequest(asked, "forget", reason=plan_id), now)
     end = time.monotonic() + patience.total_seconds()
-    while not request_reader.was_read(local, asked):
+    while not request_reader.was_read(local, asked, now):
         if time.monotonic() > end:
             raise PrloomError(
                 f"the dispatcher has not released plan {plan_id} within {patience.total_seconds():.0f} s; "

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
-from prloom.core.commands import requests
+from prloom.core.commands import done_requests, requests
+from prloom.core.commands.done_requests import DoneRequests
 from prloom.core.commands.requests import OperatorRequest
 from prloom.engine.bus import entries
 from prloom.engine.bus.event_store import ROTATE_AT
@@ -28,9 +28,11 @@ log = logging.getLogger(__name__)
 _FILE = "control.json"
 PATIENCE = timedelta(days=1)
 """How long a request waits for a plan that cannot be used."""
-REMEMBERED = 100
-"""Of so many requests the ids are kept, to know them again in a file that was replaced; older ones count as done."""
 REPLACED = "control.jsonl was cut or replaced; prloom reads it again from its beginning, and repeats no request"
+_FORGOTTEN = (
+    "control.jsonl: requests that are no newer than those carried out last count as carried out: %d, the last is %s; "
+    "if it was not, run the command that sent it again"
+)
 _SHOWN = 80
 
 
@@ -42,22 +44,6 @@ class PendingRequest(NamedTuple):
     plans: frozenset[str] | None = None
 
 
-class DoneRequests(NamedTuple):
-    """When the last requests that were read were sent, by id, and when the last one before these was sent."""
-
-    sent: Mapping[str, str] = MappingProxyType({})
-    before: str = ""
-
-    def has(self, event: Event) -> bool:
-        """Whether a request was read before."""
-        return event.id in self.sent or (event.created_at or "") <= self.before
-
-    def with_events(self, events: Iterable[Event]) -> DoneRequests:
-        """Return these and newer ones, without the ids of the oldest."""
-        sent = [*self.sent.items(), *((event.id, event.created_at or "") for event in events)]
-        return DoneRequests(dict(sent[-REMEMBERED:]), max((self.before, *(at for _, at in sent[:-REMEMBERED]))))
-
-
 class _Progress(NamedTuple):
     """How far the file was read, the fingerprint of it up to there, and the requests that were read."""
 
@@ -66,10 +52,10 @@ class _Progress(NamedTuple):
     done: DoneRequests
 
 
-def was_read(local: SafeDir, request_id: str) -> bool:
-    """Return whether the dispatcher has read, and carried out, a request that was sent just now."""
+def was_read(local: SafeDir, request_id: str, sent_at: datetime) -> bool:
+    """Return whether the dispatcher has read, and carried out, a request that was sent at that time."""
     saved = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _FILE).peek().value or {}
-    return request_id in _done(saved).sent
+    return done_requests.read(saved).has(request_id, record.iso(sent_at))
 
 
 class RequestReader:
@@ -86,7 +72,7 @@ class RequestReader:
         self._document = Document(local.make_sub(paths.BUS, paths.BUS_STATE), _FILE)
         self._saved = self._document.load().value or {}
         cursor, fingerprint = _cursor(self._saved.get("cursor")), _number(self._saved.get("fingerprint"))
-        self._settled = self._read = _Progress(cursor, fingerprint, _done(self._saved))
+        self._settled = self._read = _Progress(cursor, fingerprint, done_requests.read(self._saved))
 
     def read(self, now: datetime) -> tuple[PendingRequest, ...]:
         """Return the requests to carry out: those that wait for a plan, and the new ones.
@@ -102,6 +88,9 @@ class RequestReader:
 
     def settle(self, left: Iterable[PendingRequest] = ()) -> None:
         """Save that all requests that were read are carried out, except those that are left for some plans."""
+        left = tuple(left)
+        if self._read == self._settled and not left and "waiting" not in self._saved:
+            return
         waiting = [
             {"request": record.to_wire(requests.to_event(each.request, record.iso(each.since))), "plans": sorted(plans)}
             for each in left
@@ -124,7 +113,7 @@ class RequestReader:
         if fingerprint is not None:
             value["fingerprint"] = fingerprint
         if done.sent:
-            value |= {"done": dict(done.sent), "doneBefore": done.before}
+            value |= done.to_wire()
         return value
 
     def _new_entries(self) -> Iterator[JournalEntry]:
@@ -142,14 +131,22 @@ class RequestReader:
         yield from batch.entries
 
     def _entries_of_another_file(self) -> Iterator[JournalEntry]:
-        start, fingerprint = self._journal.end()._replace(offset=0), None
+        start, fingerprint, done = self._journal.end()._replace(offset=0), None, self._settled.done
+        forgotten: list[str] = []
         while True:
             batch = self._journal.read(start)
             self._take(batch, fingerprint)
-            yield from (entry for entry in batch.entries if not self._is_done(entry))
+            for entry in batch.entries:
+                event = entries.event(entry.line)
+                if event is None or not done.has(event.id, event.created_at or ""):
+                    yield entry
+                elif event.id not in done.sent:
+                    forgotten.append(event.id)
             if batch.cursor == start:
-                return
+                break
             start, fingerprint = batch.cursor, self._read.fingerprint
+        if forgotten:
+            log.warning(_FORGOTTEN, len(forgotten), forgotten[-1][:_SHOWN])
 
     def _take(self, batch: JournalBatch, before: int | None) -> None:
         fingerprint = batch.fingerprint
@@ -158,10 +155,6 @@ class RequestReader:
         self._read = self._read._replace(cursor=batch.cursor, fingerprint=fingerprint)
         if batch.skipped:
             log.warning("%d lines of control.jsonl are too long to be requests; run the commands again", batch.skipped)
-
-    def _is_done(self, entry: JournalEntry) -> bool:
-        event = entries.event(entry.line)
-        return event is not None and self._settled.done.has(event)
 
 
 def _event(entry: JournalEntry) -> Event | None:
@@ -211,10 +204,3 @@ def _number(saved: Json) -> int | None:
     if isinstance(saved, int):
         return saved
     return None
-
-
-def _done(saved: Mapping[str, Json]) -> DoneRequests:
-    sent, before = saved.get("done"), saved.get("doneBefore")
-    if not isinstance(sent, dict) or not isinstance(before, str):
-        return DoneRequests()
-    return DoneRequests({name: at for name, at in sent.items() if isinstance(at, str)}, before)

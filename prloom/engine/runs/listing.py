@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import get_args
 
@@ -20,6 +20,9 @@ from prloom.model.record import Record, Timestamp
 from prloom.model.run import RunRecord
 from prloom.storage import paths, run_log
 from prloom.storage.paths import RepositoryPaths
+
+_LOGGED = timedelta(days=30)
+"""How far back the log is read for the newest runs of plans: a quiet plan must not cost all of it."""
 
 
 class Runs(Record, frozen=True, kw_only=True):
@@ -67,12 +70,18 @@ def listed(
 def newest(
     where: RepositoryPaths, now: datetime, plan_ids: Collection[str], limit: int
 ) -> Mapping[str, Sequence[RunRecord]]:
-    """Return the newest runs of each of these plans, the newest first; the log is read once for all of them."""
+    """Return the newest runs of each of these plans, the newest first; the log is read once for all of them.
+
+    It is read no further back than `_LOGGED`; an older run is listed while its folder is there.
+    """
     found: dict[str, dict[str, RunRecord]] = {plan_id: {} for plan_id in plan_ids}
-    for run in run_log.newest_first(where.root, None):
-        if len(found.get(run.plan, ())) < limit and run.plan in found:
+    lacking = set(plan_ids)
+    for run in run_log.newest_first(where.root, now - _LOGGED):
+        if run.plan in lacking:
             found[run.plan][run.id] = run
-        if all(len(runs) >= limit for runs in found.values()):
+            if len(found[run.plan]) >= limit:
+                lacking.discard(run.plan)
+        if not lacking:
             break
     for plan_id, runs in found.items():
         for folder, owner in itertools.islice(_folders(where, plan_id, ""), limit):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prloom.core.text.naming import printable
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work.branch import BranchBlockedError
+from prloom.engine.work.branch_errors import BranchBlockedError
 from prloom.errors import WorkspaceError
 from prloom.workspace import remote, repository
 from prloom.workspace.remote import Fetched, Rejected

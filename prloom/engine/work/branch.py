@@ -6,22 +6,16 @@ from prloom.core.text.naming import printable
 from prloom.core.work import work_results
 from prloom.core.work.push_results import Failure
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.work import lost_branch
+from prloom.engine.work.branch_errors import BranchBlockedError, PushRefusedError
 from prloom.errors import WorkspaceError
-from prloom.workspace import integrate, remote, repository
+from prloom.workspace import integrate, remote
 from prloom.workspace.integrate import Conflict, FastForwarded, PeoplesCommits, Rebased
 from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected
 from prloom.workspace.repository import Repository
 
 TRIES = 3
 """How often a push that lost a race is tried again, each time on what the remote has by then."""
-
-
-class BranchBlockedError(WorkspaceError):
-    """A branch that a person has to put right before prloom goes on; the text says what to do."""
-
-
-class PushRefusedError(WorkspaceError):
-    """The remote does not take a push, and will not as long as nobody changes its rules or our rights."""
 
 
 def refused(failure: Failure) -> WorkspaceError:
@@ -93,13 +87,6 @@ def _described(done: integrate.Integrated, branch: str) -> str | None:
             return None
 
 
-def _tip(repo: Repository, branch: str) -> str:
-    tip = repository.branch_sha(repo, branch)
-    if tip is None:
-        raise BranchBlockedError(f"branch {printable(branch)} no longer exists; restore it, or forget the plan")
-    return tip
-
-
 def push(repo: Repository, runtime: PlanRuntime) -> str | None:
     """Push the branch, with what others pushed meanwhile beneath it; return in a sentence what was done.
 
@@ -113,7 +100,7 @@ def push(repo: Repository, runtime: PlanRuntime) -> str | None:
         if isinstance(fetched, NoRemote):
             return None
         _bring_in(repo, runtime, fetched)
-        tip = _tip(repo, branch)
+        tip = lost_branch.tip(repo, runtime)
         done = remote.push(repo, branch, tip, fetched.sha)
         if isinstance(done, Pushed):
             return f"pushed {tip[:12]} to origin"

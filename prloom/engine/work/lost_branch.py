@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import shlex
-from contextlib import suppress
 
 from prloom.core.text.naming import printable
 from prloom.core.text.shown_text import to_run
 from prloom.core.work import work_results
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work.branch import BranchBlockedError
+from prloom.engine.work.branch_errors import BranchBlockedError
 from prloom.engine.work.context import context
 from prloom.errors import WorkspaceError
 from prloom.model.plan import ENDED
@@ -26,11 +25,14 @@ def block(repo: Repository, runtime: PlanRuntime) -> None:
         return
     if runtime.plan.status in ENDED or not runtime.usable:
         return
-    with suppress(WorkspaceError):  # anything else is met where git is used, and told there
-        why = _reason(repo, runtime)
-        log.warning("plan %s is blocked: %s", runtime.id, why)
-        parts = work_results.blocked(context(runtime), why, way_on=f"prloom resume {runtime.id}", cause="branch")
+    try:
+        tip(repo, runtime)  # it may be back since that check
+    except BranchBlockedError as error:
+        log.warning("plan %s is blocked: %s", runtime.id, error)
+        parts = work_results.blocked(context(runtime), str(error), way_on=f"prloom resume {runtime.id}", cause="branch")
         runtime.event_store.commit("work", "prloom", **parts)
+    except WorkspaceError:
+        return  # it is met where git is used, and told there
 
 
 def tip(repo: Repository, runtime: PlanRuntime) -> str:

@@ -34,8 +34,10 @@ def _shows_plan(runtime: PlanRuntime, pull: PullRequest) -> bool:
     """
     head = naming.commit_id(pull.head)
     made = {done.commit for done in runtime.event_store.state.done_todos.values() if done.commit}
-    if head is None or head in made:
-        return head is not None
+    if head is None:
+        return False
+    if head in made:
+        return True
     repo = repository.find(runtime.folders.repo_root)
     remote.fetch(repo, runtime.plan.branch)
     return any(remote.is_ancestor(repo, commit, head) for commit in made)

@@ -30,7 +30,7 @@ from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import life_hooks, lost_branch, plan_hooks, pull_request, todo_events
-from prloom.engine.work.branch import BranchBlockedError, PushRefusedError
+from prloom.engine.work.branch_errors import BranchBlockedError, PushRefusedError
 from prloom.engine.work.change import Changes
 from prloom.engine.work.check_run import CheckRuns
 from prloom.engine.work.context import context, current, item_of
@@ -67,9 +67,11 @@ class TodoWorker:
 
     def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Begin the next steps of the work on a plan, beside everything else; return whether there are any."""
+        if runtime.in_flight.working:  # a worker that runs may have deleted the branch, which is put back after it
+            return False
         lost_branch.block(self._changes.repo, runtime)
         left_open = runtime.usable and appended_lines.is_left_open(runtime)
-        if runtime.in_flight.working or (self._next(runtime, dependencies) is None and not left_open):
+        if self._next(runtime, dependencies) is None and not left_open:
             return False
         lock = plan_session.take_for_work(runtime.folders.repo_root, runtime.id)
         if lock is not None:  # else a person has the worktree

@@ -209,26 +209,21 @@ class WorkerRuns:
         step = parts["work"]
         assert step is not None  # noqa: S101 - each result of a run is a step
         answer = report.answer
-        if isinstance(answer, WorkAnswer) and step.verdict == "parked" and answer.outcome == "blocked":
-            await self._with_question(runtime, work, answer.question, parts, step)
         if isinstance(answer, WorkAnswer) and step.verdict in _TAKEN:
             parts["todos"] = tuple(
                 Todo(id=work_results.further_id(work, number), title=todo.title, context=todo.context)
                 for number, todo in enumerate(answer.todos)
             )
+            if step.verdict == "parked" and answer.outcome == "blocked" and answer.question:
+                parts.update(await self._question(runtime, work, answer.question, step))
         _end(runtime, parts, by=work.agent or "prloom")
 
-    async def _with_question(
-        self, runtime: PlanRuntime, work: TodoWork, question: str | None, parts: DecisionParts, step: WorkStep
-    ) -> None:
-        """Add to a decision that a question is posted, if there is one."""
-        if not question:
-            return
+    async def _question(self, runtime: PlanRuntime, work: TodoWork, question: str, step: WorkStep) -> DecisionParts:
+        """Return that a question is posted, and what its answer will be known by."""
         events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
         posts = work_replies.question(work, question, events, reply_target(runtime.plan))
         after = runtime.event_store.events.end()
-        parts["actions"] = posts
-        parts["work"] = replace(step, question=questions.question(question, events, posts, after))
+        return {"actions": posts, "work": replace(step, question=questions.question(question, events, posts, after))}
 
 
 def _end(runtime: PlanRuntime, parts: DecisionParts, *, by: str) -> None:

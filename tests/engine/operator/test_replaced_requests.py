@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from stage import Stage, said
 from stage_parts import deferring
 
-from prloom.engine.operator import request_reader
-from prloom.engine.operator.request_reader import RequestReader
+from prloom.core.commands.done_requests import REMEMBERED
+from prloom.core.commands.requests import OperatorRequest
+from prloom.engine.operator import control
+from prloom.engine.operator.request_reader import RequestReader, was_read
 from prloom.storage import paths
 from prloom.storage.safe_dir import SafeDir
 
@@ -93,7 +96,7 @@ async def test_of_so_many_requests_that_not_all_are_remembered_the_older_ones_co
     stage_with_events: Stage,
 ):
     stage = stage_with_events
-    for _ in range(request_reader.REMEMBERED + 1):
+    for _ in range(REMEMBERED + 1):
         stage.clock.advance(seconds=1)
         stage.ask("retry", "nobody's")
     await stage.tick()
@@ -102,7 +105,7 @@ async def test_of_so_many_requests_that_not_all_are_remembered_the_older_ones_co
     await stage.tick()
 
     assert fates(stage, "one") == {"one": RETRIED}
-    assert len(json.loads(saved(stage).read_text())["done"]) == request_reader.REMEMBERED
+    assert len(json.loads(saved(stage).read_text())["done"]) == REMEMBERED
 
 
 async def test_a_removed_file_is_reported_once_and_a_copy_with_the_same_content_is_no_other_file(
@@ -163,3 +166,37 @@ async def test_a_line_that_is_no_request_is_reported_with_what_to_do(
     assert len(told) == 1
     assert "control.jsonl: prloom does not know this request and passes it over" in told[0]
     assert told[0].endswith("; run the command that sent it again")
+
+
+async def test_a_request_counts_as_read_also_where_so_many_came_after_it_that_its_id_is_forgotten(
+    stage_with_events: Stage,
+):
+    stage = stage_with_events
+    with SafeDir.make(stage.root, *paths.LOCAL) as local:
+        control.append_request(local, OperatorRequest("mine", "poll"), stage.clock())
+        stage.clock.advance(seconds=1)
+        for number in range(REMEMBERED + 1):
+            control.append_request(local, OperatorRequest(f"later-{number}", "poll"), stage.clock())
+        asked = stage.clock() - timedelta(seconds=1)
+        assert not was_read(local, "mine", asked)
+
+        await stage.tick()
+
+        assert was_read(local, "mine", asked)
+
+
+async def test_a_request_of_a_replaced_file_that_is_older_than_what_is_remembered_is_passed_over_with_a_word(
+    stage_with_events: Stage, caplog: pytest.LogCaptureFixture
+):
+    stage = stage_with_events
+    at = stage.clock()
+    with SafeDir.make(stage.root, *paths.LOCAL) as local:
+        for number in range(REMEMBERED + 1):
+            control.append_request(local, OperatorRequest(f"poll-{number}", "poll"), at)
+        await stage.tick()
+        requests_file(stage).unlink()
+        control.append_request(local, OperatorRequest("new", "drop", ("two",), reason="a long reason " * 900), at)
+
+    await stage.tick()
+
+    assert "no newer than those carried out last count as carried out: 1, the last is new; if it was not" in caplog.text

@@ -790,3 +790,13 @@ async def test_events_of_a_run_whose_exchange_is_away_wait_with_the_reason_and_a
     assert bench.asked == [["a"]]
     assert stage.bridge.said == ["On a."]
     assert "lastError" not in json.loads((stage.local() / "state.json").read_text())
+
+
+async def test_what_is_no_file_among_the_notes_of_started_runs_stops_no_run(bench: Bench, stage: Stage):
+    stage.root.joinpath("prloom/.local/started-runs/x").mkdir(parents=True)
+    bench.plays("print(answer(*ids))")
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    assert stage.bridge.said == ["On a."]

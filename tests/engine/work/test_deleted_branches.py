@@ -142,3 +142,22 @@ async def test_that_the_branches_of_all_plans_are_there_costs_a_tick_at_rest_no_
 
     assert bench.commits == ["Be fast"]
     assert [name for name in opened if "worktrees" in name or "refs/heads" in name] == []
+
+
+async def test_a_branch_that_a_worker_deletes_while_it_runs_is_put_back_and_blocks_nothing(bench: Workbench):
+    gate = bench.home / "gate"
+    code = "import time\nos.system('git update-ref -d refs/heads/work')\n(home / 'set').touch()\n"
+    waits = f"while not Path({str(gate)!r}).exists(): time.sleep(0.01)"
+    bench.script(Run(FAST.files, code=code + waits, answer=FAST.answer))
+    bench.todo("- [ ] Make it fast")
+    bench.employ()
+    async with bench.stage.running() as dispatcher:
+        await bench.stage.until((bench.home / "set").exists)
+        for _ in range(3):
+            dispatcher._run_tick()
+        assert bench.state.block is None
+        gate.touch()
+        await bench.stage.until(lambda: bench.boxes == ["- [x] Make it fast"])
+
+    assert bench.state.block is None
+    assert bench.commits == ["Be fast"]
