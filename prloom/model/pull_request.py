@@ -10,7 +10,7 @@ class KeptPullRequest(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `opened` says that prloom opened it, so that its description is prloom's to keep; for another's, prloom keeps one
     comment, `comment_id`. `shown` is a digest of the cockpit that is there since `shown_at`. `ready` says that prloom
-    took it out of draft, `over` that nothing more is shown because it was closed or merged. After an error nothing is
+    took it out of draft, `ended` that nothing more is shown because it was closed or merged. After an error nothing is
     tried before `retry_at`; the first error of a row was at `failing_since`.
     """
 
@@ -19,7 +19,7 @@ class KeptPullRequest(Record, frozen=True, kw_only=True, omit_defaults=True):
     shown: str | None = None
     shown_at: Timestamp | None = None
     ready: bool = False
-    over: bool = False
+    ended: bool = False
     error: str | None = None
     retry_at: Timestamp | None = None
     failing_since: Timestamp | None = None

@@ -89,7 +89,7 @@ def _last_step(plan: Plan, state: DispatchState, cockpit: str) -> Step | None:
     """Return the last step for a plan that is over: its cockpit, if it has one, once nothing is in progress."""
     kept = state.pull_request
     is_shown = plan.pr is not None and (kept.opened or kept.shown is not None)
-    if not is_shown or kept.over or state.work is not None or digest(cockpit) == kept.shown:
+    if not is_shown or kept.ended or state.work is not None or digest(cockpit) == kept.shown:
         return None
     return ShowCockpit(own=kept.opened)
 
@@ -215,7 +215,7 @@ def shown(
         shown=digest(cockpit),
         shown_at=Timestamp.of(now),
         comment_id=comment_id or state.pull_request.comment_id,
-        over=status in ENDED,
+        ended=status in ENDED,
     )
     return {"pull_request": after}
 
@@ -241,7 +241,7 @@ def failed(
     since = state.pull_request.failing_since or Timestamp.of(now)
     wait = min(max(now - since, policy.initial), policy.maximum)
     if status in ENDED and wait >= policy.maximum:
-        return {"pull_request": replace(_well(state), over=True), "note": f"the cockpit stays as it is: {error}"}
+        return {"pull_request": replace(_well(state), ended=True), "note": f"the cockpit stays as it is: {error}"}
     after = replace(state.pull_request, error=error, retry_at=Timestamp.of(now + wait), failing_since=since)
     return {"pull_request": after, "note": error}
 

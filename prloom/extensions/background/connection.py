@@ -111,7 +111,7 @@ class Connection:
         try:
             while line := await self._reader.readline():
                 if not (line.strip() and self._take(jsonrpc.decode(line))):
-                    self._bounds.unasked(len(line))
+                    self._bounds.count_unsolicited(len(line))
                 await self._bounds.wait()
         except BreachError as error:
             self._bounds.end(str(error))

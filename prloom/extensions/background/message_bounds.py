@@ -6,8 +6,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from prloom.core.plugins import unasked_messages
-from prloom.core.plugins.unasked_messages import UnaskedMessages
+from prloom.core.plugins import unsolicited_messages
+from prloom.core.plugins.unsolicited_messages import UnsolicitedMessages
 from prloom.extensions.jsonrpc.line_pace import LinePace
 
 
@@ -23,7 +23,7 @@ class MessageBounds:
         self.broken = asyncio.Event()
         self._clock = clock
         self._pace = LinePace(clock)
-        self._unasked = UnaskedMessages(clock())
+        self._unsolicited = UnsolicitedMessages(clock())
 
     @property
     def pause(self) -> float:
@@ -36,13 +36,15 @@ class MessageBounds:
 
     def sent(self, count: int) -> None:
         """Note that the daemon was sent messages."""
-        self._unasked.sent(count)
+        self._unsolicited.sent(count)
 
-    def unasked(self, size: int) -> None:
+    def count_unsolicited(self, size: int) -> None:
         """Count a message of so many bytes that nobody asked for; raises BreachError where it is one too many."""
         self._pace.spend(size)
-        if not self._unasked.add(self._clock()):
-            raise BreachError(f"it sends more than {unasked_messages.A_MINUTE} messages a minute that nobody asked for")
+        if not self._unsolicited.add(self._clock()):
+            raise BreachError(
+                f"it sends more than {unsolicited_messages.A_MINUTE} messages a minute that nobody asked for"
+            )
 
     def end(self, breach: str) -> None:
         """Note how the daemon has broken the protocol."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from described_bridge import DescribedBridge, Keeper
+from described_bridge import DescribedBridge
 from stage import Stage, said
 
 from prloom.api import Author
@@ -18,14 +18,6 @@ from prloom.storage.safe_dir import SafeDir
 
 TODO = "# The plan\n\n## TODO\n\n- [ ] first <!-- prloom:todo t-1 -->\n"
 BOXES = "<!-- prloom:box"
-
-
-@pytest.fixture
-def forge(stage: Stage) -> DescribedBridge:
-    found = DescribedBridge()
-    stage.bridge, stage.bridges = found, [found]
-    stage.todo_worker = Keeper()
-    return found
 
 
 def commit(local: Path, stage: Stage, parts: DecisionParts) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from described_bridge import DescribedBridge, Keeper
+from described_bridge import DescribedBridge
 from stage import Stage, said
 
 from prloom.api import Author, ticked
@@ -15,14 +14,6 @@ from prloom.model.work import Block, WorkStep
 from prloom.storage.safe_dir import SafeDir
 
 PAUSE = "- [ ] pause the work on this plan"
-
-
-@pytest.fixture
-def forge(stage: Stage) -> DescribedBridge:
-    found = DescribedBridge()
-    stage.bridge, stage.bridges = found, [found]
-    stage.todo_worker = Keeper()
-    return found
 
 
 def opened(local: Path, stage: Stage) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.core.plugins.unasked_messages import A_MINUTE
+from prloom.core.plugins.unsolicited_messages import A_MINUTE
 from prloom.extensions.background.call_error import CallError
 from prloom.extensions.background.client import Client
 from prloom.extensions.background.message_bounds import MessageBounds
@@ -116,8 +116,8 @@ async def test_everything_else_goes_on_while_a_daemon_floods_its_connection(path
 
 async def test_long_messages_that_nobody_asked_for_are_read_slowly() -> None:
     bounds = MessageBounds(lambda: 0.0)
-    bounds.unasked(1024)
+    bounds.count_unsolicited(1024)
     assert bounds.pause == 0
     for _ in range(2):
-        bounds.unasked(10 * 1024 * 1024)
+        bounds.count_unsolicited(10 * 1024 * 1024)
     assert bounds.pause > 1

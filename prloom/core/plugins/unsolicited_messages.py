@@ -15,7 +15,7 @@ _PER_SECOND: Final = A_MINUTE / 60
 
 
 @dataclass
-class UnaskedMessages:
+class UnsolicitedMessages:
     """How many messages nobody needs to have asked for; `left` is as of the time `at`.
 
     Each message that the daemon is sent allows one more, because some daemons answer what needs no answer, or too late.
