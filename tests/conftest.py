@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -19,6 +20,8 @@ OURS = ("prloom", "prloom_plugins")
 EXTENSIONS = ("prloom_plugins.", "prloom_bridges.")
 HOME = pytest.StashKey[str]()
 STARTED_IN = Path.cwd()
+FILES_OPEN = 256
+"""How many files may be open after a test; many machines let a process have 1,024."""
 
 
 def pytest_configure() -> None:
@@ -82,6 +85,17 @@ def _modules_of_its_own() -> Iterator[None]:
 
 def extensions(modules: dict[str, ModuleType]) -> set[str]:
     return {name for name in modules.copy() if name.startswith(EXTENSIONS)}
+
+
+@pytest.fixture(autouse=True)
+def _few_files_open() -> Iterator[None]:
+    """Close what earlier tests have left open, before it is so much that a process may have no more files.
+
+    A dispatcher keeps its folders open until it is collected, and Python may look for garbage once in a hundred tests.
+    """
+    yield
+    if len(os.listdir("/dev/fd")) > FILES_OPEN:
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)

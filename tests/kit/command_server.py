@@ -127,7 +127,9 @@ class ForkedProcess:
     def wait(self, timeout: float | None = None) -> int:
         """Return the exit code as soon as there is one; raises TimeoutExpired."""
         if self.returncode is None:
-            if not select.select([self._answers], [], [], timeout)[0]:
+            answers = select.poll()  # select itself takes no file whose number is above 1023
+            answers.register(self._answers, select.POLLIN)
+            if not answers.poll(None if timeout is None else timeout * 1000):
                 raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
             self.returncode = self._number()
             self._answers.close()
