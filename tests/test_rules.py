@@ -11,6 +11,7 @@ from typing import get_args
 
 import environment
 import pytest
+import syntax_tree
 
 from prloom import api
 from prloom.model.action import Payload
@@ -38,7 +39,7 @@ def test_no_module_is_so_long_that_it_has_more_than_one_noun():
 @pytest.mark.parametrize("file", BUNDLED, ids=lambda file: str(file.relative_to(ROOT)))
 def test_a_bundled_extension_imports_of_prloom_only_what_every_author_may(file: Path):
     allowed = {"prloom.api", "prloom.testing"} if "tests" in file.parts else {"prloom.api"}
-    tree = ast.parse(file.read_text())
+    tree = syntax_tree.of(file)
     imported = {
         name
         for node in ast.walk(tree)
@@ -73,7 +74,7 @@ def test_records_are_first_read_in_one_place_because_two_threads_at_once_end_the
     calls = {
         str(file.relative_to(ROOT / "prloom"))
         for file in ROOT.glob("prloom/**/*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(syntax_tree.of(file))
         if isinstance(node, ast.Call)
         and (
             ast.unparse(node.func) == "msgspec.convert"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import syntax_tree
 
 BRIDGES = Path(__file__).parents[2] / "bridges"
 FILES = sorted(BRIDGES.rglob("*.py"))
@@ -22,6 +23,6 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(BRIDGES)))
 def test_a_bundled_bridge_imports_only_prlooms_api(file: Path) -> None:
-    tree = ast.parse(file.read_text("utf-8"))
+    tree = syntax_tree.of(file)
 
     assert {name for name in imported(tree) if name.split(".")[0] == "prloom"} <= {"prloom.api"}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import syntax_tree
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -93,7 +94,7 @@ def _names(file: Path) -> Iterator[Name]:
     path = str(file.relative_to(ROOT))
     for part in path.removesuffix(".py").split("/"):
         yield Name(part, "module", path)
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in ast.walk(syntax_tree.of(file)):
         match node:
             case ast.ClassDef(name=name):
                 yield Name(name, "class", path)
