@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -113,6 +114,67 @@ def test_a_daemon_is_stopped_and_started_by_orders_and_gone_after_a_kill_of_the_
 
     until(lambda: not processes.living(pid))
     assert daemon(repository)["state"] == "stopped"
+
+
+def switch_off(repository: Repository) -> None:
+    repository.configure("")
+
+
+def remove(repository: Repository) -> None:
+    shutil.rmtree(repository.root / "prloom/plugins/greeter")
+
+
+def take_out_the_daemon(repository: Repository) -> None:
+    (repository.root / "prloom/plugins/greeter/plugin.yaml").write_text("name: greeter\n")
+    (repository.root / "prloom/plugins/greeter/__init__.py").write_text("def register(ctx): pass\n")
+
+
+def break_manifest(repository: Repository) -> None:
+    (repository.root / "prloom/plugins/greeter/plugin.yaml").write_text("name: [greeter\n")
+
+
+LEFT_OUT = "the dispatcher's next start leaves it out: "
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (switch_off, f"{LEFT_OUT}not enabled; `prloom plugins enable greeter` enables it"),
+        (remove, f"{LEFT_OUT}it cannot be loaded: plugins.enabled: there is no plugin"),
+        (take_out_the_daemon, f"{LEFT_OUT}its manifest has no `background`"),
+        (break_manifest, "it cannot be loaded: "),
+    ],
+)
+def test_a_daemon_whose_plugin_is_not_to_run_any_more_is_shown_with_the_reason_and_stopped_by_an_order(
+    repository: Repository, running: ForkedProcess, change: Callable[[Repository], None], reason: str
+):
+    until(lambda: daemon(repository)["state"] == "running")
+    pid = daemon(repository)["pid"]
+    change(repository)
+
+    shown = daemon(repository)
+    assert (shown["name"], shown["state"], shown["pid"]) == ("greeter", "running", pid)
+    assert reason in shown["reason"]
+    refused = repository.run("plugins", "restart", "greeter", code=1).stderr
+    assert "the daemon of plugin greeter cannot be started again: " in refused
+    assert reason.removeprefix(LEFT_OUT) in refused
+    assert "`prloom plugins stop greeter` stops the daemon that runs" in refused
+    assert processes.living(pid)
+
+    assert "The daemon of greeter is stopped." in repository.run("plugins", "stop", "greeter").stdout
+    assert not processes.living(pid)
+    repository.run("plugins", "stop", "greeter")
+    assert not [each for each in repository.json("plugins", "status")["plugins"] if each["state"] == "stopped"]
+
+
+def test_a_daemon_is_stopped_while_prloom_toml_cannot_be_read(repository: Repository, running: ForkedProcess):
+    until(lambda: daemon(repository)["state"] == "running")
+    pid = daemon(repository)["pid"]
+    (repository.root / "prloom.toml").write_text("[plugins\n")
+
+    repository.run("plugins", "stop", "greeter")
+
+    assert not processes.living(pid)
 
 
 def test_an_order_from_a_shell_with_another_runtime_folder_reaches_the_dispatcher(

@@ -1,4 +1,4 @@
-"""Find the background plugins that are enabled, and say of a name that means none of them why that is so."""
+"""Find the background plugin that a name means, and say of a name that means none why that is so."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from prloom.cli import context
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection
 
     from prloom.cli.context import Options
-    from prloom.extensions.discovery import DiscoveredPlugin
+    from prloom.engine.views.daemons import DaemonStatus
     from prloom.extensions.filters import PluginSelection
+    from prloom.storage.safe_dir import SafeDir
 
 _LIST: Final = "`prloom plugins list` lists all plugins"
 
@@ -25,30 +26,24 @@ def selection(given: Options) -> PluginSelection:
     return select_plugins(context.repo_root(given), context.config(given), os.environ)
 
 
-def running(selected: PluginSelection) -> tuple[DiscoveredPlugin, ...]:
-    """Return the enabled plugins that have a daemon."""
-    from prloom.extensions import filters  # noqa: PLC0415 - likewise
+def local(given: Options) -> SafeDir | None:
+    """Return the folder of prloom's own files; None where there is none yet."""
+    from prloom.storage import paths  # noqa: PLC0415 - likewise
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - likewise
 
-    return tuple(found for found in selected.chosen if filters.runs_daemon(found))
+    return SafeDir.open(context.repo_root(given), *paths.LOCAL)
 
 
-def broken(selected: PluginSelection) -> Mapping[str, str]:
-    """Return the enabled plugins that cannot be loaded, and why.
+def resolved(name: str, selected: PluginSelection, reported: Collection[str] = ()) -> str:
+    """Return the key of the background plugin that a name means; raises PrloomError that says why there is none.
 
-    One whose manifest cannot be read is among them: it may be the manifest of a background plugin.
+    It is one that is to run, or that of one of the `reported` daemons, which a dispatcher has from its start.
     """
-    from prloom.extensions import filters  # noqa: PLC0415 - likewise
-
-    names = {each.found.key for each in selected.left if each.found.manifest is None or filters.runs_daemon(each.found)}
-    return {each.name: _not_loaded(each.reason) for each in selected.failures if each.source and each.name in names}
-
-
-def resolved(name: str, selected: PluginSelection) -> str:
-    """Return the key of the background plugin that a name means; raises PrloomError that says why there is none."""
+    from prloom.engine import background_plugins  # noqa: PLC0415 - likewise
     from prloom.extensions import keys  # noqa: PLC0415 - likewise
 
-    known = [found.key for found in running(selected)]
-    key = keys.resolve(name, known)
+    known = [found.key for found in background_plugins.to_run(selected)]
+    key = keys.resolve(name, [*known, *reported])
     if key is not None:
         return key
     key = keys.resolve(name, [found.key for found in selected.chosen])
@@ -56,18 +51,40 @@ def resolved(name: str, selected: PluginSelection) -> str:
         raise PrloomError(f"plugin {key} has no background process; {_LIST}")
     key = keys.resolve(name, [each.found.key for each in selected.left])
     if key is not None:
-        raise PrloomError(f"plugin {key} does not run: {_why(key, selected)}")
+        raise PrloomError(f"plugin {key} does not run: {background_plugins.why_not(key, selected)}")
     hint = context.did_you_mean(name, known) or _LIST
     raise PrloomError(f"no plugin {name} with a background process is enabled; {hint}")
 
 
-def _why(key: str, selected: PluginSelection) -> str:
-    """Return why a plugin does not run: what is broken, or that it is not to run."""
-    failed = [each.reason for each in selected.failures if each.name == key]
-    if failed:
-        return _not_loaded(failed[-1])
-    return [each.reason for each in selected.left if each.found.key == key][-1]
+def of_daemon(given: Options, name: str) -> str:
+    """Return the key that a name means: of a daemon that the running dispatcher has, or of a plugin that is to run.
+
+    A daemon outlasts changes of its plugin and of prloom.toml, so what is broken there keeps nobody from naming it.
+    """
+    reported = [each.name for each in _reported(given)]
+    if name in reported:
+        return name
+    return resolved(name, selection(given), reported)
 
 
-def _not_loaded(reason: str) -> str:
-    return f"it cannot be loaded: {reason}; correct that, and start the dispatcher again"
+def to_start(given: Options, name: str) -> str:
+    """Return the key of a plugin whose daemon can be started; raises PrloomError that says why it cannot be."""
+    from prloom.engine import background_plugins  # noqa: PLC0415 - likewise
+
+    selected = selection(given)
+    key = resolved(name, selected, [each.name for each in _reported(given) if each.state != "stopped"])
+    why = background_plugins.why_not(key, selected)
+    if why is not None:
+        stop = f"`prloom plugins stop {key}` stops the daemon that runs"
+        raise PrloomError(f"the daemon of plugin {key} cannot be started again: {why}; {stop}")
+    return key
+
+
+def _reported(given: Options) -> tuple[DaemonStatus, ...]:
+    """Return the daemons that the running dispatcher has, since its start."""
+    from prloom.engine.views import daemons, runtime_status  # noqa: PLC0415 - likewise
+
+    found = local(given)
+    if found is None or not runtime_status.dispatcher(found).running:
+        return ()
+    return daemons.reported(found, running=True)

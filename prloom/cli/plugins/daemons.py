@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, dispatcher_request
+from prloom.cli import dispatcher_request
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import layout, terminal
 from prloom.cli.plugins import background_plugins
@@ -34,7 +34,7 @@ NO_DISPATCHER = "no dispatcher is running; `prloom start` runs it, and with it t
 @pass_options
 def start(given: Options, name: str) -> None:
     """Start a plugin's daemon, and wait until it runs."""
-    _order(given, "start", name, "runs")
+    _order(given, "start", background_plugins.to_start(given, name), "runs")
 
 
 @click.command("stop")
@@ -42,7 +42,7 @@ def start(given: Options, name: str) -> None:
 @pass_options
 def stop(given: Options, name: str) -> None:
     """Stop a plugin's daemon until `plugins start`, or until the dispatcher starts again."""
-    _order(given, "stop", name, "is stopped")
+    _order(given, "stop", background_plugins.of_daemon(given, name), "is stopped")
 
 
 @click.command("restart")
@@ -50,7 +50,7 @@ def stop(given: Options, name: str) -> None:
 @pass_options
 def restart(given: Options, name: str) -> None:
     """Stop a plugin's daemon and start it again, with its settings as they are now."""
-    _order(given, "restart", name, "runs again")
+    _order(given, "restart", background_plugins.to_start(given, name), "runs again")
 
 
 @click.command("status")
@@ -58,11 +58,10 @@ def restart(given: Options, name: str) -> None:
 @pass_options
 def status(given: Options, *, as_json: bool) -> None:
     """Show the daemons of background plugins: whether they run, since when, and what they printed last."""
-    from prloom.engine.views import daemons  # noqa: PLC0415 - `prloom plugins --help` needs none
+    from prloom.engine import background_plugins as listed  # noqa: PLC0415 - `prloom plugins --help` needs none
+    from prloom.engine.views import daemons  # noqa: PLC0415 - likewise
 
-    selected = background_plugins.selection(given)
-    names = [found.key for found in background_plugins.running(selected)]
-    found = daemons.read(_local(given), names, background_plugins.broken(selected))
+    found = listed.read(background_plugins.local(given), background_plugins.selection(given))
     if as_json:
         terminal.echo_json(daemons.DaemonList(plugins=found))
     elif found:
@@ -80,8 +79,8 @@ def logs(given: Options, name: str, *, follow: bool, lines: int) -> None:
     """Show what a plugin's daemon printed; control characters are shown as text."""
     from prloom.storage import paths  # noqa: PLC0415 - `prloom plugins --help` needs none
 
-    key = background_plugins.resolved(name, background_plugins.selection(given))
-    local = _local(given)
+    key = background_plugins.of_daemon(given, name)
+    local = background_plugins.local(given)
     folder = None
     if local is not None:
         folder = local.sub(paths.DAEMONS, paths.plugin_folder(key))
@@ -118,17 +117,9 @@ def log_lines(folder: SafeDir, name: str, most: int, wait: Callable[[], None] | 
             position = end
 
 
-def _order(given: Options, verb: str, name: str, done: str) -> None:
-    key = background_plugins.resolved(name, background_plugins.selection(given))
+def _order(given: Options, verb: str, key: str, done: str) -> None:
     order(given, verb, key)
     click.echo(f"The daemon of {terminal.clean(key)} {done}.")
-
-
-def _local(given: Options) -> SafeDir | None:
-    from prloom.storage import paths  # noqa: PLC0415 - `prloom plugins --help` needs none
-    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - likewise
-
-    return SafeDir.open(context.repo_root(given), *paths.LOCAL)
 
 
 def _status_lines(found: Sequence[DaemonStatus]) -> Iterator[str]:

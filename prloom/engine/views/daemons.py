@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from msgspec import field
 from msgspec.structs import replace
@@ -55,26 +55,11 @@ class DaemonList(Record, frozen=True, kw_only=True):
     plugins: tuple[DaemonStatus, ...] = ()
 
 
-def read(
-    local: SafeDir | None, names: Iterable[str], broken: Mapping[str, str] | None = None
-) -> tuple[DaemonStatus, ...]:
-    """Return the daemons of these plugins; without a dispatcher none of them runs, whatever was last reported.
-
-    `broken` are the plugins that cannot be loaded, and why: the dispatcher knows them only if they could be once.
-    """
-    known: Mapping[str, DaemonStatus] = {}
-    if local is not None:
-        known = {each.name: each for each in reported(local, running=runtime_status.dispatcher(local).running)}
-    found = [known.get(name, DaemonStatus(name=name)) for name in names]
-    found += [_broken(known.get(name, DaemonStatus(name=name)), why) for name, why in (broken or {}).items()]
-    return tuple(found)
-
-
-def _broken(daemon: DaemonStatus, why: str) -> DaemonStatus:
-    """Return a daemon with why its plugin cannot be loaded; one that was started before runs on."""
-    if daemon.pid is None:
-        return replace(daemon, state="error", reason=why)
-    return replace(daemon, reason=why)
+def of_dispatcher(local: SafeDir | None) -> tuple[DaemonStatus, ...]:
+    """Return all daemons that a dispatcher last reported; without a dispatcher none of them runs."""
+    if local is None:
+        return ()
+    return reported(local, running=runtime_status.dispatcher(local).running)
 
 
 def reported(local: SafeDir, *, running: bool) -> tuple[DaemonStatus, ...]:

@@ -9,14 +9,13 @@ from msgspec.structs import replace
 
 from prloom.core.reports.stats import PluginTimes
 from prloom.core.text import secret_scan
-from prloom.engine import catalog
+from prloom.engine import background_plugins, catalog
 from prloom.engine.assembly.plugins import select_plugins
 from prloom.engine.catalog import PluginLine
-from prloom.engine.views import daemons, runtime_status, stats
+from prloom.engine.views import runtime_status, stats
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.status_schema import BridgeStatus
 from prloom.errors import ConfigError
-from prloom.extensions import filters
 from prloom.model.record import Record, Timestamp
 from prloom.storage import paths
 from prloom.storage.safe_dir import SafeDir
@@ -63,17 +62,16 @@ def _read(site: Site) -> ExtensionDocument:
     config = site.read_config()
     plugins = catalog.plugins(site.where, config, site.environ)
     selection = select_plugins(site.where.root, config, site.environ)
-    with_daemon = [found.key for found in selection.chosen if filters.runs_daemon(found)]
     local = SafeDir.open(site.where.root, *paths.LOCAL)
-    reported = daemons.read(local, with_daemon)
+    daemons = background_plugins.read(local, selection)
     logs: Mapping[str, tuple[str, ...]] = {}
     bridges: tuple[BridgeStatus, ...] = ()
     if local is not None:
         with local:
             bridges = runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus)
-            logs = {name: tuple(_log(local, name)) for name in with_daemon}
+            logs = {name: tuple(_log(local, name)) for name in [each.name for each in daemons]}
     return ExtensionDocument(
-        plugins=plugins.plugins, warnings=plugins.warnings, daemons=reported, logs=logs, bridges=bridges
+        plugins=plugins.plugins, warnings=plugins.warnings, daemons=daemons, logs=logs, bridges=bridges
     )
 
 
