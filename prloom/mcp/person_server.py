@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,160 +21,12 @@ from prloom.agents import mcp_server
 from prloom.core.plugins import tool_rules
 from prloom.engine.tools import arguments
 from prloom.mcp import stdio
+from prloom.mcp.person_commands import COMMANDS, CommandTool
 from prloom.mcp.run_server import called
 from prloom.model.record import Json
 from prloom.model.tool import ToolResult
 
 _LIMIT: Final = 120.0  # seconds that a command may take
-_TEXT: Final = {"type": "string", "minLength": 1}
-_TEXTS: Final = {"type": "array", "items": _TEXT, "minItems": 1}
-_FLAG: Final = {"type": "boolean"}
-_ONLY_PLAN: Final = {"type": "string", "description": "only this plan"}
-_SEVERAL: Final[Mapping[str, Json]] = {
-    "events": {**_TEXTS, "description": "ids, or @LOGIN for all of an author"},
-    "plan": {"type": "string", "description": "only this plan; without events, all of its events that qualify"},
-    "yes": {"type": "boolean", "description": "act on several events of an author or a plan"},
-}
-
-
-@dataclass(frozen=True)
-class CommandTool:
-    """A command as a tool: its parameters, named as those of the command, and which of them are required.
-
-    `argument` is the parameter that stands without an option. `asks` says that a person has to confirm each call: the
-    program of the agent does that. What `reads` prints JSON.
-    """
-
-    name: str
-    description: str
-    parameters: Mapping[str, Json]
-    argument: str = ""
-    required: tuple[str, ...] = ()
-    command: str = ""
-    reads: bool = False
-    asks: bool = False
-
-    @property
-    def schema(self) -> dict[str, Json]:
-        """The JSON Schema of the arguments."""
-        listed = {"type": "object", "properties": dict(self.parameters), "additionalProperties": False}
-        return {**listed, "required": list(self.required)}
-
-    def argv(self, given: Mapping[str, Json]) -> Sequence[str]:
-        """Return the command line; a value can never be taken for an option."""
-        line = [self.command or self.name]
-        if self.reads:
-            line.append("--json")
-        for name, value in given.items():
-            if value is True:
-                line.append(f"--{name}")
-            elif value is not False and name != self.argument:
-                line.append(f"--{name}={value}")
-        named = given.get(self.argument, [])
-        if isinstance(named, str):
-            named = [named]
-        return [*line, "--", *named]
-
-
-COMMANDS: Final[tuple[CommandTool, ...]] = (
-    CommandTool(
-        name="status",
-        description="Show what waits, why, and what needs a person.",
-        parameters={"plan": _ONLY_PLAN},
-        argument="plan",
-        reads=True,
-    ),
-    CommandTool(
-        name="events",
-        description="List events and their states.",
-        parameters={
-            "plan": _ONLY_PLAN,
-            "state": _TEXT,
-            "type": _TEXT,
-            "author": _TEXT,
-            "since": {"type": "string", "description": "2h, 7d, a date or a time"},
-            "limit": {"type": "integer", "minimum": 1},
-            "sort": {"enum": ["came", "age"]},
-        },
-        argument="plan",
-        reads=True,
-    ),
-    CommandTool(
-        name="why",
-        description="Show the complete history of an event or a TODO.",
-        parameters={"event": _TEXT, "plan": _ONLY_PLAN},
-        argument="event",
-        required=("event",),
-        reads=True,
-    ),
-    CommandTool(
-        name="plans",
-        description="List the plans: their ids, titles, branches and pull requests.",
-        parameters={},
-        command="status",
-        reads=True,
-    ),
-    CommandTool(
-        name="emit",
-        description="Append an event to a plan, in the operator's name unless an author is given.",
-        parameters={
-            "plan": _TEXT,
-            "body": _TEXT,
-            "type": _TEXT,
-            "author": _TEXT,
-            "trust": _TEXT,
-            "id": _TEXT,
-            "title": _TEXT,
-            "url": _TEXT,
-            "severity": {"enum": ["info", "warning", "error"]},
-        },
-        argument="plan",
-        required=("plan", "body"),
-    ),
-    CommandTool(
-        name="retry",
-        description="Make waiting events due now, and try failed actions again.",
-        parameters={**_SEVERAL, "deferred": _FLAG, "parked": _FLAG},
-        argument="events",
-    ),
-    CommandTool(
-        name="approve",
-        description="Approve held events, so that plugins and agents may read them.",
-        parameters={
-            **_SEVERAL,
-            "release": {"type": "boolean", "description": "send a withheld action as it is, with everything in it"},
-        },
-        argument="events",
-        asks=True,
-    ),
-    CommandTool(
-        name="drop",
-        description="Drop events permanently, with a reason.",
-        parameters={**_SEVERAL, "reason": _TEXT},
-        argument="events",
-        required=("reason",),
-        asks=True,
-    ),
-    CommandTool(
-        name="pause",
-        description="Stop the work on plans.",
-        parameters={"plans": _TEXTS, "all": _FLAG},
-        argument="plans",
-        asks=True,
-    ),
-    CommandTool(
-        name="resume",
-        description="Resume the work on plans.",
-        parameters={
-            "plans": _TEXTS,
-            "all": _FLAG,
-            "commit": {"type": "boolean", "description": "first commit the worktree's changes, as the person's own"},
-            "stash": {"type": "boolean", "description": "first put the worktree's changes onto git's stash"},
-        },
-        argument="plans",
-        asks=True,
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -193,19 +47,53 @@ class PersonServer:
         command = next((each for each in COMMANDS if each.name == name), None)
         if command is None:
             return tool_rules.failed(f"there is no tool {name!r}", "unknown_tool")
-        problem = arguments.problem(command.schema, given)
+        problem = arguments.problem(command.schema, given) or _unusable(given)
         if problem is not None:
             return tool_rules.failed(f"the arguments of {name} are not valid: {problem}", "validation_error")
-        argv = [sys.executable, "-P", "-m", "prloom", "-C", str(self.root), *command.argv(given)]
         try:
             with anyio.fail_after(_LIMIT):
-                ended = await anyio.run_process(argv, check=False, stdin=subprocess.DEVNULL)
+                ended = await self._run(command, given)
         except TimeoutError:
             return tool_rules.failed(f"{name} took longer than {_LIMIT:g} s", "timeout_error")
+        except OSError as error:
+            return _not_run(name, error)
         output, errors = (each.decode("utf-8", "replace").strip() for each in (ended.stdout, ended.stderr))
         if ended.returncode != 0:
             return tool_rules.failed(errors or f"{name} ended with exit code {ended.returncode}", "plugin_error")
         return _answered(command, output)
+
+    async def _run(self, command: CommandTool, given: Mapping[str, Json]) -> subprocess.CompletedProcess[bytes]:
+        argv = [sys.executable, "-P", "-m", "prloom", "-C", str(self.root), *command.argv(given)]
+        with tempfile.TemporaryFile() as file:  # not a pipe, which fails if the command ends before it has read all
+            file.write(command.stdin(given))
+            file.seek(0)
+            return await anyio.run_process(argv, check=False, stdin=file)
+
+
+def _unusable(given: Mapping[str, Json]) -> str | None:
+    """Return which argument has a character that no command line and no event can have, or None."""
+    for name, value in given.items():
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and "\0" in text for text in texts):
+            return f"{name}: it contains a NUL character; remove it"
+        if any(isinstance(text, str) and not _encodable(text) for text in texts):
+            return f"{name}: it contains half of a surrogate pair, which is no character; remove it"
+    return None
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _not_run(name: str, error: OSError) -> ToolResult:
+    if error.errno == errno.E2BIG:
+        text = f"the arguments of {name} are too long for a command line; shorten them, or make several calls"
+        return tool_rules.failed(text, "validation_error")
+    return tool_rules.failed(f"{name} cannot be run: {error.strerror}", "other")
 
 
 def _answered(command: CommandTool, output: str) -> ToolResult:

@@ -11,7 +11,7 @@ from mcp.client.stdio import StdioServerParameters
 from real_command import Repository
 
 from prloom.cli import main
-from prloom.mcp.person_server import COMMANDS
+from prloom.mcp.person_commands import COMMANDS
 
 
 @pytest.fixture
@@ -44,6 +44,42 @@ async def test_a_persons_agent_sees_what_waits_and_steers_what_it_may(repository
     assert wrong.structured_content["error_type"] == "validation_error"
     assert none.structured_content["data"]["events"] == []
     assert nothing.structured_content["success"]
+
+
+LONGER_THAN_AN_ARGUMENT = 131_100
+
+
+async def test_a_persons_agent_emits_any_text_and_is_told_of_what_no_command_can_take(
+    repository: Repository, tmp_path: Path
+):
+    repository.run("adopt", "--branch", "work")
+    argv = repository.command("mcp")
+    with (tmp_path / "errors").open("w") as errors:
+        server = StdioServerParameters(command=argv[0], args=argv[1:], env=repository.env, cwd=repository.root)
+        async with mcp_client.connected(server, errors) as agent:
+            long = await agent.call_tool("emit", {"plan": "work", "id": "c-1", "body": "é" * LONGER_THAN_AN_ARGUMENT})
+            dash = await agent.call_tool("emit", {"plan": "work", "id": "c-2", "body": "-"})
+            unknown = await agent.call_tool("emit", {"plan": "none", "body": "x" * LONGER_THAN_AN_ARGUMENT})
+            nul = await agent.call_tool("emit", {"plan": "work", "body": "a\0b"})
+            listed = await agent.call_tool("retry", {"events": ["c-1", "c\0"]})
+            reason = await agent.call_tool("drop", {"events": ["c-1"], "reason": "r" * LONGER_THAN_AN_ARGUMENT})
+            goes_on = await agent.call_tool("plans", {})
+
+    assert (long.content[0].text, dash.content[0].text) == ("c-1", "c-2")
+    assert "no plan none; the plans are work" in unknown.content[0].text
+    refused = (nul, listed, reason)
+    assert {each.structured_content["error_type"] for each in refused} == {"validation_error"}
+    assert [each.content[0].text for each in refused] == [
+        "the arguments of emit are not valid: body: it contains a NUL character; remove it",
+        "the arguments of retry are not valid: events: it contains a NUL character; remove it",
+        "the arguments of drop are too long for a command line; shorten them, or make several calls",
+    ]
+    assert not goes_on.is_error
+    repository.run("start", "--once")
+    bodies = {
+        event["id"]: event["body"] for event in (repository.json("why", each)["event"] for each in ("c-1", "c-2"))
+    }
+    assert bodies == {"c-1": "é" * LONGER_THAN_AN_ARGUMENT, "c-2": "-"}
 
 
 OF_A_TERMINAL = {"json", "watch", "file"}
