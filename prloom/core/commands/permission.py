@@ -60,10 +60,8 @@ def readable(opened: OpenEvent, event: Event, operator: str) -> OpenEvent:
 
 
 def answer_text(event: Event) -> str:
-    """Return what an event says, as an answer."""
-    said = event.body.strip()
-    if event.title and event.title not in event.body:
-        said = f"{event.title}\n\n{said}".strip()
+    """Return what an event says, as an answer. A title is a bridge's ("ann commented"), unless it is all there is."""
+    said = event.body.strip() or event.title.strip()
     return said[:LONGEST_ANSWER]
 
 

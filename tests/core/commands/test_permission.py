@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from prloom.core.commands import permission
 from prloom.model.permission import PermissionRequest
 from prloom.model.record import Timestamp
+from prloom.testing import a_comment
 
 NOW = Timestamp.of(datetime(2026, 11, 23, tzinfo=UTC))
 
@@ -44,3 +47,18 @@ def test_a_question_in_review_md_says_that_an_item_there_counts_once_it_is_appro
         "Answer with `w` in `prloom top`, or in `prloom web`. You can also write an item into this file; "
         "while a worker runs, it counts once you have run `prloom approve`."
     )
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "answer"),
+    [
+        ("ann commented", "pg\n", "pg"),
+        ("ann commented", "> Which database?\n\npg", "> Which database?\n\npg"),
+        ("ann approved", "", "ann approved"),
+        ("pg, as in the other…", "pg, as in the other service", "pg, as in the other service"),
+    ],
+)
+def test_an_answer_is_what_a_person_wrote_and_not_the_title_that_a_bridge_gave_it(
+    title: str, body: str, answer: str
+) -> None:
+    assert permission.answer_text(a_comment(body, title=title)) == answer
