@@ -19,6 +19,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from prloom.agents.agent import EndedBy, LimitReport, RunResult, RunValue
+from prloom.core.text import bounds
 from prloom.errors import AgentError
 from prloom.model import record, run
 from prloom.processes import Process
@@ -38,10 +39,13 @@ LOCK: Final = run.LOCK
 TEMPORARY: Final = ".tmp"
 
 LARGE: Final = 1 << 26
-"""Bytes read at most of a run's message, which holds its prompt."""
+"""Bytes read at most of a run's message, which holds its prompt, and of its result."""
 
 SMALL: Final = 1 << 20
 """Bytes read at most of a file that prloom or the agent writes whole (an answer, a result)."""
+
+_LONGEST: Final = 1 << 17
+"""Characters of the final message that are written into the result; the output has all of it."""
 
 _T = TypeVar("_T")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -206,13 +210,16 @@ def read_answer(folder: Path) -> str | None:
 
 
 def write_result(folder: Path, result: RunResult) -> None:
-    """Write `result.json`; what was not measured (usage, cost) is null in it."""
-    replace(folder, RESULT, encode(result))
+    """Write `result.json`; what was not measured (usage, cost) is null in it.
+
+    Of a very long message it has the beginning: the list of runs reads all of these files.
+    """
+    replace(folder, RESULT, encode(msgspec.structs.replace(result, message=bounds.cut(result.message, _LONGEST))))
 
 
 def read_result(folder: Path) -> RunResult | None:
-    """Return the run's recorded result; None when there is none that can be read."""
-    return load(folder, RESULT, RunResult)
+    """Return the run's recorded result, also where an earlier prloom wrote a long one; None where there is none."""
+    return load(folder, RESULT, RunResult, LARGE)
 
 
 def encode(value: RunValue) -> bytes:
@@ -220,9 +227,9 @@ def encode(value: RunValue) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
-def load(folder: Path, name: str, kind: type[_T]) -> _T | None:
+def load(folder: Path, name: str, kind: type[_T], limit: int = SMALL) -> _T | None:
     """Return the file's content as a value; None when it is missing, too long or not of that form."""
-    content = read(folder, name)
+    content = read(folder, name, limit)
     if content is None:
         return None
     try:

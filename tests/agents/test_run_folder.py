@@ -117,6 +117,24 @@ def test_a_result_comes_back_as_it_was_written(folder: Path) -> None:
     assert run_folder.read_result(folder) == result
 
 
+@pytest.mark.parametrize("character", ["x", "\x01", "\U0001f600"])
+def test_a_result_with_a_very_long_message_comes_back_with_its_beginning(folder: Path, character: str) -> None:
+    run_folder.write_result(folder, RunResult(status="ok", message=character * 2_000_000, turns=3))
+
+    read = run_folder.read_result(folder)
+    assert read is not None
+    assert (read.status, read.turns) == ("ok", 3)
+    assert read.message == f"{character * (len(read.message) - 1)}…"
+    assert (folder / "result.json").stat().st_size < run_folder.SMALL
+
+
+def test_a_long_result_of_an_earlier_prloom_is_read(folder: Path) -> None:
+    result = RunResult(status="ok", message="x" * 2_000_000)
+    run_folder.write_new(folder, "result.json", run_folder.encode(result))
+
+    assert run_folder.read_result(folder) == result
+
+
 def test_what_was_not_measured_is_null_in_the_file(folder: Path) -> None:
     run_folder.write_result(folder, RunResult(status="ok", message="Done."))
 
