@@ -14,7 +14,6 @@ from typing import Final
 from prloom.agents.activity.command import CommandAdapter
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
 from prloom.agents.mcp_server import McpServer
-from prloom.agents.programs import command
 
 name: Final = "check"
 program: Final = None
@@ -54,8 +53,10 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
 
 
 def entries(line: str) -> tuple[StreamEntry, ...]:
-    """Return the line."""
-    return command.entries(line)
+    """Return the line: a check may print anything."""
+    if line.strip():
+        return (StreamEntry(kind="text", text=line.rstrip("\n")),)
+    return ()
 
 
 def read(output: str, ending: Ending) -> RunResult:

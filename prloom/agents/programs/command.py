@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import parsing
+from prloom.agents import parsing, stream
 from prloom.agents.activity import command as activity_lines
+from prloom.agents.activity.adapter import MalformedLineError
 from prloom.agents.activity.command import CommandAdapter
 from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
 from prloom.errors import AgentError
+from prloom.model.activity import ActivityDraft
 
 name: Final = "command"
 program: Final = None
@@ -68,10 +71,39 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
 
 
 def entries(line: str) -> tuple[StreamEntry, ...]:
-    """Return the line: all that such a program prints is its message."""
-    if line.strip() and not activity_lines.is_activity(line):
+    """Return the line: all that such a program prints is its message, but for what it reports of its activity.
+
+    Of that, the uses of tools are shown, as those of other programs are.
+    """
+    if activity_lines.is_activity(line):
+        return _reported(line)
+    if line.strip():
         return (StreamEntry(kind="text", text=line.rstrip("\n")),)
     return ()
+
+
+def _reported(line: str) -> tuple[StreamEntry, ...]:
+    try:
+        (draft,) = CommandAdapter().read_line(line) or (None,)
+    except MalformedLineError:
+        return ()
+    match draft:
+        case ActivityDraft(type="TOOL_CALL_START", data={"toolName": str(tool), "arguments": dict(given)}):
+            return (stream.call(tool, given),)
+        case ActivityDraft(type="TOOL_CALL_END", data={"success": True, "result": result}):
+            return (stream.result(_text(result), failed=False),)
+        case ActivityDraft(type="TOOL_CALL_END", data={"error": error, "result": result}):
+            return (stream.result(error or _text(result), failed=True),)
+    return ()
+
+
+def _text(result: object) -> str:
+    """Return the result of a call, which may be any JSON."""
+    if result is None:
+        return ""
+    if isinstance(result, str):
+        return result
+    return json.dumps(result, ensure_ascii=False)
 
 
 def read(output: str, ending: Ending) -> RunResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 from prloom.agents.agent import Ending, RunRequest
 from prloom.agents.programs import command
 from prloom.errors import AgentError
+
+
+def _end(**data: object) -> str:
+    return json.dumps({"activity": "TOOL_CALL_END", "data": {"toolCallId": "1", **data}})
 
 
 def test_a_relative_program_is_that_of_the_operators_checkout(ask: Callable[..., RunRequest]) -> None:
@@ -58,3 +63,37 @@ def test_all_of_stdout_is_the_answer(ending: Callable[..., Ending]) -> None:
 
 def test_a_program_that_says_nothing_has_failed(ending: Callable[..., Ending]) -> None:
     assert command.read("\n", ending()).trouble == "empty"
+
+
+START = (
+    '{"activity": "TOOL_CALL_START", "data": {"toolCallId": "1", "toolName": "sh", "arguments": {"command": "make"}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("Let me see.\n", ("text", "", "Let me see.")),
+        ('{"verdict": "handled"}', ("text", "", '{"verdict": "handled"}')),
+        (START, ("call", "sh", "make")),
+        (_end(success=True, result="fine"), ("result", "", "fine")),
+        (_end(success=True, result={"files": 3}), ("result", "", '{"files": 3}')),
+        (_end(success=True), ("result", "", "")),
+        (_end(success=False, error="it took too long"), ("error", "", "it took too long")),
+        (_end(success=False, result="half"), ("error", "", "half")),
+    ],
+)
+def test_the_uses_of_tools_that_a_program_reports_are_shown_like_those_of_other_programs(
+    line: str, shown: tuple[str, str, str]
+) -> None:
+    (entry,) = command.entries(line)
+
+    assert (entry.kind, entry.tool, entry.text) == shown
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["\n", '{"activity": "TOOL_CALL_START", "data": {}}', '{"activity": "COMPACTION_START"}', '{"activity": ["X"]}'],
+)
+def test_other_activity_and_empty_lines_are_not_shown(line: str) -> None:
+    assert command.entries(line) == ()

@@ -126,3 +126,16 @@ def test_a_call_that_opencode_prints_when_it_is_over_is_not_shown_again_with_its
     run.prints({"type": "tool_use", "part": {"tool": "prloom_count", "state": state}})
 
     assert run.shown == [("call", "count", "a"), ("result", "count", "done")]
+
+
+def test_the_activity_that_a_program_of_the_operator_reports_is_shown_once(tmp_path: Path) -> None:
+    run = Run(tmp_path, "command")
+    called = {"toolCallId": "1", "toolName": "lint", "arguments": {"path": "a.py"}}
+    ended = {"toolCallId": "1", "success": True, "result": "fine"}
+    begin = run.prints({"activity": "TOOL_CALL_START", "data": called})
+    run.handles("TOOL_CALL_START", begin, **called)
+    end = run.prints({"activity": "TOOL_CALL_END", "data": ended})
+    run.handles("TOOL_CALL_END", end, **ended)
+    run.prints("Done.")
+
+    assert run.shown == [("call", "lint", "a.py"), ("result", "", "fine"), ("text", "", "Done.")]
