@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,7 +73,7 @@ def amount(event: JsonObject, key: str) -> float | None:
     found = event.get(key)
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
-    if abs(found) < float("inf"):
+    if abs(found) <= sys.float_info.max:  # a whole number may be larger
         return float(found)
     return None
 

@@ -38,6 +38,35 @@ def test_negative_counts_of_a_command_are_unknown() -> None:
     assert read("command", {"activity": "CONTEXT_USAGE_UPDATE", "data": data}) == ["UNKNOWN"]
 
 
+@pytest.mark.parametrize("kind", [["TOOL_CALL_START"], {}, None, 7, "AGENT_END", "MADE_UP"])
+def test_a_type_of_activity_that_a_command_cannot_report_is_unknown(kind: Any) -> None:
+    assert read("command", {"activity": kind, "data": {}}) == ["UNKNOWN"]
+
+
+@pytest.mark.parametrize("value", [[], ["x"], {}, 7, True])
+@pytest.mark.parametrize(
+    ("agent", "event", "key"),
+    [
+        ("claude", {"type": "assistant"}, "type"),
+        ("amp", {"type": "system", "subtype": "init"}, "subtype"),
+        ("codex", {"type": "item.completed", "item": {"type": "reasoning"}}, "type"),
+        ("gemini", {"type": "init"}, "type"),
+        ("opencode", {"type": "step_start"}, "type"),
+    ],
+)
+def test_a_line_whose_type_is_no_text_is_unknown(agent: str, event: dict[str, Any], key: str, value: Any) -> None:
+    assert read(agent, {**event, key: value}) == ["UNKNOWN"]
+
+
+@pytest.mark.parametrize("status", [[], {}, 7])
+def test_a_call_whose_status_is_no_text_is_unknown(status: Any) -> None:
+    item = {"id": "item_1", "type": "command_execution", "command": "ls", "status": status}
+    part = {"callID": "c-1", "tool": "bash", "state": {"status": status, "input": {"command": "ls"}}}
+
+    assert read("codex", {"type": "item.completed", "item": item}) == ["UNKNOWN"]
+    assert read("opencode", {"type": "tool_use", "part": part}) == ["UNKNOWN"]
+
+
 def test_a_change_of_codex_that_was_malformed_when_it_began_is_told_of_as_a_whole_when_it_is_over() -> None:
     malformed = {"id": "i", "type": "file_change", "changes": [{"kind": "add"}]}
     whole = {"id": "i", "type": "file_change", "status": "completed", "changes": [{"path": "a", "kind": "add"}]}

@@ -160,6 +160,12 @@ def test_a_truth_value_is_no_number() -> None:
     assert [parsing.amount(event, key) for key in event] == [None, 3.0, 0.5, None, None]
 
 
+def test_a_number_that_is_too_large_to_be_an_amount_is_none() -> None:
+    event: parsing.Json = {"huge": 10**400, "infinite": float("inf")}
+
+    assert [parsing.amount(event, key) for key in event] == [None, None]
+
+
 def test_only_the_objects_of_a_list_count() -> None:
     assert parsing.objects({"list": [1, {"a": 1}, None, "b"]}, "list") == ({"a": 1},)
     assert parsing.objects({"list": {"a": 1}}, "list") == ()

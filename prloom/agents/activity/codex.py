@@ -27,7 +27,7 @@ class CodexAdapter:
 
     def read(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         """Return what a line says that the agent did; None for one that it does not know."""
-        kind = event.get("type")
+        kind = parsing.text(event, "type")
         if kind in _QUIET:
             return ()
         if kind not in _ITEMS:
@@ -108,6 +108,8 @@ def _result(item: JsonObject) -> object:
 def _error(item: JsonObject) -> str | None:
     """Return why an item failed; None for one that did not, or that does not say."""
     status = item.get("status")
+    if not isinstance(status, str | None):
+        raise MalformedLineError("status")
     if status in {None, "completed", "in_progress"}:
         return None
     said = parsing.text(parsing.obj(item, "error"), "message")

@@ -105,9 +105,9 @@ def is_activity(line: str) -> bool:
 
 def _draft(event: JsonObject) -> ActivityDraft:
     kind = event[_TYPE]
-    form = FORMS.get(kind)  # type: ignore[call-overload]
-    if form is None:
+    if kind not in tuple(FORMS):  # it may be any JSON
         raise MalformedLineError(_TYPE)
+    form = FORMS[kind]
     try:
         data = record.from_wire(form, event.get(_DATA, {}))
     except msgspec.ValidationError as error:

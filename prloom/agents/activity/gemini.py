@@ -25,7 +25,7 @@ class GeminiAdapter:
 
     def read(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         """Return what a line says that the agent did; None for one that it does not know."""
-        match event.get("type"):
+        match parsing.text(event, "type"):
             case "tool_use":
                 return self._call(event)
             case "tool_result":

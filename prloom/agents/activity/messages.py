@@ -43,7 +43,7 @@ class MessageAdapter:
 
     def read(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         """Return what a line says that the agent did; None for one that it does not know."""
-        match event.get("type"), event.get("subtype"):
+        match parsing.text(event, "type"), parsing.text(event, "subtype"):
             case "assistant", _:
                 return self._assistant(event)
             case "user", _:

@@ -27,7 +27,7 @@ class OpencodeAdapter:
     def read(self, event: JsonObject) -> tuple[ActivityDraft, ...] | None:
         """Return what a line says that the agent did; None for one that it does not know."""
         part = parsing.obj(event, "part")
-        match event.get("type"):
+        match parsing.text(event, "type"):
             case "tool_use":
                 return _call(part)
             case "reasoning":
@@ -43,7 +43,7 @@ def _call(part: JsonObject) -> tuple[ActivityDraft, ...]:
     call, tool, state = adapter.required(part, "callID"), adapter.required(part, "tool"), parsing.obj(part, "state")
     if tool.startswith(_OWN):
         return ()
-    if state.get("status") not in _OVER:
+    if parsing.text(state, "status") not in _OVER:
         raise MalformedLineError("status")
     given, time = parsing.obj(state, "input"), parsing.obj(state, "time")
     drafts = [adapter.started(call, tool, given)]
