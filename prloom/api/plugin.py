@@ -231,6 +231,8 @@ class PluginContext:
         made = Tool(
             name, dict(schema), handler, check_fn, description, requires_confirmation, tuple(visible_to), timeout
         )
+        wrong = filter(None, map(tool_rules.stage_problem, made.visible_to))
+        self.registrations.warnings += [f"plugin {self.key}: tool {name!r}: visible_to: {each}" for each in wrong]
         self.registrations.tools.append(made)
 
     def register_skill(self, name: str, path: str | Path, description: str = "") -> None:

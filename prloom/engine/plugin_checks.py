@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import mcp_server, registry
+from prloom.api.manifest import DeclaredTool
 from prloom.config import stages
 from prloom.config.models import Config
 from prloom.engine.assembly import plugins
+from prloom.engine.background.preparation import Preparation
 from prloom.engine.background.secret_store import SecretStore
 from prloom.engine.tools import arguments
 from prloom.engine.views import doctor
 from prloom.engine.views.doctor import Finding
-from prloom.errors import ConfigError, PrloomError
+from prloom.errors import ConfigError, ExtensionError, PrloomError
 from prloom.extensions import filters
-from prloom.extensions.background import daemon_warnings, settings
+from prloom.extensions.background import daemon_warnings, environment, settings
 from prloom.extensions.background.settings import Given, SettingsMissingError
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model import kinds
@@ -33,6 +35,7 @@ _OF_PLANS: Final = ("TODO_UPDATE",)
 _OF_PLUGINS: Final = tuple(each for each in kinds.ACTIVITY_TYPES if each.startswith("PLUGIN_"))
 _ANY: Final = mcp_server.of_run(Path("/run"), Path("/"), timedelta(minutes=1))
 
+_CORRECT: Final = "correct the manifest"
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -46,9 +49,21 @@ def of_daemons(config: Config, root: Path, environ: Mapping[str, str]) -> Iterat
         table = filters.settings_of(found.key, options, known)
         where = f"plugin {found.key}"
         for warning in daemon_warnings.of(found, table, root, environ):
-            yield doctor.of_warning(warning, where, "correct the manifest")
+            yield doctor.of_warning(warning, where, _CORRECT)
+        yield from _of_start(found, root, environ)
         yield from _of_settings(found, table, SecretStore(root, environ), environ)
         yield from _of_subscriptions(found, agents)
+
+
+def _of_start(found: DiscoveredPlugin, root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what is wrong with how a daemon is started, and with the hooks that it answers."""
+    preparation, where = Preparation(found, root, environ=environ), f"plugin {found.key}"
+    for warning in daemon_warnings.unknown_hooks(found.key, preparation.manifest):
+        yield doctor.of_warning(warning, where, _CORRECT)
+    try:
+        preparation.program()
+    except PrloomError as error:
+        yield from doctor.of_error(ExtensionError(f"its daemon cannot be started: {error}"), where)
 
 
 def _of_settings(
@@ -84,17 +99,30 @@ def _of_subscriptions(found: DiscoveredPlugin, agents: Collection[str]) -> Itera
 
 
 def of_tools(config: Config, root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the tools of manifests that no agent can call, because their schemas cannot be used."""
+    """Yield the warnings about manifests with tools, and the tools that no agent can call, with the reason."""
     for found in plugins.select_plugins(root, config, environ).chosen:
-        if found.manifest is None:
+        if found.manifest is None or not found.manifest.tools:
             continue
+        where = f"plugin {found.key}"
+        for warning in found.warnings:
+            yield doctor.of_warning(warning, where, _CORRECT)
         for tool in found.manifest.tools:
             problem = None
             if tool.schema:
                 problem = arguments.schema_problem(tool.schema)
             if problem is not None:
                 what = f"each call of its tool {tool.name} fails, because its schema cannot be used: {problem}"
-                yield _warning(what, f"plugin {found.key}", "correct the schema in the manifest")
+                yield _warning(what, where, "correct the schema in the manifest")
+            yield from _of_program(tool, found, environ)
+
+
+def _of_program(tool: DeclaredTool, found: DiscoveredPlugin, environ: Mapping[str, str]) -> Iterator[Finding]:
+    if tool.type != "executable":
+        return
+    try:
+        environment.program(tool.command, tool.args, Path(found.path), environ)
+    except ExtensionError as error:
+        yield doctor.of_warning(f"each call of its tool {tool.name} fails: {error}", f"plugin {found.key}", _CORRECT)
 
 
 def configured_agents(config: Config, environ: Mapping[str, str]) -> frozenset[str]:

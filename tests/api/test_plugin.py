@@ -101,6 +101,14 @@ def test_a_function_can_be_registered_for_every_hook_point(ctx: PluginContext, n
     assert ctx.registrations.warnings == []
 
 
+def test_a_tool_for_a_stage_that_does_not_exist_earns_a_warning(ctx: PluginContext) -> None:
+    ctx.register_tool("draw", {}, plan_hook, visible_to=["wroker", "worker"])
+
+    assert ctx.registrations.warnings == [
+        "plugin image/openai: tool 'draw': visible_to: there is no stage 'wroker'; did you mean 'worker'?"
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

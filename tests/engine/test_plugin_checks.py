@@ -26,13 +26,16 @@ def root(tmp_path: Path) -> Path:
 def environ(tmp_path: Path) -> dict[str, str]:
     run = tmp_path / "run"
     run.mkdir(mode=0o700)
-    return {"PATH": "/nowhere", "XDG_RUNTIME_DIR": str(run), "PRLOOM_HOME": str(tmp_path / "home")}
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "python3").touch(mode=0o755)
+    return {"PATH": str(programs), "XDG_RUNTIME_DIR": str(run), "PRLOOM_HOME": str(tmp_path / "home")}
 
 
 def findings(root: Path, environ: dict[str, str], more: str = "", **manifest: Any) -> list[Finding]:
     """Return what is wrong with a plugin whose manifest has this, where `more` is added to the configuration."""
     folder = root / "prloom/plugins/odd"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     background = {"command": "python3", **manifest.pop("background", {})}
     (folder / "plugin.json").write_text(json.dumps({"name": "odd", "background": background, **manifest}))
     (root / "prloom.toml").write_text(ENABLED + more)
@@ -119,6 +122,68 @@ def test_an_unknown_setting_is_a_warning_and_a_missing_one_an_error_with_the_com
     assert (missing.severity, missing.where) == ("error", "plugin odd")
     assert missing.what == "it is not started: its required settings are missing: url"
     assert missing.fix == "run `prloom plugins config odd`"
+
+
+@pytest.mark.parametrize(
+    ("command", "what", "fix"),
+    [
+        ("nosuchprog", "there is no program nosuchprog on PATH", "install it, or correct the manifest"),
+        ("python3 d.py", "there is no program python3 d.py on PATH", "write its arguments in the manifest's `args`"),
+        ("./none", "its command cannot be run: there is no ", "correct that, and run `prloom doctor` again"),
+        ("./plain", "its command cannot be run: ", "run `chmod +x` on it"),
+    ],
+)
+def test_a_command_that_cannot_be_started_is_an_error_before_any_dispatcher_has_tried(
+    root: Path, environ: dict[str, str], command: str, what: str, fix: str
+) -> None:
+    tool = {"name": "look", "type": "executable", "command": command}
+    folder = root / "prloom/plugins/odd"
+    folder.mkdir(parents=True)
+    (folder / "plain").touch(mode=0o644)
+
+    (found,) = findings(root, environ, background={"command": command}, tools=[tool])
+    (of_tool,) = plugin_checks.of_tools(loading.load(root, {}), root, environ)
+
+    assert (found.severity, found.where, found.fix) == ("error", "plugin odd", fix)
+    assert found.what.startswith(f"its daemon cannot be started: {what}")
+    assert of_tool.severity == "warning"
+    assert of_tool.what.startswith(f"each call of its tool look fails: {what}")
+
+
+def test_a_hook_point_that_does_not_exist_is_a_warning_before_any_dispatcher_has_asked(
+    root: Path, environ: dict[str, str]
+) -> None:
+    (found,) = findings(root, environ, provides_hooks=["beforeTriag", "afterTodo"])
+
+    assert (found.what, found.fix) == (
+        "provides_hooks: no hook point is named 'beforeTriag'",
+        "did you mean 'beforeTriage'?",
+    )
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_a_stage_that_does_not_exist_is_a_warning_with_the_one_that_was_meant(
+    root: Path, environ: dict[str, str], *, background: bool
+) -> None:
+    folder = root / "prloom/plugins/odd"
+    folder.mkdir(parents=True)
+    stages = ["wroker", "triage", "default"]
+    tool = {"name": "look", "type": "executable", "command": "python3", "visible_to": stages}
+    manifest = {"name": "odd", "tools": [tool], **({"background": {"command": "python3"}} if background else {})}
+    (folder / "plugin.json").write_text(json.dumps(manifest))
+    (root / "prloom.toml").write_text(ENABLED)
+
+    found = list(plugin_checks.of_tools(loading.load(root, {}), root, environ))
+
+    where = f"{folder / 'plugin.json'}: tools: look: visible_to"
+    assert [(each.severity, each.what, each.fix) for each in found] == [
+        ("warning", f"{where}: there is no stage 'wroker'", "did you mean 'worker'?"),
+        (
+            "warning",
+            f"{where}: there is no stage 'default'",
+            "the stages are triage, worker, designer, commit_review",
+        ),
+    ]
 
 
 def test_folders_because_of_which_gemini_ignores_its_settings_are_named(

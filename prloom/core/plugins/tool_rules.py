@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from prloom.core.text import bounds
+from prloom.model import kinds
 from prloom.model.record import Json
 from prloom.model.tool import EXECUTED, ToolResult, ToolSpec
 
@@ -15,6 +16,9 @@ OWN_NAMES = ("prloom_plan", "prloom_events", "prloom_ask", "prloom_note", "prloo
 
 LONGEST_SECONDS = 3600
 """How long a call of a tool may take at most."""
+
+_STAGES = tuple(each for each in kinds.STAGES if each != "default")
+"""The stages that agents run in."""
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,51}")
 _LONGEST_ERROR = 4000
@@ -27,6 +31,19 @@ def name_problem(name: str) -> str | None:
     if name in OWN_NAMES:
         return "prloom has a tool of this name itself; choose another name"
     return None
+
+
+def stage_problem(name: str) -> str | None:
+    """Return why a tool cannot be visible to this stage, or None; behind the semicolon is what to write."""
+    if name in _STAGES:
+        return None
+    import difflib  # noqa: PLC0415 - only a mistake costs it
+
+    hint = f"the stages are {', '.join(_STAGES)}"
+    close = difflib.get_close_matches(str(name).lower(), _STAGES, n=1, cutoff=0.6)
+    if close:
+        hint = f"did you mean {close[0]!r}?"
+    return f"there is no stage {name!r}; {hint}"
 
 
 def clashes(offered: Iterable[ToolSpec]) -> Mapping[str, tuple[str, ...]]:

@@ -17,6 +17,7 @@ from prloom.core.plugins import daemon_hooks, plugin_action
 from prloom.core.plugins.plugin_action import Absence
 from prloom.core.text import bounds
 from prloom.engine.background.daemon import Daemon
+from prloom.extensions.background import daemon_warnings
 from prloom.extensions.background.call_error import CallError
 from prloom.extensions.host.interface import Failure, HookFailed, PluginHost, Registered
 from prloom.model import record
@@ -79,10 +80,10 @@ class DaemonHost:
         offered = Registered()
         if self._code is not None:
             offered = await self._code.start()
-        promised = {name: hooks.canonical(name) for name in self._manifest.provides_hooks}
-        answered = [name for name in promised.values() if name is not None and name not in offered.hooks]
+        promised = map(hooks.canonical, self._manifest.provides_hooks)
+        answered = [name for name in promised if name is not None and name not in offered.hooks]
         self._answered = frozenset(answered)
-        unknown = [self._unknown(name) for name, known in promised.items() if known is None]
+        unknown = daemon_warnings.unknown_hooks(self.key, self._manifest)
         commands = offered.commands
         if self._actions is not None:
             commands = {**self._actions.offered(self.key), **commands}
@@ -143,13 +144,6 @@ class DaemonHost:
             return actions.decline(self.key, call, absence)
         text = f"plugin {self.key}: /{name}: {absence.reason}"
         raise HookFailed(text, kind="waiting", retry_after=timedelta(seconds=absence.wait))
-
-    def _unknown(self, name: str) -> str:
-        close = hooks.nearest(name)
-        hint = ""
-        if close:
-            hint = f"; did you mean {close!r}?"
-        return f"plugin {self.key}: provides_hooks: no hook point is named {name!r}{hint}"
 
 
 def _kind(error: CallError, retry_after: timedelta | None) -> Failure:

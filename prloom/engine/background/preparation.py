@@ -77,12 +77,15 @@ class Preparation:
             raise ExtensionError(f"plugin {self.found.key} has no background; declare one in its manifest")
         return self.manifest.background
 
-    def _program(self, folder: Path) -> tuple[str, ...]:
-        """Return the program; a plugin that comes with prloom runs with prloom's Python, which has its libraries."""
+    def program(self) -> tuple[str, ...]:
+        """Return the program with its arguments; raises ExtensionError where it cannot be run.
+
+        A plugin that comes with prloom runs with prloom's Python, which has its libraries.
+        """
         command, args = self.background.command, self.background.args
         if self.found.source == "bundled" and command == _PYTHON:
             return (sys.executable, *args)
-        return environment.program(command, args, folder, self.environ)
+        return environment.program(command, args, Path(self.found.path), self.environ)
 
     def prepare(self) -> Prepared:
         """Return what the daemon is started with; a socket that an ended one left is removed. Raises PrloomError."""
@@ -94,7 +97,7 @@ class Preparation:
         runtime_folder.clear_socket(socket)
         given = DaemonContext(key, self.repo_root, socket, self.host_access.begin(key))
         return Prepared(
-            program=self._program(folder),
+            program=self.program(),
             environ=environment.of_daemon(self.environ, self.manifest, settings, given),
             folder=folder,
             socket=socket,

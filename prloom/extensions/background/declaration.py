@@ -128,6 +128,8 @@ def _tools(value: Json, path: Path, warnings: list[str]) -> tuple[DeclaredTool, 
         warnings += unknown
         tool = DeclaredTool(**values)
         _check_tool(tool, f"{path}: tools: {tool.name}", path.parent)
+        wrong = filter(None, map(tool_rules.stage_problem, tool.visible_to))
+        warnings += [f"{path}: tools: {tool.name}: visible_to: {problem}" for problem in wrong]
         tools.append(tool)
     twice = {tool.name for tool in tools if [each.name for each in tools].count(tool.name) > 1}
     if twice:

@@ -33,7 +33,10 @@ def program(command: str, args: Sequence[str], folder: Path, environ: Mapping[st
     if "/" not in command:
         found = programs.locate(command, environ)
         if found is None:
-            raise ExtensionError(f"there is no program {command} on PATH; install it, or correct the manifest")
+            hint = "install it, or correct the manifest"
+            if len(command.split()) > 1:
+                hint = "write its arguments in the manifest's `args`"
+            raise ExtensionError(f"there is no program {command} on PATH; {hint}")
         return (found, *args)
     problem = declaration.program_problem(command, folder)
     path = folder / command

@@ -92,3 +92,21 @@ def test_doctor_names_what_has_no_effect_once_and_says_where_it_is_corrected(rep
             "correct its name in prloom.toml, or remove it there",
         ),
     ]
+
+
+def test_what_is_misspelt_in_a_manifest_is_told_at_the_start_and_once_by_doctor(repository: Repository) -> None:
+    tool = "{name: look, method: look, visible_to: [wroker]}"
+    add(repository, "odd", f"background: {{command: 'true'}}\nprovides_hooks: [beforeTriag]\ntools: [{tool}]\n")
+    repository.configure('[plugins]\nenabled = ["odd"]\n')
+
+    before = of_plugins(repository.json("doctor"))
+    said = repository.run("start", "--once").stderr
+    after = of_plugins(repository.json_of_failure("doctor"))
+
+    stage = f"{repository.root}/prloom/plugins/odd/plugin.yaml: tools: look: visible_to: there is no stage 'wroker'"
+    hook = "provides_hooks: no hook point is named 'beforeTriag'"
+    told = {(what, fix) for _, what, fix in before}
+    assert told == {(stage, "did you mean 'worker'?"), (hook, "did you mean 'beforeTriage'?")}
+    assert sorted(after) == sorted(before)
+    for what, fix in told:
+        assert f"{what}; {fix}" in said
