@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
@@ -76,14 +76,26 @@ def _carry_out(repository: RepositoryPaths, local: SafeDir, clock: Clock) -> str
     return None
 
 
-def _why_left(pending: Iterable[PendingRequest], found: Iterable[Snapshot]) -> str | None:
-    """Return why the requests are better left to the dispatcher, which takes events in and waits for plans; or None."""
-    missing = {event_id for request, *_ in pending for event_id in request.ids}
+def _why_left(pending: Iterable[PendingRequest], found: Sequence[Snapshot]) -> str | None:
+    """Return why the last request is better left to the dispatcher, which takes events in and waits for plans; or None.
+
+    Requests are carried out in their order, so that it also waits for those before it.
+    """
+    problems = [_problem(request, found) for request, *_ in pending]
+    if not any(problems):
+        return None
+    if problems[-1] is not None:
+        return problems[-1]
+    return f"it waits for an earlier request: {next(filter(None, problems))}"
+
+
+def _problem(request: OperatorRequest, found: Sequence[Snapshot]) -> str | None:
+    """Return why a request is better left to the dispatcher, or None."""
+    missing = set(request.ids)
     for each in found:
         if missing & each.bus.untaken:
             return "it names an event that was not taken in yet"
-        for request, *_ in pending:
-            missing -= requests.ids_of_plan(request, each.plan.id, each.bus.state)
+        missing -= requests.ids_of_plan(request, each.plan.id, each.bus.state)
     unread = [each for each in found if each.error is not None]
     if missing and unread:
         return f"plan {unread[0].plan.id} cannot be read: {unread[0].error}"

@@ -94,6 +94,18 @@ async def test_a_request_about_an_event_that_has_yet_to_be_taken_in_is_left_to_t
     assert stage.triager.batches == []
 
 
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+async def test_a_request_that_waits_only_for_an_earlier_one_says_so(stage: Stage, verb: str) -> None:
+    stage.adopt()
+    stage.append(said("e"))
+    ask(stage, "drop", "e", reason="no")
+
+    left = ask(stage, verb, "pr-7")
+
+    assert left == "it waits for an earlier request: it names an event that was not taken in yet"
+    assert ask(stage, "retry", "e") == "it names an event that was not taken in yet"
+
+
 async def test_nobody_passes_for_a_dispatcher(stage: Stage) -> None:
     await a_deferred_event(stage)
     with SafeDir.make(stage.root, "prloom", ".local") as local:
