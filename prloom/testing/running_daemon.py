@@ -106,8 +106,8 @@ async def run(plugin: str | Path, settings: Mapping[str, Json] | None = None) ->
             await daemons.start()
             try:
                 if await daemon.reached("running", "error") == "error":
-                    printed = "\n".join(daemon.files.last_lines)
-                    raise ExtensionError(f"the daemon did not start: {daemon.life.reason}\n{printed}")
+                    said = [f"the daemon did not start: {daemon.life.reason}", *daemon.files.last_lines]
+                    raise ExtensionError("\n".join(said))
                 yield RunningDaemon(found, daemon, daemons, publisher, host)
             finally:
                 await daemons.close()

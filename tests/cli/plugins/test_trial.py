@@ -396,6 +396,17 @@ def test_the_hooks_that_a_daemon_answers_are_tried_with_its_settings(
     assert row(out, "hi") == "handled noted"
 
 
+def test_a_daemon_whose_program_does_not_exist_is_told_of_in_one_line(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_daemon(home, background={"command": "nosuchprog"})
+
+    code, _, err = tried(capsys, "answering")
+
+    problem = "the daemon did not start: there is no program nosuchprog on PATH; install it, or correct the manifest"
+    assert (code, err) == (1, f"prloom: {problem}\n")
+
+
 def test_the_promises_of_a_daemon_are_tried(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     once = "import os, sys\nif os.path.exists('begun'):\n    sys.exit(3)\nopen('begun', 'w').close()\n"
     write_daemon(home, once + textwrap.dedent(HOOKED))
