@@ -55,12 +55,27 @@ def table(value: Json, where: str) -> Mapping[Json, Json]:
 def converted(value: Json, kind: Json, where: str) -> Json:
     """Return a value as the kind that it must be; raises ExtensionError."""
     try:
-        return msgspec.convert(value, kind)
+        made = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         hint = ""
         if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
             hint = "; put it in quotes"
         raise ExtensionError(f"{where}: expected {_expected(kind)}, got {shown(value)}{hint}") from error
+    check_characters(value, where)
+    return made
+
+
+def check_characters(value: Json, where: str) -> None:
+    """Raise ExtensionError for what no path, argument or message can have: a NUL character, half of a character."""
+    texts = [value] if isinstance(value, str) else value
+    if isinstance(texts, list | tuple) and any(isinstance(each, str) and "\0" in each for each in texts):
+        raise ExtensionError(f"{where}: {shown(value)} contains a NUL character; remove it")
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError as error:
+        raise ExtensionError(f"{where}: {shown(value)} contains half of a surrogate pair; remove it") from error
+    except (TypeError, RecursionError):  # a date of YAML, or too deep: whoever uses the value says so
+        pass
 
 
 def _expected(kind: Json) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,3 +140,33 @@ def test_an_unknown_key_is_a_warning_with_the_nearest_known_one() -> None:
 
 def test_a_key_without_a_value_counts_as_absent() -> None:
     assert manifest.parse(b"author:\n", Path("/p/notes/plugin.yaml")).manifest == Manifest(name="notes")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"background": {"command": "./a\0"}}, "background: command: './a\\x00' contains a NUL character; remove it"),
+        (
+            {"background": {"command": "a", "args": ["-x", "\0"]}},
+            "background: args: ['-x', '\\x00'] contains a NUL character; remove it",
+        ),
+        (
+            {"background": {"command": "a", "communication": {"path": "\0"}}},
+            "background: communication: path: '\\x00' contains a NUL character; remove it",
+        ),
+        (
+            {"tools": [{"name": "t", "type": "executable", "command": "./\ud800"}]},
+            "tools: number 1: command: './\\ud800' contains half of a surrogate pair; remove it",
+        ),
+        (
+            {"tools": [{"name": "t", "method": "m", "schema": {"title": "\ud800"}}], "background": {"command": "a"}},
+            "tools: number 1: schema: {'title': '\\ud800'} contains half of a surrogate pair; remove it",
+        ),
+        (
+            {"config_schema": {"a": {"type": "string", "default": "\ud800"}}},
+            "config_schema: a: default: '\\ud800' contains half of a surrogate pair; remove it",
+        ),
+    ],
+)
+def test_a_text_that_no_path_and_no_argument_can_have_is_refused(table: dict[str, Any], said: str) -> None:
+    assert problem(json.dumps(table), "plugin.json") == f"/p/notes/plugin.json: {said}"

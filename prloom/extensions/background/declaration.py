@@ -158,6 +158,7 @@ def _settings(value: Json, path: Path, warnings: list[str]) -> Mapping[str, Sett
             raise ExtensionError(f"{where}: use letters, digits, '-' and '_', and a letter first")
         own = dict(manifest_fields.table(each, where))
         default = own.pop("default", None)
+        manifest_fields.check_characters(default, f"{where}: default")
         values, unknown = manifest_fields.checked(Setting, own, where, without=("default",))
         warnings += unknown
         settings[name] = Setting(**values, default=default)
