@@ -27,7 +27,7 @@ def command(given: Options, plugin: str, name: str, params: str, plan: str | Non
     from prloom.cli.plugins import background_plugins, daemons  # noqa: PLC0415 - `prloom action --help` needs none
     from prloom.engine.plugin_requests import operator_actions  # noqa: PLC0415 - likewise
 
-    key = background_plugins.resolved(plugin, background_plugins.selection(given))
+    key = background_plugins.of_daemon(given, plugin)
     if plan is not None:
         plan = context.plan_id(context.repository(given), plan)
     asked = {"plugin": key, "name": name.removeprefix("/"), "params": _object(params), "plan": plan}

@@ -159,6 +159,7 @@ def test_a_daemon_whose_plugin_is_not_to_run_any_more_is_shown_with_the_reason_a
     assert "the daemon of plugin greeter cannot be started again: " in refused
     assert reason.removeprefix(LEFT_OUT) in refused
     assert "`prloom plugins stop greeter` stops the daemon that runs" in refused
+    assert "registered no action" in repository.run("action", "greeter", "wave", code=1).stderr
     assert processes.living(pid)
 
     assert "The daemon of greeter is stopped." in repository.run("plugins", "stop", "greeter").stdout
