@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
 import socketserver
 import sys
 import threading
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the folder that has `plugins` in it
 
-from plugins.notify import messages, notifier  # found by the line above
-from plugins.notify.notifier import Notifier, Rules, Send
+from plugins.notify import messages, notifier, reported_file  # found by the line above
+from plugins.notify.notifier import Notifier, Rules
+from plugins.notify.recipient import Send, Target
 
 log = logging.getLogger("notify")
 
@@ -28,8 +30,13 @@ _AFTER_ERROR = 60.0
 NO_APPRISE = "apprise is not installed; run `pip install 'prloom[notify]'`, and then `prloom plugins restart notify`"
 
 
-def answer(line: bytes, check_soon: threading.Event) -> dict[str, Any] | None:
-    """Return the answer to one message, or None for a notification; an event leads to a check."""
+def answer(
+    line: bytes, check_soon: threading.Event, problem: Callable[[], str | None] = lambda: None
+) -> dict[str, Any] | None:
+    """Return the answer to one message, or None for a notification; an event leads to a check.
+
+    `problem` says what does not work although the daemon does.
+    """
     try:
         message = json.loads(line)
     except ValueError as error:
@@ -39,7 +46,7 @@ def answer(line: bytes, check_soon: threading.Event) -> dict[str, Any] | None:
         check_soon.set()
         return None
     if method == "health_check":
-        return {"id": number, "result": {"status": "ok"}}
+        return {"id": number, "result": {"status": "ok", "problem": problem()}}
     if number is None:
         return None
     return {"id": number, "error": {"code": _METHOD_NOT_FOUND, "message": f"there is no method {method}"}}
@@ -50,8 +57,9 @@ class Server(socketserver.ThreadingUnixStreamServer):
 
     daemon_threads = True
 
-    def __init__(self, path: str, check_soon: threading.Event) -> None:
+    def __init__(self, path: str, check_soon: threading.Event, problem: Callable[[], str | None]) -> None:
         self.check_soon = check_soon
+        self.problem = problem
         super().__init__(path, Connection)
 
 
@@ -63,7 +71,7 @@ class Connection(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         """Answer until prloom closes the connection."""
         for line in self.rfile:
-            said = answer(line, self.server.check_soon)
+            said = answer(line, self.server.check_soon, self.server.problem)
             if said is not None:
                 self.wfile.write(json.dumps({"jsonrpc": "2.0", **said}).encode() + b"\n")
 
@@ -98,19 +106,26 @@ def rules(environ: Mapping[str, str]) -> Rules:
     )
 
 
-def targets(urls: str) -> Sequence[Send]:
-    """Return what sends to each of the URLs; raises ValueError, ImportError without Apprise. No URL is in an error."""
+def targets(urls: str) -> Sequence[Target]:
+    """Return a target for each of the URLs; one that Apprise does not know stops no other. No URL is in a name.
+
+    Raises ValueError where no URL is usable, ImportError without Apprise.
+    """
     import apprise  # noqa: PLC0415 - its absence is reported, and not raised where this file is imported
 
     found = []
     for number, url in enumerate(urls.split(), start=1):
-        place = apprise.Apprise()
-        if not place.add(url):
-            raise ValueError(f"urls: number {number} is not a URL that Apprise supports; see its list of services")
-        found.append(place)
+        key, place, send, problem = hashlib.sha256(url.encode()).hexdigest()[:16], apprise.Apprise(), None, None
+        if place.add(url):
+            send = _sender(place)
+        else:
+            problem = f"urls: number {number} is not a URL that Apprise supports; see its list of services"
+        found.append(Target(key, f"urls: number {number}", send, problem))
     if not found:
         raise ValueError("urls: there is none; write Apprise URLs, such as ntfy://my-topic")
-    return [_sender(place) for place in found]
+    if all(each.send is None for each in found):
+        raise ValueError(str(found[0].problem))
+    return found
 
 
 def _sender(place: Any) -> Send:  # noqa: ANN401 - Apprise has no types
@@ -142,8 +157,8 @@ def main() -> int:
         print(error)  # noqa: T201 - likewise
         return 1
     check_soon = threading.Event()
-    notify = Notifier(Path(root).name, given, lambda: notifier.status(root), found, notifier.kept_in(root))
-    with Server(os.environ["PRLOOM_SOCKET_PATH"], check_soon) as server:
+    notify = Notifier(Path(root).name, given, lambda: notifier.status(root), found, reported_file.kept_in(root))
+    with Server(os.environ["PRLOOM_SOCKET_PATH"], check_soon, lambda: notify.problem) as server:
         threading.Thread(target=check_for_ever, args=(notify, check_soon), daemon=True).start()
         server.serve_forever()
     return 0

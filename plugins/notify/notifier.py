@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Future, as_completed
+from dataclasses import InitVar, dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from plugins.notify import messages, waiting
+from plugins.notify import messages, reported_file, waiting
 from plugins.notify.messages import QuietHours
-from plugins.notify.waiting import Reported
-
-Send = Callable[[str, str], bool]
-"""Sends a title and a text to one place, and returns whether it got there."""
+from plugins.notify.recipient import Recipient, Target
+from plugins.notify.reported_file import Told
+from plugins.notify.waiting import Need, Reported
 
 STATUS_LIMIT = 120
 """Seconds that `prloom status` may take, on a machine that is busy."""
 
-_FIRST_WAIT = 60.0
-_LONGEST_WAIT = 3600.0
+SEND_LIMIT = 20.0
+"""Seconds for which the next look waits for places that take long to answer."""
 
 
 @dataclass(frozen=True)
@@ -40,81 +39,86 @@ class Rules:
 
 @dataclass
 class Notifier:
-    """What was reported, and what waits to be sent; `read` returns the document of `prloom status --json`."""
+    """What was reported, and what waits to be sent; `read` returns the document of `prloom status --json`.
+
+    Sending to all places at the same time may take `send_limit` seconds; what takes longer goes on by itself.
+    """
 
     repository: str
     rules: Rules
     read: Callable[[], Mapping[str, Any]]
-    targets: Sequence[Send]
+    targets: InitVar[Sequence[Target]]
     kept: Path
     clock: Callable[[], float] = time.time
-    _collecting_since: float | None = field(default=None, init=False)
-    _failures: int = field(default=0, init=False)
-    _reached: set[int] = field(default_factory=set, init=False)
+    send_limit: float = SEND_LIMIT
+    recipients: Sequence[Recipient] = field(init=False)
+
+    def __post_init__(self, targets: Sequence[Target]) -> None:
+        """Begin with a place for each target."""
+        self.recipients = [Recipient(each) for each in targets]
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with the places, if anything is."""
+        return "; ".join(each.problem for each in self.recipients if each.problem is not None) or None
 
     def check(self) -> float:
-        """Send what is new, if it is time to; return after how many seconds to look again."""
-        now = self.clock()
+        """Send what is new to each place, if it is time to; return after how many seconds to look again."""
         needs = waiting.read(self.read(), self.rules.kinds)
-        before = self.reported()
-        reported = waiting.updated(needs, before, now)
-        if reported != before:
-            self._keep(reported)
-        new = waiting.fresh(needs, reported, now)
-        if not new:
-            self._collecting_since, self._failures = None, 0
-            self._reached.clear()
-            return self.rules.interval
-        wait = self._wait(now)
-        if wait > 0:
-            return min(wait, self.rules.interval)
-        if not self._send(messages.title(new, self.repository), messages.body(new)):
-            self._failures += 1
-            return min(_FIRST_WAIT * 2.0 ** (self._failures - 1), _LONGEST_WAIT)
-        self._collecting_since, self._failures = None, 0
-        self._keep(reported | {name: Reported(began=need.began) for need in new for name in need.names})
-        return self.rules.interval
+        now = self.clock()
+        before = reported_file.read(self.kept, [each.target.key for each in self.recipients])
+        told = {key: waiting.updated(needs, reported, now) for key, reported in before.items()}
+        for recipient in self.recipients:
+            told[recipient.target.key] |= _reported(recipient.arrived(now))
+        if told != before:
+            reported_file.write(self.kept, told)
+        due, waits = {}, [self.rules.interval]
+        for recipient in self.recipients:
+            new = waiting.fresh(needs, told[recipient.target.key], now)
+            wait = self._wait(recipient, new, now)
+            if wait > 0:
+                waits.append(wait)
+            elif new and recipient.is_free:
+                due[recipient.begin(messages.title(new, self.repository), messages.body(new), new)] = recipient
+        return min(waits + self._sent(due, told))
 
-    def reported(self) -> dict[str, Reported]:
-        """Return what was reported; nothing where the file is missing or damaged: then it is reported again."""
+    def _sent(self, due: Mapping[Future[bool], Recipient], told: Told) -> list[float]:
+        """Wait for what is sent, and keep at once what has arrived; return how long it is until each next try."""
+        waits = []
         try:
-            kept = json.loads(self.kept.read_text())
-            began = kept.get("began", {})  # an earlier version kept none
-            return {str(name): Reported(gone, began.get(name)) for name, gone in kept["reported"].items()}
-        except (OSError, ValueError, KeyError, AttributeError, TypeError):
-            return {}
+            for ended in as_completed(due, timeout=self.send_limit):
+                recipient, now = due[ended], self.clock()
+                arrived = recipient.arrived(now)
+                if arrived:
+                    told[recipient.target.key] |= _reported(arrived)
+                    reported_file.write(self.kept, told)
+                elif recipient.retry_at > now:
+                    waits.append(recipient.retry_at - now)
+        except TimeoutError:
+            for recipient in (each for ending, each in due.items() if not ending.done()):
+                recipient.late(self.clock())
+        return waits
 
-    def _wait(self, now: float) -> float:
-        """Return for how many seconds nothing is to be sent yet: it is quiet, or more may come that belongs to it."""
-        if self._collecting_since is None:
-            self._collecting_since = now
+    def _wait(self, recipient: Recipient, new: Sequence[Need], now: float) -> float:
+        """Return for how many seconds nothing is to be sent to a place yet.
+
+        It may be quiet, more may come that belongs to it, or an earlier message has not arrived.
+        """
+        if not new:
+            recipient.collecting_since = None
+            return 0
+        if recipient.collecting_since is None:
+            recipient.collecting_since = now
         rest = None
         if self.rules.quiet is not None:
             rest = self.rules.quiet.remaining(datetime.fromtimestamp(now, self.rules.zone))
         if rest is not None:
             return rest.total_seconds()
-        return self._collecting_since + self.rules.gather - now
+        return max(recipient.collecting_since + self.rules.gather, recipient.retry_at) - now
 
-    def _send(self, title: str, body: str) -> bool:
-        """Send a message to each place that did not get one; return whether all of them have one."""
-        for number, send in enumerate(self.targets):
-            if number not in self._reached and send(title, body):
-                self._reached.add(number)
-        if len(self._reached) < len(self.targets):
-            return False
-        self._reached.clear()
-        return True
 
-    def _keep(self, reported: Mapping[str, Reported]) -> None:
-        """Write down what was reported, whole or not at all."""
-        for folder in (self.kept.parent.parent, self.kept.parent):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = self.kept.with_name(f".{self.kept.name}.new")
-        new.unlink(missing_ok=True)  # as an earlier version may have left it: open to others
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            began = {name: each.began for name, each in reported.items() if each.began is not None}
-            json.dump({"reported": {name: each.gone for name, each in reported.items()}, "began": began}, file)
-        new.replace(self.kept)
+def _reported(sent: Sequence[Need]) -> dict[str, Reported]:
+    return {name: Reported(began=need.began) for need in sent for name in need.names}
 
 
 def status(root: str) -> Mapping[str, Any]:
@@ -127,9 +131,3 @@ def status(root: str) -> Mapping[str, Any]:
         raise RuntimeError(f"prloom status failed: {ended.stderr.strip()[-500:]}")
     found: Mapping[str, Any] = json.loads(ended.stdout)
     return found
-
-
-def kept_in(root: str) -> Path:
-    """Return the file in which is kept what was reported."""
-    plugin = os.environ.get("PRLOOM_PLUGIN", "notify").replace("/", "__")
-    return Path(root, "prloom", ".local", "plugins", plugin, "reported.json")

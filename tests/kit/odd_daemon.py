@@ -35,6 +35,8 @@ def answer(request: dict) -> bytes:
             return line(number, error={"code": -32000, "message": "not well"})
         if "no-health-method" in MODES:
             return line(number, error={"code": -32601, "message": "no such method"})
+        if "half-works" in MODES:
+            return line(number, result={"status": "ok", "problem": "no mail\x1b\ngoes out"})
         return line(number, result={"status": "ok"})
     return special(str(method), number, request.get("params"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import http.server
 import json
 import os
@@ -18,6 +19,7 @@ import pytest
 from plugins.notify import daemon, messages, waiting
 from plugins.notify.messages import QuietHours
 from plugins.notify.notifier import Notifier, Rules
+from plugins.notify.recipient import Target
 from plugins.notify.waiting import Need, Reported
 from prloom.engine.background.preparation import Preparation
 from prloom.testing import runners, running_daemon
@@ -53,6 +55,7 @@ class Scene:
         self.sent: list[tuple[str, str]] = []
         self.now = NOON
         self.works = True
+        self.tried = 0
         self._folder = folder
         self._rules = rules
         self.restart()
@@ -60,7 +63,8 @@ class Scene:
     def restart(self) -> None:
         """Begin anew, as after a restart of the dispatcher."""
         kept = self._folder / "plugins/notify/reported.json"
-        self.notifier = Notifier("repo", self._rules, self._read, [self._send], kept, lambda: self.now)
+        target = Target("one", "urls: number 1", self._send)
+        self.notifier = Notifier("repo", self._rules, self._read, [target], kept, lambda: self.now)
 
     def check(self, *needs: dict[str, Any], after: float = 60) -> float:
         self.now += after
@@ -71,6 +75,7 @@ class Scene:
         return {"dashboard": {"needs": self.needs}}
 
     def _send(self, title: str, body: str) -> bool:
+        self.tried += 1
         if self.works:
             self.sent.append((title, body))
         return self.works
@@ -189,25 +194,105 @@ def test_in_quiet_hours_nothing_is_sent_and_after_them_what_still_waits(scene: C
 def test_what_could_not_be_sent_is_tried_again_later_each_time(scene: Callable[..., Scene]) -> None:
     at = scene()
     at.works = False
-    assert [at.check(a_need("held", "e1")) for _ in range(8)] == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+    need, tries = a_need("held", "e1"), []
+    for minute in range(200):
+        before = at.tried
+        assert 0 < at.check(need) <= 60
+        if at.tried > before:
+            tries.append(minute)
 
+    assert tries == [0, 1, 3, 7, 15, 31, 63, 123, 183]
     at.works = True
-    at.check(a_need("held", "e1"))
+    at.check(need, after=3600)
     assert len(at.sent) == 1
 
 
-def test_a_place_that_was_reached_does_not_get_the_message_again_because_another_was_not(tmp_path: Path) -> None:
-    sent, fails = [], iter([False, True])
-    targets = [lambda title, body: not sent.append(title), lambda title, body: next(fails)]
-    document = {"dashboard": {"needs": [a_need("held", "e1")]}}
-    notifier = Notifier("repo", Rules(gather=0.0), lambda: document, targets, tmp_path / "reported.json")
+class Places:
+    """A notifier with two places, of which `fails` are the numbers of those that take nothing at present."""
 
-    notifier.check()
-    notifier.check()
-    notifier.check()
+    def __init__(self, folder: Path, **more: Any) -> None:
+        self.got: list[tuple[int, str]] = []
+        self.fails: set[int] = set()
+        self.now = NOON
+        self._folder = folder
+        self._more = more
+        self.restart()
 
-    assert len(sent) == 1
-    assert list(fails) == []
+    def restart(self, *keys: str) -> None:
+        """Begin anew; `keys` are those of the targets then."""
+        targets = [
+            Target(key, f"urls: number {number}", functools.partial(self._send, number))
+            for number, key in enumerate(keys or ("one", "two"), start=1)
+        ]
+        kept = self._folder / "reported.json"
+        self.notifier = Notifier("repo", Rules(gather=0.0), self._read, targets, kept, lambda: self.now, **self._more)
+
+    def check(self, *ids: str, after: float = 60) -> list[tuple[int, str]]:
+        """Look once, and return which places got what."""
+        self.now += after
+        self._ids, self.got = ids, []
+        self.notifier.check()
+        return sorted(self.got)
+
+    def _read(self) -> Mapping[str, Any]:
+        return {"dashboard": {"needs": [a_need("held", each, plan=each, text=each) for each in self._ids]}}
+
+    def _send(self, number: int, title: str, body: str) -> bool:
+        if number in self.fails:
+            return False
+        self.got.append((number, " ".join(line.split()[0] for line in body.splitlines()[::2])))
+        return True
+
+
+def test_a_place_that_fails_delays_nothing_for_another_and_gets_later_what_it_missed(tmp_path: Path) -> None:
+    at = Places(tmp_path)
+    at.fails = {2}
+
+    assert at.check("a") == [(1, "a")]
+    assert at.check("a", "b", after=5) == [(1, "b")]
+    assert at.notifier.problem == "urls: number 2: messages do not arrive; they are sent again later"
+    at.restart()
+    at.fails = set()
+    assert at.check("a", "b") == [(2, "a b")]
+    assert at.check("a", "b") == []
+    assert at.notifier.problem is None
+
+
+def test_a_place_that_is_new_gets_what_not_every_other_was_told(tmp_path: Path) -> None:
+    at = Places(tmp_path)
+    assert at.check("a") == [(1, "a"), (2, "a")]
+    at.fails = {2}
+    at.check("a", "b")
+
+    at.restart("one", "corrected")
+    at.fails = set()
+
+    assert at.check("a", "b") == [(2, "b")]
+
+
+def test_a_place_that_does_not_answer_holds_up_no_other_and_is_sent_nothing_more_meanwhile(tmp_path: Path) -> None:
+    answer, calls = threading.Event(), []
+
+    def send(title: str, body: str) -> bool:
+        calls.append(title)
+        return answer.wait(60)
+
+    at = Places(tmp_path, send_limit=0.2)
+    at.notifier.recipients[1].target = Target("two", "urls: number 2", send)
+
+    assert at.check("a") == [(1, "a")]
+    assert at.check("a", "b") == [(1, "b")]
+    assert at.notifier.problem == "urls: number 2: a message is on its way for too long"
+    answer.set()
+    while at.check("a", "b") or at.notifier.problem is not None:
+        pass
+    assert calls == ["prloom: held in a", "prloom: held in b"]
+
+
+def test_what_an_earlier_version_has_kept_was_told_to_every_place(tmp_path: Path) -> None:
+    (tmp_path / "reported.json").write_text(json.dumps({"reported": {"held/a/a": None}, "began": {}}))
+
+    assert Places(tmp_path).check("a", "b") == [(1, "b"), (2, "b")]
 
 
 def test_only_the_kinds_that_are_named_are_reported(scene: Callable[..., Scene]) -> None:
@@ -299,9 +384,22 @@ def test_a_need_without_ids_is_reported_by_its_key() -> None:
 def test_a_wrong_setting_is_named_and_no_url_is_shown() -> None:
     with pytest.raises(ValueError, match="timezone: there is no 'Mars'"):
         daemon.rules({"PLUGIN_CONFIG_TIMEZONE": "Mars"})
-    with pytest.raises(ValueError, match="urls: number 2 is not a URL that Apprise supports") as caught:
-        daemon.targets("json://localhost nothing://secret-token")
+    with pytest.raises(ValueError, match="urls: number 1 is not a URL that Apprise supports") as caught:
+        daemon.targets("nothing://secret-token")
     assert "secret-token" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("apprise")
+def test_a_url_that_apprise_does_not_know_is_named_and_stops_no_other(tmp_path: Path) -> None:
+    known, unknown = daemon.targets("json://localhost nothing://secret-token")
+    notifier = Notifier("repo", Rules(), dict, [known, unknown], tmp_path / "reported.json")
+
+    assert known.send is not None
+    assert notifier.problem == "urls: number 2 is not a URL that Apprise supports; see its list of services"
+    assert daemon.answer(b'{"id": 1, "method": "health_check"}', threading.Event(), lambda: notifier.problem) == {
+        "id": 1,
+        "result": {"status": "ok", "problem": notifier.problem},
+    }
 
 
 def test_prlooms_own_python_runs_it_for_that_has_its_libraries(tmp_path: Path) -> None:
@@ -350,7 +448,7 @@ def webhook(socket_enabled: None) -> Iterator[Hook]:
 @pytest.mark.usefixtures("apprise")
 async def test_it_runs_as_a_daemon_and_answers() -> None:
     async with running_daemon.run(PLUGIN, {"urls": "json://127.0.0.1:9/"}) as running:
-        assert await running.call("health_check") == {"status": "ok"}
+        assert await running.call("health_check") == {"status": "ok", "problem": None}
         running.publish("PERMISSION_REQUEST", 1)
         with pytest.raises(Exception, match="there is no method other"):
             await running.call("other")
@@ -358,9 +456,9 @@ async def test_it_runs_as_a_daemon_and_answers() -> None:
 
 @pytest.mark.usefixtures("apprise")
 def test_what_is_new_arrives_at_a_webhook(tmp_path: Path, webhook: Hook) -> None:
-    (send,) = daemon.targets(f"json://127.0.0.1:{webhook.server_port}/")
+    (target,) = daemon.targets(f"json://127.0.0.1:{webhook.server_port}/")
     document = {"dashboard": {"needs": [a_need("question", "ask-1", text="Redis or memory?")]}}
-    Notifier("repo", Rules(gather=0.0), lambda: document, [send], tmp_path / "reported.json").check()
+    Notifier("repo", Rules(gather=0.0), lambda: document, [target], tmp_path / "reported.json").check()
 
     assert webhook.came.wait(10)
     (message,) = webhook.got

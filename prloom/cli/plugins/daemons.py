@@ -136,13 +136,15 @@ def _summary(daemon: DaemonStatus) -> str:
     if daemon.since is not None and daemon.pid is not None:
         parts.append(f"since {terminal.when(datetime.fromisoformat(daemon.since), now)}")
     if daemon.restarts:
-        parts.append(f"restarted {daemon.restarts} times")
+        parts.append(f"restarted {daemon.restarts} {'time' if daemon.restarts == 1 else 'times'}")
     return ", ".join(parts)
 
 
 def _details(daemon: DaemonStatus) -> Iterator[str]:
     if daemon.reason:
         yield terminal.clean(daemon.reason)
+    if daemon.problem:
+        yield terminal.paint(terminal.clean(daemon.problem), "warn")
     if daemon.next_attempt_at is not None:
         yield f"started again at {terminal.clock(datetime.fromisoformat(daemon.next_attempt_at))}"
     if daemon.health_failures:

@@ -29,7 +29,8 @@ class DaemonLife:
 
     `attempts` counts the restarts since it was last healthy for a while, `restarts` all of them. `next_attempt` is
     when it is started again; in the state `error` without one, prloom has given it up. `healthy_since` is when its
-    present health began, and `started` says whether it was ever attempted to start it.
+    present health began, and `started` says whether it was ever attempted to start it. `problem` is what the daemon,
+    which runs, says does not work, and `problem_since` when it said so first.
     """
 
     state: DaemonState = "stopped"
@@ -42,6 +43,8 @@ class DaemonLife:
     next_check: float | None = None
     health_failures: int = 0
     healthy_since: float | None = None
+    problem: str | None = None
+    problem_since: float | None = None
 
 
 def starting(life: DaemonLife, now: float) -> DaemonLife:
@@ -79,6 +82,14 @@ def checked(life: DaemonLife, now: float, rules: HealthRules, *, healthy: bool) 
     return replace(life, health_failures=0, healthy_since=since, next_check=now + rules.interval)
 
 
+def with_problem(life: DaemonLife, now: float, problem: str | None) -> DaemonLife:
+    """Return the life of a running daemon that has said what does not work; None where all of it does."""
+    since = None
+    if problem is not None:
+        since = life.problem_since if life.problem_since is not None else now
+    return replace(life, problem=problem, problem_since=since)
+
+
 def is_unhealthy(life: DaemonLife, rules: HealthRules) -> bool:
     """Whether so many health checks have failed in a row that the daemon is to be restarted."""
     return life.health_failures >= rules.retries
@@ -106,6 +117,8 @@ def crashed(life: DaemonLife, now: float, reason: str) -> DaemonLife:
         next_attempt=next_attempt,
         next_check=None,
         healthy_since=None,
+        problem=None,
+        problem_since=None,
     )
 
 
@@ -116,7 +129,8 @@ def refused(life: DaemonLife, now: float, reason: str) -> DaemonLife:
 
 def stopping(life: DaemonLife, now: float) -> DaemonLife:
     """Return the life of a daemon that is being stopped because an operator, or the end of prloom, wants it."""
-    return replace(life, state="stopping", since=now, next_attempt=None, next_check=None)
+    past = replace(life, next_attempt=None, next_check=None, problem=None, problem_since=None)
+    return replace(past, state="stopping", since=now)
 
 
 def stopped(life: DaemonLife, now: float) -> DaemonLife:

@@ -20,10 +20,8 @@ from prloom.engine.background.event_sender import EventSender
 from prloom.engine.background.preparation import Preparation, Prepared
 from prloom.errors import ExtensionError, PrloomError
 from prloom.extensions.background import call_error, process, runtime_folder
-from prloom.extensions.background.call_error import CallError
-from prloom.extensions.background.client import HEALTH_CHECK, Client
+from prloom.extensions.background.client import Client
 from prloom.extensions.background.process import DaemonProcess
-from prloom.extensions.jsonrpc import METHOD_NOT_FOUND
 from prloom.model import kinds, record
 from prloom.model.record import Json
 
@@ -152,11 +150,13 @@ class Daemon:
 
     def report(self, moment: Callable[[float], datetime]) -> dict[str, Json]:
         """Return what `prloom plugins status` shows of the daemon; `moment` makes a time of monotonic seconds."""
-        life, pid, next_attempt = self.life, None, None
+        life, pid, next_attempt, problem_since = self.life, None, None, None
         if self._process is not None:
             pid = self._process.pid
         if life.next_attempt is not None:
             next_attempt = record.iso(moment(life.next_attempt))
+        if life.problem_since is not None:
+            problem_since = record.iso(moment(life.problem_since))
         return {
             "name": self.key,
             "state": life.state,
@@ -167,6 +167,8 @@ class Daemon:
             "restarts": life.restarts,
             "nextAttemptAt": next_attempt,
             "healthFailures": life.health_failures,
+            "problem": life.problem,
+            "problemSince": problem_since,
             "runtimeDir": self.runtime_dir,
             "events": {"delivered": self.sender.delivered, "dropped": self.sender.dropped},
         }
@@ -285,16 +287,10 @@ class Daemon:
         while True:
             if breach := await client.breach(daemon_life.until_check(self.life, self._clock())):
                 return str(breach)
-            problem = await self._problem_of_health(client)
-            self.life = daemon_life.checked(self.life, self._clock(), self._rules, healthy=problem is None)
+            failure, problem = await readiness.health(client, timedelta(seconds=self._rules.timeout))
+            self.life = daemon_life.checked(self.life, self._clock(), self._rules, healthy=failure is None)
+            if failure is None:
+                self.life = daemon_life.with_problem(self.life, self._clock(), problem)
             self._changed()
             if daemon_life.is_unhealthy(self.life, self._rules):
-                return f"it did not pass {self.life.health_failures} health checks in a row: {problem}"
-
-    async def _problem_of_health(self, client: Client) -> str | None:
-        try:
-            await client.call(HEALTH_CHECK, {}, timedelta(seconds=self._rules.timeout))
-        except CallError as error:
-            if error.code != METHOD_NOT_FOUND:
-                return str(error)
-        return None
+                return f"it did not pass {self.life.health_failures} health checks in a row: {failure}"

@@ -1,13 +1,15 @@
-"""Wait until a daemon that was started listens and answers."""
+"""Ask a daemon whether it works: when it was started, until it listens and answers, and later for its health."""
 
 from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
 
+from prloom.core.text import one_line
 from prloom.extensions.background.call_error import CallError
-from prloom.extensions.background.client import Client
+from prloom.extensions.background.client import HEALTH_CHECK, Client
 from prloom.extensions.background.process import DaemonProcess
+from prloom.extensions.jsonrpc import METHOD_NOT_FOUND
 
 _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 0.2
@@ -42,3 +44,17 @@ async def _problem(started: DaemonProcess, client: Client, answer_limit: timedel
         return None
     await client.close()
     return f"process {peer}, which is not the daemon, listens at its socket"
+
+
+async def health(client: Client, limit: timedelta) -> tuple[str | None, str | None]:
+    """Return why a daemon is not healthy, if it is not; and what it says that does not work although it is."""
+    try:
+        result = await client.call(HEALTH_CHECK, {}, limit)
+    except CallError as error:
+        if error.code != METHOD_NOT_FOUND:
+            return str(error), None
+        return None, None
+    problem = result.get("problem") if isinstance(result, dict) else None
+    if not isinstance(problem, str) or not problem.strip():
+        return None, None
+    return None, one_line.of(problem)

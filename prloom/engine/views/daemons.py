@@ -32,7 +32,10 @@ class DaemonEvents(Record, frozen=True, kw_only=True):
 
 
 class DaemonStatus(Record, frozen=True, kw_only=True):
-    """One daemon as `prloom plugins status` shows it; times are ISO 8601 texts."""
+    """One daemon as `prloom plugins status` shows it; times are ISO 8601 texts.
+
+    `problem` is what a daemon that runs says does not work.
+    """
 
     name: str
     state: str = "stopped"
@@ -43,6 +46,8 @@ class DaemonStatus(Record, frozen=True, kw_only=True):
     restarts: int = 0
     next_attempt_at: str | None = None
     health_failures: int = 0
+    problem: str | None = None
+    problem_since: str | None = None
     runtime_dir: str | None = None
     requests: Mapping[str, RequestCounts] = field(default_factory=dict)
     events: DaemonEvents = DaemonEvents()
@@ -67,4 +72,7 @@ def reported(local: SafeDir, *, running: bool) -> tuple[DaemonStatus, ...]:
     found = runtime_status.of(local, paths.DAEMON_STATUS, "daemons", DaemonStatus)
     if running:
         return found
-    return tuple(replace(each, state="stopped", pid=None, next_attempt_at=None) for each in found)
+    return tuple(
+        replace(each, state="stopped", pid=None, next_attempt_at=None, problem=None, problem_since=None)
+        for each in found
+    )

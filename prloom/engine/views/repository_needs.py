@@ -38,6 +38,8 @@ def of_repository(
         if daemon.state == "error" and daemon.next_attempt_at is None:
             reported.add(daemon.name)
             yield _daemon(daemon)
+        elif daemon.problem is not None and daemon.state == "running":
+            yield _problem(daemon, daemon.problem)
     yield from (_plugin(each) for each in status.plugins if each.error is not None and each.name not in reported)
 
 
@@ -198,10 +200,7 @@ def _plugin(plugin: PluginStatus) -> Need:
 
 
 def _daemon(daemon: DaemonStatus) -> Need:
-    reason, since = daemon.reason or "its daemon does not run", None
-    read = record.read_time(daemon.since) if daemon.since is not None else None
-    if read is not None:
-        since = Timestamp.of(read)
+    reason, since = daemon.reason or "its daemon does not run", _time(daemon.since)
     if reason.startswith(SETTINGS_MISSING):
         return Need(
             key=f"settings//{daemon.name}",
@@ -222,3 +221,23 @@ def _daemon(daemon: DaemonStatus) -> Need:
         ids=(daemon.name,),
         since=since,
     )
+
+
+def _problem(daemon: DaemonStatus, problem: str) -> Need:
+    """Return what a daemon that runs says does not work."""
+    return Need(
+        key=f"plugin//{daemon.name}",
+        kind="plugin",
+        plan=None,
+        text=f"{daemon.name}: {problem}",
+        commands=(command("plugins", "logs", daemon.name), command("plugins", "config", daemon.name)),
+        ids=(daemon.name,),
+        since=_time(daemon.problem_since),
+    )
+
+
+def _time(text: str | None) -> Timestamp | None:
+    read = record.read_time(text) if text is not None else None
+    if read is None:
+        return None
+    return Timestamp.of(read)

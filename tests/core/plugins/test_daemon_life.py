@@ -83,3 +83,12 @@ def test_a_restart_is_due_when_its_time_has_come():
     life = daemon_life.crashed(a_running_daemon(), 0, "it exited")
 
     assert [daemon_life.is_due(life, now) for now in (4.9, 5.0)] == [False, True]
+
+
+def test_what_a_daemon_says_does_not_work_has_begun_when_it_said_so_first_and_is_over_with_its_process():
+    first = daemon_life.with_problem(a_running_daemon(now=100), 130, "no mail goes out")
+    later = daemon_life.with_problem(first, 160, "no mail goes out to two")
+
+    assert (later.problem, later.problem_since) == ("no mail goes out to two", 130)
+    assert daemon_life.with_problem(later, 190, None).problem_since is None
+    assert [daemon_life.crashed(later, 1, "it exited").problem, daemon_life.stopping(later, 1).problem] == [None, None]

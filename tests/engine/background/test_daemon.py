@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import signal
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
@@ -236,6 +236,18 @@ async def test_a_daemon_that_says_it_is_not_healthy_is_restarted(scene: Opener):
 
         assert "RPC error (-32000): not well" in str(at.daemon.life.reason)
         assert at.daemon.life.next_attempt is not None
+
+
+async def test_what_a_daemon_says_does_not_work_is_reported_and_it_goes_on(scene: Opener):
+    async with scene("half-works", health=PATIENT) as at:
+        await at.until("running")
+        async with asyncio.timeout(LIMIT.total_seconds()):
+            while at.daemon.life.problem is None:  # noqa: ASYNC110 - a health check signals nothing
+                await asyncio.sleep(0)
+        report = at.daemon.report(lambda _: datetime(2026, 11, 23, tzinfo=UTC))
+
+    assert (report["state"], report["problem"]) == ("running", "no mail\ufffd goes out")
+    assert report["problemSince"] == "2026-11-23T00:00:00.000Z"
 
 
 async def test_a_daemon_that_ignores_sigterm_and_leaves_grandchildren_is_ended_with_all_of_them(scene: Opener):

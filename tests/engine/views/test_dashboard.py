@@ -176,6 +176,19 @@ def test_a_bridge_that_failed_once_needs_no_person(tmp_path: Path) -> None:
     assert (shown.needs, shown.sources[0].error, shown.sources[0].last_ok_age_ms) == ((), "502", 120_000)
 
 
+def test_what_a_daemon_that_runs_says_does_not_work_needs_a_person(tmp_path: Path) -> None:
+    scene = OperatorScene(tmp_path)
+    half = {"name": "notify", "state": "running", "problem": "urls: number 2: …", "problemSince": scene.ago(minutes=2)}
+    scene.report(paths.DAEMON_STATUS, {"daemons": [half]})
+
+    with SafeDir.make(scene.root, *paths.LOCAL) as local, DispatcherLock(local):
+        (need,) = needs(dashboard.read(scene.where, NOW), "plugin")
+
+    assert (need.text, need.age_ms) == ("notify: urls: number 2: …", 120_000)
+    assert need.commands == ("prloom plugins logs notify", "prloom plugins config notify")
+    assert dashboard.read(scene.where, NOW).needs == ()
+
+
 def test_a_bridge_that_has_nothing_to_ask_is_not_said_to_be_polled_yet(tmp_path: Path) -> None:
     scene = OperatorScene(tmp_path)
     why = "no repository on GitHub is known"
