@@ -14,6 +14,7 @@ from chromium import Chromium
 from selenium.webdriver.common.keys import Keys
 from stage import said
 
+from prloom.api import Author
 from prloom.config import loading
 from prloom.engine.views import snapshot
 from prloom.model.state import DispatchState
@@ -215,6 +216,53 @@ def test_a_text_that_changes_while_it_is_read_is_not_approved_by_the_click_on_th
     assert "setup.sh" in text
     assert "This has changed since it was shown." in text
     assert digest == "read"
+
+
+def test_a_text_from_outside_is_painted_over_no_other(day: BusyDay, browser: Chromium):
+    tall = "a" + "\u0301" * 300
+    day.stage.append(said("tall", " ".join([tall] * 60), author=Author("eve", "none")), plan_id="pr-42")
+    asyncio.run(day.stage.tick())
+
+    browser.open("/read")
+    card = browser.find('[data-key="pr-42/tall"]')
+
+    assert "a" + "\u0301" * 4 + "\\u0301" * 296 in card.text
+    assert browser.run("return getComputedStyle(arguments[0]).contain", card) == "paint"
+    drop, approve = browser.button("Drop…").rect, browser.button("Approve").rect
+    assert abs(drop["y"] - approve["y"]) < 1
+
+
+@pytest.mark.parametrize("width", [1280, NARROW])
+def test_a_long_word_makes_no_page_wider(day: BusyDay, browser: Chromium, width: int):
+    browser.look(width, 800, "light")
+    for path in PAGES:
+        browser.open(address(day, path))
+        browser.run("document.querySelectorAll('main p').forEach(each => each.append('x'.repeat(400)))")
+        assert browser.run("return document.documentElement.scrollWidth") <= width, path
+
+
+def test_on_a_telephone_each_figure_has_its_name_and_the_page_its_own_in_sight(day: BusyDay, browser: Chromium):
+    browser.look(NARROW, 800, "light")
+    for path in PAGES:
+        browser.open(address(day, path))
+        unnamed = """return [...document.querySelectorAll("td.number, td.todos")].filter(each => each.textContent.trim()
+        && getComputedStyle(each, "::before").content.length < 3).map(each => each.outerHTML)"""
+        assert browser.run(unnamed) == [], path
+        if browser.run("return document.querySelector('nav [aria-current=page]') !== null"):
+            here = browser.find("nav [aria-current=page]").rect
+            assert here["x"] >= 0, path
+            assert here["x"] + here["width"] <= NARROW, path
+
+
+def test_a_badge_is_never_cut(browser: Chromium):
+    browser.open("/")
+    cut = """const badge = document.querySelector("#needs .badge");
+    return ["dispatcher", "unreadable", "superseded"].filter(each => {
+        badge.textContent = each;
+        return badge.scrollWidth > badge.clientWidth;
+    })"""
+
+    assert browser.run(cut) == []
 
 
 def test_what_a_page_no_longer_has_takes_no_focus_from_what_is_below_it(browser: Chromium):

@@ -148,7 +148,8 @@ def _details(daemon: DaemonStatus) -> Iterator[str]:
     if daemon.next_attempt_at is not None:
         yield f"started again at {terminal.clock(datetime.fromisoformat(daemon.next_attempt_at))}"
     if daemon.health_failures:
-        yield terminal.paint(f"{daemon.health_failures} health checks failed in a row", "warn")
+        checks = "health check" if daemon.health_failures == 1 else "health checks"
+        yield terminal.paint(f"{daemon.health_failures} {checks} failed in a row", "warn")
     if daemon.events.delivered or daemon.events.dropped:
         yield f"events: {daemon.events.delivered} delivered, {daemon.events.dropped} dropped"
     if daemon.requests:

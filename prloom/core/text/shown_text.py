@@ -12,6 +12,10 @@ _BLANK = frozenset(
     {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0)},
 )
 
+_MOST_MARKS = 4
+"""How many combining marks a letter may have: more of them would be painted over the lines above and below."""
+_MARK_CATEGORIES = frozenset({"Mn", "Me"})
+
 
 class _Shown(dict[int, str]):
     """What each character is shown as; filled in as characters are met."""
@@ -29,8 +33,11 @@ _SHOWN_IN_BLOCK = _Shown({ord("\n"): "\n", ord("\t"): "    "})
 
 
 def clean(text: str) -> str:
-    r"""Return text from outside on one line, with what a terminal would obey or hide shown as `\x1b` and the like."""
-    return _with_plain_newlines(text).translate(_SHOWN_IN_LINE)
+    r"""Return text from outside on one line, with what a terminal would obey or hide shown as `\x1b` and the like.
+
+    So are combining marks after the first few of a letter, which would be painted over other lines, and those of none.
+    """
+    return _with_few_marks(_with_plain_newlines(text)).translate(_SHOWN_IN_LINE)
 
 
 def clean_block(text: str, *, prefix: str = "") -> str:
@@ -38,7 +45,7 @@ def clean_block(text: str, *, prefix: str = "") -> str:
 
     A prefix before each line shows where the text begins and ends, so that it cannot pass for prloom's own words.
     """
-    shown = _with_plain_newlines(text).translate(_SHOWN_IN_BLOCK)
+    shown = _with_few_marks(_with_plain_newlines(text)).translate(_SHOWN_IN_BLOCK)
     return "\n".join(f"{prefix}{line}".rstrip() for line in shown.split("\n"))
 
 
@@ -101,6 +108,27 @@ def _in_shell_quotes(char: str) -> str:
 
 def _with_plain_newlines(text: str) -> str:
     return text.replace("\r\n", "\n")
+
+
+def _with_few_marks(text: str) -> str:
+    if text.isascii():
+        return text
+    from unicodedata import category  # noqa: PLC0415 - most text is ASCII
+
+    marks = {char for char in set(text) if category(char) in _MARK_CATEGORIES}
+    if not marks:
+        return text
+    parts, count = [], _MOST_MARKS
+    for char in text:
+        if char not in marks:
+            count = _MOST_MARKS if char == "\n" else 0
+        elif count < _MOST_MARKS:
+            count += 1
+        else:
+            parts.append(_escape(ord(char)))
+            continue
+        parts.append(char)
+    return "".join(parts)
 
 
 def _is_hidden(code: int) -> bool:

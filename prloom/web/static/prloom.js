@@ -159,6 +159,9 @@
       refresh();
     }
   });
+  // On a narrow screen, the name of the page may be beside what is seen of the others.
+  const here = document.querySelector(".top nav [aria-current]");
+  if (here) here.parentNode.scrollLeft = here.offsetLeft - here.parentNode.offsetLeft - (here.parentNode.clientWidth - here.offsetWidth) / 2;
   setInterval(tick, 1000);
   if (!document.hidden) open();
 })();

@@ -49,3 +49,30 @@ def test_a_command_with_a_name_from_outside_hides_nothing_and_means_that_name_to
 )
 def test_a_name_is_no_option_in_a_command(words: Sequence[Word], command: str) -> None:
     assert shown_text.command(*words) == command
+
+
+ACUTE = "\u0301"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("caf" + "e" + ACUTE, "caf" + "e" + ACUTE),
+        ("a" + 4 * ACUTE, "a" + 4 * ACUTE),
+        ("a" + 6 * ACUTE + "b" + ACUTE, "a" + 4 * ACUTE + "\\u0301\\u0301" + "b" + ACUTE),
+        ("a" + 3 * ACUTE + "\u20dd\u20dd", "a" + 3 * ACUTE + "\u20dd" + "\\u20dd"),
+        (ACUTE + "a", "\\u0301a"),
+        ("\u1e02\u0323 \u0e01\u0e34\u0e48", "\u1e02\u0323 \u0e01\u0e34\u0e48"),
+        ("\u0928\u092e\u0938\u094d\u0924\u0947", "\u0928\u092e\u0938\u094d\u0924\u0947"),
+    ],
+)
+def test_combining_marks_after_the_first_few_of_a_letter_and_those_of_none_are_written_out(
+    text: str, shown: str
+) -> None:
+    assert shown_text.clean(text) == shown
+    assert shown_text.clean_block(text) == shown
+    assert shown_text.clean(shown) == shown
+
+
+def test_a_mark_at_the_begin_of_a_line_does_not_join_what_stands_before_the_line() -> None:
+    assert shown_text.clean_block("a\n" + ACUTE + "b", prefix="| ") == "| a\n| \\u0301b"
