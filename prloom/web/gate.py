@@ -78,7 +78,8 @@ class Gate:
         session = self.sessions.find(Request(scope).cookies.get(cookie_name(self.names.port), ""))
         scope.setdefault("state", {})["session"] = session
         if session is None and path not in _OPEN:
-            return render.sign_in(scope, needs_password=self.sessions.password is not None)
+            is_action = scope["method"] not in access.SAFE
+            return render.sign_in(scope, needs_password=self.sessions.password is not None, undone=is_action)
         if scope["method"] in access.SAFE:
             return receive
         body = await _body(headers, receive)

@@ -74,11 +74,12 @@ def refusal(scope: Scope, status: int, text: str) -> Response:
     return page(scope, "refused.html", {"title": "Refused", "text": text}, status=status)
 
 
-def sign_in(scope: Scope, *, needs_password: bool, wrong: bool = False) -> Response:
-    """Return the page for somebody who is not let in yet."""
+def sign_in(scope: Scope, *, needs_password: bool, wrong: bool = False, undone: bool = False) -> Response:
+    """Return the page for somebody who is not let in; `undone` says that an action was requested, and nothing done."""
     if wants_json(scope):
-        return JSONResponse({"error": "open the link that `prloom web` has printed"}, 401)
-    values = {"title": "Sign in", "needs_password": needs_password, "wrong": wrong}
+        text = "open the link that `prloom web` has printed"
+        return JSONResponse({"error": f"nothing was done; {text}" if undone else text}, 401)
+    values = {"title": "Sign in", "needs_password": needs_password, "wrong": wrong, "undone": undone}
     return page(scope, "sign_in.html", values, status=401)
 
 

@@ -265,6 +265,21 @@ def test_a_badge_is_never_cut(browser: Chromium):
     assert browser.run(cut) == []
 
 
+def test_an_open_page_says_once_that_its_session_is_over_and_goes_on_after_the_next_one(browser: Chromium):
+    browser.open("/")
+    browser.until(lambda: browser.find("#live").text == "live")
+    browser.sessions._sessions.clear()
+    browser.run("document.dispatchEvent(new Event('visibilitychange'))")  # as when a person looks at the page again
+
+    browser.until(lambda: browser.find("#signed-out").is_displayed())
+    browser.until(lambda: browser.find("#live").text == "not live")
+    assert browser.text.count("Your session is over; open the link that `prloom web` prints.") == 1
+
+    browser.press("Pause all…")
+    browser.find("#confirm-pause-all form button").click()
+    browser.until(lambda: "Nothing was done: your session is over." in browser.text)
+
+
 def test_what_a_page_no_longer_has_takes_no_focus_from_what_is_below_it(browser: Chromium):
     browser.open("/events")
     browser.until(lambda: browser.run("return Boolean(window.prloom)"))

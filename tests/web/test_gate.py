@@ -71,6 +71,20 @@ def test_a_session_that_nobody_uses_ends(browser: Browser, time: Time):
     assert browser.get("/events").status_code == 401
 
 
+def test_an_action_after_the_end_of_a_session_says_that_nothing_was_done(browser: Browser, time: Time):
+    form = {"csrf": browser.csrf, "all": "yes"}
+    time.now += IDLE
+    time.advance(seconds=1)
+
+    page = browser.post("/actions/pause", data=form, headers={"origin": BASE})
+    program = browser.post("/actions/pause", data=form, headers={"origin": BASE, "accept": "application/json"})
+
+    assert (page.status_code, program.status_code) == (401, 401)
+    assert "Nothing was done: your session is over." in page.text
+    assert program.json() == {"error": "nothing was done; open the link that `prloom web` has printed"}
+    assert "Nothing was done" not in browser.get("/").text
+
+
 def test_a_session_ends_when_a_person_logs_out(browser: Browser):
     cookie = cookie_of(browser)
     browser.post("/logout", data={"csrf": browser.csrf}, headers={"origin": BASE})

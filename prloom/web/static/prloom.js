@@ -75,6 +75,18 @@
 
   window.prloom = { morph };
 
+  // The server knows the session no more: it was started again, or nobody has used the page for long.
+  const signedOut = () => {
+    close();
+    if (document.getElementById("signed-out")) return;
+    const line = document.createElement("p");
+    line.id = "signed-out";
+    line.className = "notice bad";
+    line.setAttribute("role", "alert");
+    line.textContent = "Your session is over; open the link that `prloom web` prints. This page stays as it is until then.";
+    document.getElementById("main").prepend(line);
+  };
+
   let reading = false;
   let again = false;
   const refresh = async () => {
@@ -92,7 +104,7 @@
         if (notice && !page.getElementById("notice")) fresh.prepend(document.importNode(notice, true));
         morph(document.getElementById("main"), fresh);
         document.body.dataset.csrf = page.body.dataset.csrf;
-      }
+      } else if (answer.status === 401) signedOut();
     } catch {
       // the stream says when the server is there again
     }
@@ -124,6 +136,7 @@
       show(false);
       if (stream && stream.readyState === EventSource.CLOSED) {
         stream = null;
+        refresh();
         setTimeout(open, 10000);
       }
     };
