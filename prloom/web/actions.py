@@ -12,6 +12,7 @@ from prloom.engine.operator import (
     event_requests,
     own_changes,
     plan_texts,
+    poll_request,
     question_answer,
     run_stop,
     submission,
@@ -115,7 +116,16 @@ def _add_todo(site: Site, form: Form) -> str:
 
 
 def _send(site: Site, form: Form) -> str:
-    return _of_draft(site, form, "draft_send", "To be posted by the next `prloom start`")
+    """Send drafts with exactly the texts that the page has shown."""
+    ids = _ids(form)
+    shown = dict(zip(ids, form.every("version"), strict=False))
+    now = {each.id: each.version for each in outbox.drafts(site.where).drafts}
+    for each in ids:
+        if not shown.get(each):
+            raise PrloomError(f"the text of {each} is not named; reload the page, and read it")
+        if shown[each] != now.get(each, shown[each]):
+            raise PrloomError(f"the text of {each} is not the one that the page showed; read it again")
+    return _of_draft(site, form, "draft_send", "To be posted by the next `prloom start`", versions=shown)
 
 
 def _drop_draft(site: Site, form: Form) -> str:
@@ -126,13 +136,21 @@ def _edit_draft(site: Site, form: Form) -> str:
     return _of_draft(site, form, "draft_edit", "Changed", form.needed("text", "the text"))
 
 
-def _of_draft(site: Site, form: Form, verb: Verb, done: str, text: str | None = None) -> str:
+def _of_draft(
+    site: Site,
+    form: Form,
+    verb: Verb,
+    done: str,
+    text: str | None = None,
+    *,
+    versions: Mapping[str, str] | None = None,
+) -> str:
     ids = _ids(form)
     waiting = {each.id for each in outbox.drafts(site.where).drafts}
     missing = [each for each in ids if each not in waiting]
     if missing:
         raise PrloomError(f"{', '.join(missing)}: there is no such draft any more; reload the page")
-    return submission.submit(site.where, verb, ids, reason=text).message(done)
+    return submission.submit(site.where, verb, ids, reason=text, digests=versions).message(done)
 
 
 def _allow(site: Site, form: Form) -> str:
@@ -174,7 +192,10 @@ def _stop(site: Site, form: Form) -> str:
 
 
 def _poll(site: Site, form: Form) -> str:
-    return submission.submit(site.where, "poll", []).message("Polled")
+    asked = poll_request.send(site.where, ())
+    if asked is None:
+        raise PrloomError(poll_request.NO_DISPATCHER)
+    return asked
 
 
 ACTIONS: Final[Mapping[str, Act]] = {

@@ -42,7 +42,7 @@ async def test_a_draft_is_listed_with_its_text(stage: Stage, draft: str):
 
     assert f"{draft}  to forge, plan pr-7, answers e1" in listed
     assert "re e1" in listed
-    assert set(found) == {"id", "plan", "target", "payload", "relatedEventId", "createdAt"}
+    assert set(found) == {"id", "plan", "target", "payload", "relatedEventId", "createdAt", "version"}
     assert (found["payload"], found["relatedEventId"]) == ({"type": "comment", "message": "re e1"}, "e1")
 
 

@@ -763,6 +763,13 @@ WEAKENINGS = (
         select="one_quoted_word",
     ),
     Weakening(
+        "web: a draft is sent with the text that was shown",
+        "prloom.core.delivery.outbox:version",
+        same_text_digest,
+        test="web/test_actions.py",
+        select="edited_before_a_running",
+    ),
+    Weakening(
         "top: an approval is for the text that was shown",
         "prloom.top.actions:Operator.approve",
         whatever_is_held_now,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from stage import Stage, said
 from stage_parts import deferring
 from web_browser import BASE, Browser
 
 from prloom.api import Author, Refused
+from prloom.engine.operator import poll_request
 from prloom.model.event import digest
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
@@ -114,8 +117,12 @@ async def test_a_run_that_is_not_there_cannot_be_stopped(waiting: Stage, browser
     assert browser.act("stop", run="none").startswith("no run none")
 
 
-async def test_a_poll_is_requested(waiting: Stage, browser: Browser):
-    assert browser.act("poll") == "Polled: ." or "poll" in browser.act("poll")
+async def test_a_poll_is_requested_from_the_dispatcher_that_runs(waiting: Stage, browser: Browser):
+    assert browser.act("poll") == poll_request.NO_DISPATCHER
+    with SafeDir.make(waiting.root, "prloom", ".local") as local, DispatcherLock(local):
+        assert browser.act("poll") == "Asked the running dispatcher to poll now."
+    (line,) = (waiting.root / "prloom/.local/control.jsonl").read_text().splitlines()
+    assert json.loads(line)["data"]["type"] == "poll"
 
 
 async def test_replies_that_wait_are_sent_edited_and_dropped(stage: Stage, browser: Browser):
@@ -123,16 +130,36 @@ async def test_replies_that_wait_are_sent_edited_and_dropped(stage: Stage, brows
     stage.adopt()
     stage.append(said("c1"), said("c2"))
     await stage.tick()
-    first, second = [each["id"] for each in browser.json("/read")["drafts"]]
+    (first, read), (second, _) = [(each["id"], each["version"]) for each in browser.json("/read")["drafts"]]
 
     assert browser.act("edit-draft", id=first, text="in other words") == f"Changed: {first}."
     (edited,) = [each for each in browser.json("/read")["drafts"] if each["id"] == first]
     assert edited["payload"]["message"] == "in other words"
-    assert browser.act("send", id=first) == f"To be posted by the next `prloom start`: {first}."
+    assert browser.act("send", id=first).startswith(f"the text of {first} is not named")
+    assert browser.act("send", id=first, version=read).startswith(f"the text of {first} is not the one that the page")
+    done = browser.act("send", id=first, version=edited["version"])
+    assert done == f"To be posted by the next `prloom start`: {first}."
     assert browser.act("drop-draft", id=second) == f"Dropped: {second}."
-    assert browser.act("send", id=second).startswith(f"{second}: there is no such draft any more")
+    assert browser.act("send", id=second, version="1-0").startswith(f"{second}: there is no such draft any more")
     await stage.tick()
     assert stage.bridge.said == ["in other words"]
+
+
+async def test_a_draft_that_is_edited_before_a_running_dispatcher_sends_it_is_not_sent(stage: Stage, browser: Browser):
+    stage.configure('[outbox]\ntrusted = "draft"\n')
+    stage.adopt()
+    stage.append(said("c1"))
+    await stage.tick()
+    (draft,) = browser.json("/read")["drafts"]
+    with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+        browser.act("edit-draft", id=draft["id"], text="by another browser")
+        assert browser.act("send", id=draft["id"], version=draft["version"]).startswith(
+            "Sent to the running dispatcher"
+        )
+    await stage.tick()
+
+    assert stage.bridge.said == []
+    assert [each["payload"]["message"] for each in browser.json("/read")["drafts"]] == ["by another browser"]
 
 
 async def test_what_was_done_is_said_on_the_next_page_once(waiting: Stage, browser: Browser):

@@ -37,7 +37,7 @@ class OperatorRequest:
     `todo_go` (a TODO may begin) and `todo_open` (it is requested again) name TODOs of a `plan`.
 
     `states` widens a retry to all events in these states. `digests` are the texts that an approval covers, by
-    event: where the event has another text, the approval is void.
+    event: where the event has another text, the approval is void. For drafts that are sent, they are the versions.
     """
 
     id: str
@@ -121,7 +121,9 @@ def deliveries(request: OperatorRequest, state: DispatchState) -> tuple[Delivery
     drafts = [action for action in state.queue.values() if action.draft and action.id in named]
     match request.verb:
         case "draft_send":
-            return tuple(outbox.sent(action) for action in drafts)
+            seen = request.digests or {}
+            unchanged = [each for each in drafts if seen.get(each.id, outbox.version(each)) == outbox.version(each)]
+            return tuple(outbox.sent(action) for action in unchanged)
         case "draft_drop":
             return tuple(outbox.dropped(action, "dropped by the operator") for action in drafts)
         case "retry":

@@ -119,6 +119,11 @@ def revived(action: QueuedAction) -> DeliveryChange:
     return DeliveryChange(action_id=action.id, state="queued", attempts=0)
 
 
+def version(action: QueuedAction) -> str:
+    """Return what tells the text of an action apart from the texts that it has had before."""
+    return f"{action.position.segment}-{action.position.offset}"
+
+
 def sent(action: QueuedAction) -> DeliveryChange:
     """Return the start of a draft that a person sends: it is due now."""
     return DeliveryChange(action_id=action.id, state="queued", attempts=0)

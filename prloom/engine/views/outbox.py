@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prloom.core.delivery import outbox
 from prloom.engine.bus import entries
 from prloom.engine.views import snapshot
 from prloom.engine.views.snapshot import Snapshot
@@ -14,7 +15,10 @@ from prloom.storage.reader import JournalReader
 
 
 class ReplyDraft(Record, frozen=True, kw_only=True):
-    """A reply that waits: the action's id, its plan, where it goes and what it says, and the event that it answers."""
+    """A reply that waits: the action's id, its plan, where it goes and what it says, and the event that it answers.
+
+    `version` is another one after each change of the text.
+    """
 
     id: str
     plan: str
@@ -22,6 +26,7 @@ class ReplyDraft(Record, frozen=True, kw_only=True):
     payload: Payload
     related_event_id: str | None
     created_at: Timestamp
+    version: str
 
 
 class OutboxDocument(Record, frozen=True, kw_only=True):
@@ -57,4 +62,5 @@ def _draft(plan: str, queued: QueuedAction, action: Action) -> ReplyDraft:
         payload=action.payload,
         related_event_id=action.related_event_id,
         created_at=queued.since,
+        version=outbox.version(queued),
     )
