@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import click
-
 import prloom
-from prloom.cli.output import terminal
+from prloom.cli.output import log_output, terminal
 from prloom.errors import leaves
 
 VARIABLE = "PRLOOM_TRACEBACK"
@@ -16,20 +14,22 @@ VARIABLE = "PRLOOM_TRACEBACK"
 PACKAGE = Path(prloom.__file__).parent
 
 
-def report(error: BaseException, *, on_screen: bool) -> int:
+def report(error: BaseException, *, on_screen: bool, as_json: bool) -> int:
     """Say on stderr that this is a bug, keep its traceback or show it, and return the exit code."""
     import traceback  # noqa: PLC0415 - only a bug needs it
 
     text = "".join(traceback.format_exception(error))
     if on_screen or os.environ.get(VARIABLE, "0") not in {"", "0"}:
-        click.echo(terminal.clean_block(text), err=True)
+        log_output.print_block(text, as_json=as_json)
         remedy = "please report it with the traceback above"
     else:
         remedy = f"please report it with the traceback in {_keep(text)} ({VARIABLE}=1 shows it here)"
     cause = next(leaves(error), error)
     what = terminal.clean(f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__)
     origin = _origin(cause)
-    click.echo(f"prloom: this is a bug in prloom, not a mistake of yours: {what} ({origin}); {remedy}", err=True)
+    log_output.print_failure(
+        f"this is a bug in prloom, not a mistake of yours: {what} ({origin}); {remedy}", as_json=as_json
+    )
     return 1
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from io import TextIOWrapper
+from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -159,7 +160,8 @@ def run(command: click.Command, args: Sequence[str]) -> int:
         code = _invoke(command, args)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - the one place that tells people about any failure
-        return _report_error(error, verbose=not {"-v", "--verbose"}.isdisjoint(args))
+        is_verbose = not {"-v", "--verbose"}.isdisjoint(args)
+        return _report_error(error, verbose=is_verbose, as_json=_logs_json(args))
     return code
 
 
@@ -173,7 +175,12 @@ def _invoke(command: click.Command, args: Sequence[str]) -> int:
     return 0
 
 
-def _report_error(error: BaseException, *, verbose: bool) -> int:
+def _logs_json(args: Sequence[str]) -> bool:
+    """Whether `prloom start` was told to log JSON, also where it could not begin."""
+    return "--log-format=json" in args or ("--log-format", "json") in pairwise(args)
+
+
+def _report_error(error: BaseException, *, verbose: bool, as_json: bool) -> int:
     """Say on stderr what happened and return the exit code."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # click 8.2 and later
         click.echo(str(error), err=True)
@@ -185,12 +192,14 @@ def _report_error(error: BaseException, *, verbose: bool) -> int:
     if told is None:
         from prloom.cli import crash_report  # noqa: PLC0415 - only a bug needs it
 
-        return crash_report.report(error, on_screen=verbose)
+        return crash_report.report(error, on_screen=verbose, as_json=as_json)
     if isinstance(error, OSError):  # it may have been stdout that the machine refused
         _spill()
     text, code = told
+    from prloom.cli.output import log_output  # noqa: PLC0415 - only a failure needs it
+
     for line in text.split("\n"):
-        click.echo(f"prloom: {terminal.clean(line)}", err=True)
+        log_output.print_failure(line, as_json=as_json, level="WARNING" if code == _INTERRUPTED else "ERROR")
     return code
 
 

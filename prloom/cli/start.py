@@ -50,6 +50,8 @@ def command(given: Options, *, once: bool, dry_run: bool, log_format: str) -> No
     from prloom.cli.output import log_output  # noqa: PLC0415
     from prloom.workspace import root as roots  # noqa: PLC0415
 
+    if log_format == "json":  # from here on: reading the configuration may warn
+        log_output.to_stderr("WARNING", as_json=True)
     found, config = roots.find(Path(given.directory)), context.config(given)
     root = found.path
 

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from stage import Stage
 
+from prloom.storage.dispatcher_files import DispatcherLock
+from prloom.storage.safe_dir import SafeDir
+
 Prloom = Callable[..., Any]
 
 INLINE = "[plugins]\nisolation = 'inline'\n"
@@ -122,7 +125,8 @@ def test_what_does_not_work_is_said_before_the_first_round(stage: Stage, prloom:
 
     lines = ran.err.splitlines()
     if log_format == "json":
-        lines = [json.loads(line)["message"] for line in lines if line.startswith("{")]
+        lines = [json.loads(line)["message"] for line in lines]
+        assert lines[-1] == "interrupted"
     for told in (
         "plugin broken is not used: could not be loaded: OSError: it is broken",
         "plugin none is not used: plugins.enabled: there is no plugin 'none'",
@@ -131,3 +135,25 @@ def test_what_does_not_work_is_said_before_the_first_round(stage: Stage, prloom:
     ):
         assert [told for line in lines if told in line] == [told]
     assert "prloom is running." in ran.out
+
+
+@pytest.mark.parametrize("text", ["[dispatch\n", "nothing = 1\n"])
+def test_a_broken_configuration_is_a_line_of_the_log_where_that_is_json(
+    stage: Stage, prloom: Prloom, text: str
+) -> None:
+    (stage.root / "prloom.toml").write_text(text)
+
+    ran = prloom("start", "--log-format", "json")
+
+    assert ran.code == 1
+    told = [json.loads(line) for line in ran.err.splitlines()]
+    assert [(each["level"], each["logger"]) for each in told] == [("ERROR", "prloom")] * len(told)
+    assert "prloom.toml" in told[0]["message"]
+
+
+def test_a_second_dispatcher_is_refused_by_a_line_of_the_log_where_that_is_json(stage: Stage, prloom: Prloom) -> None:
+    with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
+        ran = prloom("start", "--log-format", "json")
+
+    assert ran.code == 1
+    assert "a dispatcher already runs here" in [json.loads(line)["message"] for line in ran.err.splitlines()][-1]

@@ -46,6 +46,27 @@ class _Stderr(logging.Handler):
                 click.echo(f"prloom: a log line of {record.name} could not be written: {describe(error)}", err=True)
 
 
+def print_failure(text: str, *, as_json: bool, level: Literal["ERROR", "WARNING"] = "ERROR") -> None:
+    """Write what ends a command to stderr: as a line of the log where that is JSON, else after our name."""
+    if as_json:
+        click.echo(_as_json(text, level), err=True)
+    else:
+        click.echo(f"prloom: {terminal.clean(text)}", err=True)
+
+
+def print_block(text: str, *, as_json: bool) -> None:
+    """Write a text of several lines to stderr, such as a traceback; as one line of the log where that is JSON."""
+    if as_json:
+        click.echo(_as_json(text, "ERROR"), err=True)
+    else:
+        click.echo(terminal.clean_block(text), err=True)
+
+
+def _as_json(text: str, level: str) -> str:
+    told = logging.makeLogRecord({"name": _OURS[0], "levelname": level, "msg": text})
+    return _Json("%(message)s").format(told)
+
+
 def to_stderr(level: Literal["DEBUG", "INFO", "WARNING"], *, as_json: bool = False) -> None:
     """Log from this level on: warnings as plain lines, lower levels with time and origin; may be called again.
 
