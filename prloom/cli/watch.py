@@ -61,7 +61,7 @@ def _redraw_until_q(read: Callable[[], T], lines: Callable[[T], list[str]], keys
         until = time.monotonic() + _PAUSE
         while True:
             height = os.get_terminal_size().lines - 1
-            top = min(max(top, 0), max(0, len(content) - height + 1))
+            top = min(max(top, 0), _last_top(content, height))
             drawn = _draw(_window(content, top, height), drawn)
             key = keys(until - time.monotonic())
             if key in {"q", "Q"}:
@@ -87,21 +87,40 @@ def _moved(key: str, top: int, height: int, count: int) -> int | None:
 
 def _window(lines: list[str], top: int, height: int) -> list[str]:
     """Return as many lines from `top` on as fit, and how many there are below."""
-    if len(lines) - top <= height:
+    if _fit(lines[top:], height) == len(lines) - top:
         return lines[top:]
-    below = len(lines) - top - height + 1
-    return [*lines[top : top + height - 1], terminal.paint(f"… {below} more; the arrow keys scroll, q ends", "dim")]
+    fit = max(_fit(lines[top:], height - 1), 1)
+    footer = terminal.fit(f"… {len(lines) - top - fit} more; arrow keys scroll, q ends", terminal.width())
+    return [*lines[top : top + fit], terminal.paint(footer, "dim")]
+
+
+def _last_top(lines: list[str], height: int) -> int:
+    """Return from which line on all that is below fits."""
+    return max(len(lines) - max(_fit(lines[::-1], height), 1), 0)
+
+
+def _fit(lines: list[str], height: int) -> int:
+    """Return how many of the first lines fit: one with a command to copy may be longer than the terminal is wide."""
+    used = 0
+    for count, line in enumerate(lines):
+        used += _rows(line)
+        if used > height:
+            return count
+    return len(lines)
+
+
+def _rows(line: str) -> int:
+    return max(1, -(-terminal.columns_of(line) // terminal.width()))
 
 
 def _draw(lines: list[str], drawn: int) -> int:
     """Draw lines over the rows drawn before, and return how many rows they fill."""
-    columns = terminal.width()
     up = ""
     if drawn:
         up = f"\x1b[{drawn}F"
     sys.stdout.write(f"{up}\x1b[J")  # not by click, which with NO_COLOR drops it
     click.echo("\n".join(lines))
-    return sum(max(1, -(-terminal.columns_of(line) // columns)) for line in lines)
+    return sum(map(_rows, lines))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from prloom.config import layers
 from prloom.engine.bus import plans
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.views import runtime_status
@@ -53,6 +54,8 @@ class RepositoryWatch:
     async def _read_hints(self, watcher: FileWatcher) -> None:
         async for folder, name in watcher.hints():
             if name.startswith(_SILENT) or name.endswith(TEMPORARY):  # what is complete gets another name
+                continue
+            if folder == self.where.root and name != layers.FILE_NAME:  # the branch's own files
                 continue
             if folder in {None, self.where.worktrees}:
                 self._new_folder.set()
@@ -111,12 +114,14 @@ def _survey(where: RepositoryPaths, runs: tuple[str, ...], *, whole: bool) -> tu
     if not whole:
         return folders, (ids, running)
     state = os.path.join(where.bus, paths.BUS_STATE)  # noqa: PTH118 - a Path for each file costs more than its stat
-    stamps = tuple(file_stamp.at(os.path.join(state, name)) for name in _STATE_FILES)  # noqa: PTH118 - likewise
+    files = (*(os.path.join(state, name) for name in _STATE_FILES), f"{where.root}/{layers.FILE_NAME}")  # noqa: PTH118 - likewise
+    stamps = tuple(map(file_stamp.at, files))
     return folders, (ids, running, stamps, _stamps(where, ids))
 
 
 def _folders(where: RepositoryPaths, ids: tuple[str, ...], runs: tuple[str, ...]) -> Iterator[str]:
     local = str(where.local)
+    yield str(where.root)
     yield from (local, f"{local}/{paths.BUS}", f"{local}/{paths.BUS}/{paths.BUS_STATE}", f"{local}/{paths.INBOX}")
     yield from (f"{local}/{paths.RUN_LOG}", f"{local}/{paths.STARTED_RUNS}", str(where.worktrees))
     below = "/".join(paths.LOCAL)

@@ -381,8 +381,33 @@ def test_a_watch_on_a_terminal_draws_in_place_what_fits(stage: Stage, no_colour:
     first, _, second = shown.decode().partition("\x1b[9F\x1b[J")
     assert first.startswith("\x1b[Jdispatcher ")
     assert len(first.splitlines()) == 9
-    assert "… 114 more; the arrow keys scroll, q ends" in first.splitlines()[-1]
+    assert "… 114 more; arrow keys scroll, q ends" in first.splitlines()[-1]
     assert second.startswith("dispatcher ")
+
+
+def test_a_watch_on_a_narrow_terminal_draws_no_more_rows_than_it_has(stage: Stage) -> None:
+    for number in range(30):
+        stage.adopt(f"a-plan-with-a-long-name-of-its-own-{number}", pr=number)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 40, 0, 0))
+    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--all", "--watch"]
+    told = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES"}}
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env={**told, "TERM": "xterm", "NO_COLOR": "1"}
+    ) as watch:
+        os.close(theirs)
+        shown = b""
+        while b"q ends" not in shown:
+            shown += os.read(ours, 65536)
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait() == 130
+    os.close(ours)
+
+    lines = shown.decode().partition("\x1b[J")[2].split("\r\n")
+    drawn = lines[: next(number for number, line in enumerate(lines) if "scroll" in line) + 1]
+    assert drawn[-1].startswith("… ")
+    assert drawn[-1].endswith(" more; arrow keys scroll, q ends")
+    assert sum(max(1, -(-len(line) // 40)) for line in drawn) <= 11
 
 
 def test_a_watch_and_one_document_exclude_each_other(prloom: Prloom) -> None:

@@ -39,6 +39,28 @@ async def test_it_tells_which_plan_is_new_and_first_of_all_that_everything_may_b
     watching.cancel()
 
 
+async def test_a_change_of_the_configuration_is_told_at_once_and_none_of_the_files_beside_it(
+    scene: OperatorScene,
+) -> None:
+    scene.plan("pr-1")
+    told: asyncio.Queue[str] = asyncio.Queue()
+    watching = asyncio.create_task(RepositoryWatch(scene.where, lambda: (), told.put_nowait).run())
+    async with asyncio.timeout(20):
+        assert await told.get() == ALL
+        home = scene.where.worktree("pr-1").joinpath(*paths.LOCAL)
+        (scene.root / "README.md").write_text("# Read me\n")
+        (home / "plan.md").write_text("# Changed\n")
+        assert await told.get() == "pr-1"
+        while not told.empty():
+            assert told.get_nowait() == "pr-1"
+
+        for text in ("[dispatch\n", "[dispatcher]\n", "[dispatch\n"):  # more often than the first looks tell of all
+            (scene.root / "prloom.toml").write_text(text)
+            while await told.get() != ALL:
+                pass
+    watching.cancel()
+
+
 async def test_a_folder_that_cannot_be_read_ends_no_watch_and_is_told(scene: OperatorScene) -> None:
     told: asyncio.Queue[str] = asyncio.Queue()
     scene.where.local.parent.mkdir(exist_ok=True)
