@@ -36,7 +36,7 @@ def command(given: Options, key: str | None, *, preset: str | None, as_json: boo
     if key is not None:
         chosen = _of(key, chosen)
     if as_json:
-        document = [{"key": each.key, "value": _masked(each.value), "origin": each.origin} for each in chosen]
+        document = [{"key": each.key, "value": _masked(each), "origin": each.origin} for each in chosen]
         terminal.echo_json({"values": document})
         return
     click.echo("\n".join(_lines(chosen, whole=key is not None)))
@@ -52,7 +52,7 @@ def _lines(chosen: Sequence[EffectiveValue], *, whole: bool) -> Iterator[str]:
     width = terminal.line_width()
     is_narrow = width is not None and width - taken < _LEAST_VALUE
     for each, head in zip(chosen, heads, strict=True):
-        start, text = head + " " * (taken - terminal.columns_of(head)), _shown(each.value)
+        start, text = head + " " * (taken - terminal.columns_of(head)), _shown(each)
         if is_narrow:
             yield layout.cut(terminal.clean(each.key), 0)
             start, text = layout.INDENT, f"{terminal.clean(each.origin)}: {text}"
@@ -75,9 +75,9 @@ def _of(key: str, every: Sequence[EffectiveValue]) -> tuple[EffectiveValue, ...]
     return found
 
 
-def _shown(value: object) -> str:
+def _shown(each: EffectiveValue) -> str:
     """Return a value as TOML spells it, closely enough to be copied."""
-    return terminal.clean(json.dumps(_masked(value), ensure_ascii=False, default=str))
+    return terminal.clean(json.dumps(_masked(each), ensure_ascii=False, default=str))
 
 
 def _origin(origin: str) -> str:
@@ -86,12 +86,16 @@ def _origin(origin: str) -> str:
     return terminal.clean(origin)
 
 
-def _masked(value: object) -> object:
+def _masked(each: EffectiveValue) -> object:
     """Return a value without the secrets in its texts."""
-    from prloom.core.text import secret_scan  # noqa: PLC0415 - likewise
+    from prloom.core.text import named_secrets  # noqa: PLC0415 - likewise
 
+    return named_secrets.masked(_without_credentials(each.value), each.key.rpartition(".")[2])
+
+
+def _without_credentials(value: object) -> object:
     if isinstance(value, str):
-        return secret_scan.masked(_CREDENTIALS.sub("://***@", value))
-    if isinstance(value, list):
-        return [_masked(each) for each in value]
+        return _CREDENTIALS.sub("://***@", value)
+    if isinstance(value, list | tuple):
+        return [_without_credentials(each) for each in value]
     return value

@@ -58,6 +58,18 @@ def test_the_password_of_an_address_is_not_shown(configured: Stage, prloom: Prlo
     assert "hunter2" not in prloom("config", "--json").out
 
 
+def test_a_secret_in_the_command_line_of_an_agent_is_not_shown(stage: Stage, prloom: Prloom) -> None:
+    words = ["a", "--token=tok_1234567890abcdef", "PASSWORD=qwertyuiop123", "X-Api-Key: abcdef1234567890"]
+    (stage.root / "prloom.toml").write_text(f"[agents.command]\nargv = {json.dumps(words)}\n")
+
+    assert values(prloom, "agents.command.argv")["agents.command.argv"][0] == [
+        *("a", "--token=[secret]", "PASSWORD=[secret]", "X-Api-Key: [secret]"),
+    ]
+    for secret in ("1234567890", "qwertyuiop"):
+        assert secret not in prloom("config").out
+        assert secret not in prloom("config", "agents.command.argv").out
+
+
 def test_an_unknown_key_is_one_line_with_the_nearest(configured: Stage, prloom: Prloom) -> None:
     ran = prloom("config", "dispacher")
 
