@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from prloom import errors
-from prloom.errors import PrloomError
+from prloom.errors import PrloomError, StorageError
 from prloom.web import (
     form,
     gate,
@@ -85,7 +85,10 @@ class Pages:
                 found = await to_thread.run_sync(read, self.site, query, limiter=self.limiter)
             except QueryError as error:
                 return render.refusal(request.scope, 400, str(error))
-            except (PrloomError, OSError) as error:
+            except (StorageError, OSError) as error:  # what is asked for may be there, and cannot be read
+                told = errors.explain(error) or str(error)
+                return render.refusal(request.scope, 500, told, "This page cannot be shown")
+            except PrloomError as error:
                 return render.refusal(request.scope, 404, errors.explain(error) or str(error))
             if render.wants_json(request.scope):
                 return render.document(found.value, masked=found.is_masked)

@@ -67,11 +67,11 @@ def wants_json(scope: Scope) -> bool:
     return "application/json" in accept and "text/html" not in accept
 
 
-def refusal(scope: Scope, status: int, text: str) -> Response:
+def refusal(scope: Scope, status: int, text: str, title: str = "Refused") -> Response:
     """Return a refusal in one line: as a page, or as JSON."""
     if wants_json(scope):
         return JSONResponse({"error": shown_text.clean(text)}, status)
-    return page(scope, "refused.html", {"title": "Refused", "text": text}, status=status)
+    return page(scope, "refused.html", {"title": title, "text": text}, status=status)
 
 
 def sign_in(scope: Scope, *, needs_password: bool, wrong: bool = False, undone: bool = False) -> Response:

@@ -290,3 +290,18 @@ def test_a_plan_is_named_and_no_path_leads_to_that_of_another_repository(scene: 
 
     assert answer.status_code == 404
     assert "is a TODO" not in answer.text
+
+
+def test_a_plan_whose_log_a_newer_prloom_has_written_is_shown_with_what_is_wrong(stage: Stage, browser: Browser):
+    local = stage.adopt()
+    (local / "plan.md").write_text("# A plan\n\n## TODO\n\n- [ ] Do it <!-- prloom:todo t-1 -->\n")
+    (local / "bus").mkdir(exist_ok=True)
+    (local / "bus/decisions.jsonl").write_text('{"schemaVersion": 99, "data": {}}\n')
+
+    answer = browser.get("/plans/pr-7")
+
+    assert answer.status_code == 200
+    assert "decisions.jsonl contains a decision that cannot be read: its schemaVersion is 99" in answer.text
+    assert "Do it" in answer.text
+    todo = browser.get("/plans/pr-7/todos/t-1")
+    assert (todo.status_code, "update prloom" in todo.text, "Refused" in todo.text) == (500, True, False)

@@ -109,6 +109,36 @@ def _with_unusable_file(status: DispatcherStatus, state: SafeDir) -> DispatcherS
     return status
 
 
+def with_unreadable_report(status: DispatcherStatus, local: SafeDir) -> DispatcherStatus:
+    """Return the status with the error that a file in which the dispatcher reports cannot be read, if it has no other.
+
+    What such a file says of bridges, plugins or plans is not shown.
+    """
+    if status.trouble:
+        return status
+    with suppress(StorageError):
+        state = local.sub(paths.BUS, paths.BUS_STATE)
+        if state is not None:
+            with state:
+                for name in _REPORTS:
+                    problem = _problem_of(Document(state, name), running=status.running)
+                    if problem is not None:
+                        since = file_stamp.changed_at(state.where(name))
+                        return replace(status, trouble=problem, trouble_since=since or UNSET)
+    return status
+
+
+def _problem_of(report: Document, *, running: bool) -> str | None:
+    try:
+        reason = report.peek().reason
+    except StorageError as error:
+        return str(error)
+    if reason is None:
+        return None
+    begin = "restart" if running else "start"
+    return f"{report.path} cannot be read: {reason}; {begin} prloom: it sets the file aside and rebuilds it"
+
+
 def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
     """Return what the dispatcher last recorded of its bridges or plugins; nothing where none ever ran."""
     listed = _published_state(local, name).get(key)

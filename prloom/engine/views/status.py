@@ -65,7 +65,7 @@ def read(
         return build(
             repository,
             _plans(repository, local, sorted((*shown, *waiting), key=_order), now),
-            runtime_status.dispatcher(local, now),
+            runtime_status.with_unreadable_report(runtime_status.dispatcher(local, now), local),
             runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus),
             tuple(map(_offering, runtime_status.of(local, paths.PLUGINS, "plugins", PluginStatus))),
             missing=missing,

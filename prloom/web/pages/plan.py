@@ -16,7 +16,7 @@ from prloom.engine.views.events import EventFilter, EventRow
 from prloom.engine.views.history import CausedTodo
 from prloom.engine.views.status_schema import PlanStatus
 from prloom.engine.views.why import WhyStep
-from prloom.errors import PrloomError
+from prloom.errors import PrloomError, StorageError
 from prloom.model.record import Record
 from prloom.model.run import RunRecord
 from prloom.model.work import DoneTodo
@@ -83,7 +83,9 @@ def page(site: Site, query: Query) -> Page:
     if not named.is_draft:
         rows = events.every(site.where, EventFilter(), plan=named.id).rows
         runs = listing.listed(site.where, now, plan_id=named.id, limit=_RUNS)
-    done = plan_texts.state(site.where, named).done_todos
+    done: Mapping[str, DoneTodo] = {}
+    with suppress(StorageError):  # the status says that, and why
+        done = plan_texts.state(site.where, named).done_todos
     value = PlanDocument(
         plan=shown[0],
         description=plan_text.body(text),

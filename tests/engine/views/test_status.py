@@ -494,6 +494,24 @@ def test_what_the_dispatcher_told_is_left_out_where_it_cannot_be_read(stage: Sta
     assert read(stage)["bridges"] == []
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "cannot be read: Input data was truncated; start prloom: it sets the file aside and rebuilds it"),
+        (
+            '{"schemaVersion": 99}',
+            "has the schemaVersion 99, and this prloom knows 1; the file was not changed; ",
+        ),
+    ],
+)
+def test_a_report_of_the_dispatcher_that_cannot_be_read_is_named(stage: Stage, content: str, told: str) -> None:
+    state = stage.root / "prloom/.local/bus/state"
+    state.mkdir(parents=True)
+    (state / "bridges.json").write_text(content)
+
+    assert f"{state}/bridges.json {told}" in read(stage)["dispatcher"]["trouble"]
+
+
 def test_a_dispatcher_that_runs_is_shown_and_one_that_has_ended_is_not(stage: Stage) -> None:
     with SafeDir.make(stage.root, "prloom", ".local") as local:
         with DispatcherLock(local):
