@@ -13,8 +13,8 @@ from prloom.api import Answer, BridgeContext, HttpError, Json, Polled
 
 from . import boxes, check_runs, pull_requests
 from .api_reader import ApiReader, PollContext, TokenAccess, server_time, to_seconds
-from .sansio import answers, cursor, pulls, received_posts
-from .sansio.cursor import SCHEDULED_KINDS, ChecksState, GithubCursor, PullRequestState
+from .sansio import answers, cursor, pulls, received_posts, schedule
+from .sansio.cursor import ChecksState, GithubCursor, PullRequestState
 from .sansio.endpoints import RepositoryUrls
 from .sansio.pulls import PullRequestSummary
 from .sansio.received_posts import Changes
@@ -26,6 +26,8 @@ _EVER = "1970-01-01T00:00:00Z"
 _LONGEST = 120.0
 """Seconds after which a poll begins nothing more; what is left is done by the next."""
 _STOPS = {"limited", "unauthorized"}
+_BUGS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What is raised where the bridge does not expect what GitHub says of one pull request."""
 _RUNS_OFTEN, _RUNS_SELDOM = 2, 4
 """Each how many polls the runs of Actions are read: where there are any, and where none was ever found."""
 
@@ -207,7 +209,7 @@ def _steps(poll: PollContext, tracked: Tracked) -> tuple[Step, ...]:
             lambda number: pull_requests.read_new(poll, number, tracked[number]),
         ),
         Step(lambda: boxes.due(poll), lambda number: boxes.read(poll, number)),
-        Step(lambda: reviews_due, lambda number: pull_requests.read_reviews(poll, number)),
+        Step(lambda: remembered.read_before(reviews_due), lambda number: pull_requests.read_reviews(poll, number)),
         Step(lambda: (0,), lambda _: pull_requests.follow_bases(poll)),
         Step(
             lambda: pull_requests.mergeability_due(poll),
@@ -224,14 +226,18 @@ def _steps(poll: PollContext, tracked: Tracked) -> tuple[Step, ...]:
 
 async def _try(poll: PollContext, number: int, step: Step) -> bool:
     """Take a step for one pull request, whose failure does not stop the others; return whether to go on."""
+    what = f"#{number}" if number else "the rest"
+    is_new = number not in poll.cursor.pull_requests
     try:
         await step.read(number)
     except HttpError as error:
-        what = "the rest"
-        if number:
-            what = f"#{number}"
         poll.ctx.log.warning("the next poll reads %s again: %s", what, answers.describe(error))
         return error.trouble not in _STOPS
+    except _BUGS:
+        poll.ctx.log.exception("a bug in the github bridge; the next poll reads %s from the beginning", what)
+        if number:
+            poll.cursor.start_over(number, anew=is_new)
+            poll.changes.unexplained.discard(number)
     return True
 
 
@@ -248,8 +254,8 @@ async def _read_scheduled(poll: PollContext) -> None:
     if poll.access.allows("actions") and remembered.poll_number % interval == 1:
         await check_runs.read_workflow_runs(poll)
         return
-    kinds = [kind for kind in SCHEDULED_KINDS if poll.access.allows(kind)]
-    chosen = cursor.next_read(remembered, kinds, poll.ctx.now)
+    kinds = [kind for kind in schedule.KINDS if poll.access.allows(kind)]
+    chosen = schedule.next_read(remembered, kinds, poll.ctx.now)
     if chosen is None:
         return
     if chosen.kind == "merge":

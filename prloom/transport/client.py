@@ -101,7 +101,7 @@ class Client:
         if etag:
             more["if-none-match"] = etag
         async with self._one_at_a_time:
-            target = urljoin(self._base, url)
+            target = _joined(method, self._base, url)
             for _ in range(_HOPS):
                 answer = await self._send(method, target, body, more)
                 if answer.status not in _REDIRECTS:
@@ -249,6 +249,16 @@ def _error_kind(status: int) -> Trouble:
             return "refused"
         case _:
             return "unknown"
+
+
+def _joined(method: str, base: str, url: str) -> str:
+    """Return the absolute address; raises HttpError for one that is not valid, as a server may name it in a `Link`."""
+    try:
+        target = urljoin(base, url)
+        _origin(target)
+    except ValueError as error:
+        raise HttpError(f"{method}: the address is not valid: {error}", trouble="unknown") from error
+    return target
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -52,6 +52,14 @@ def test_it_is_what_a_bridge_is_promised(wire: Any) -> None:
     assert promised.request is not None
 
 
+@pytest.mark.parametrize("url", ["http://[::1", "https://api.example:port/things", "//[x"])
+async def test_an_address_that_is_not_valid_is_an_error_of_that_request(wire: Any, url: str) -> None:
+    error = await failure(wire, url=url)
+
+    assert (error.trouble, str(error)[:29]) == ("unknown", "GET: the address is not valid")
+    assert wire.sent == []
+
+
 async def test_a_path_is_one_below_the_base_address(wire: Any) -> None:
     await wire.client.request("GET", "repos/a/b?page=2")
 

@@ -1,15 +1,9 @@
-"""Store what the bridge remembers between polls, and choose which pull request is due for a read.
-
-Where nothing points to a change, the longer nothing has happened on a pull request, the less often it is read, by the
-square root of that time: sixteen times as quiet is a quarter as often. So the active ones are read often, and none of
-the others waits much longer than in a round.
-"""
+"""Store what the bridge remembers between polls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from math import sqrt
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -17,12 +11,9 @@ from pydantic.alias_generators import to_camel
 
 from prloom.api import Json, iso, moment
 
-from . import answers
-
 REMEMBERED = 2000
 """Posts whose last version is remembered, so that an edit can name the version that it supersedes."""
 CHECK_KINDS = ("checks", "status")
-SCHEDULED_KINDS = (*CHECK_KINDS, "merge")
 
 ACTIVE = timedelta(minutes=30)
 """How long after a push, or after the last change of its checks, a pull request's checks are read in each poll.
@@ -31,11 +22,6 @@ Also, a pull request that was quiet for less than this counts as active.
 """
 _LONGEST_RUN = timedelta(hours=6)
 """How long after its last change a check may still run: as long as a job of GitHub Actions may last."""
-_QUIETEST = timedelta(days=14)
-_MERGE_RARITY = 2.0
-"""How much less often a pull request is read for conflicts, which pushes show, and for deleted comments."""
-_UNUSED_RARITY = 3.0
-"""How much less often for what no pull request of the repository ever had."""
 
 _STORED_NAMES = {
     "changed_at": "moved",
@@ -184,8 +170,19 @@ class GithubCursor(_Part):
         if max(self.comments.since, self.inline.since) <= now:
             return
         self.comments, self.inline = Feed(), Feed()
-        self.read_for = {number: state.plan for number, state in self.pull_requests.items()}
-        self.pull_requests = {}
+        for number in list(self.pull_requests):
+            self.start_over(number)
+
+    def start_over(self, number: int, *, anew: bool = False) -> None:
+        """Read a pull request again as for the first time; `anew`: as if its plan had read nothing of it yet."""
+        state = self.pull_requests.pop(number, None)
+        if state is not None and not anew:
+            self.read_for[number] = state.plan
+        self._forget_due()
+
+    def read_before(self, numbers: Iterable[int]) -> list[int]:
+        """Return those of the pull requests that were read before."""
+        return [number for number in numbers if number in self.pull_requests]
 
     def remember(self, key: str, post: StoredPost) -> None:
         """Keep the last version of a post; the oldest are forgotten."""
@@ -225,12 +222,17 @@ class GithubCursor(_Part):
         kept = {number: state for number, state in self.pull_requests.items() if tracked.get(number) == state.plan}
         self.pull_requests = kept
         self.missing = [number for number in self.missing if number in tracked]
-        self.reviews_due = [number for number in self.reviews_due if number in kept]
+        self._forget_due()
+        self.read_for = {number: plan for number, plan in self.read_for.items() if tracked.get(number) == plan}
+
+    def _forget_due(self) -> None:
+        """Forget what is due of pull requests that are not known: they are read as for the first time."""
+        kept = self.pull_requests
+        self.reviews_due = self.read_before(self.reviews_due)
         self.mergeability_due = {number: tries for number, tries in self.mergeability_due.items() if number in kept}
-        self.checks_due = [number for number in self.checks_due if number in kept]
+        self.checks_due = self.read_before(self.checks_due)
         self.deletions_due = {number: kinds for number, kinds in self.deletions_due.items() if number in kept}
         self.boxes_due = {node: number for node, number in self.boxes_due.items() if number in kept}
-        self.read_for = {number: plan for number, plan in self.read_for.items() if tracked.get(number) == plan}
 
 
 def load(stored: Json) -> GithubCursor:
@@ -244,46 +246,3 @@ def load(stored: Json) -> GithubCursor:
 def dump(cursor: GithubCursor) -> Json:
     """Return the cursor as JSON."""
     return cursor.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-
-
-class ScheduledRead(NamedTuple):
-    """A pull request, and what it is read for."""
-
-    number: int
-    kind: str
-
-
-def next_read(cursor: GithubCursor, kinds: Sequence[str], now: datetime) -> ScheduledRead | None:
-    """Return the read that is most overdue: by the polls since the last one, and by how quiet the pull request is."""
-    rarities = [(kind, _rarity(cursor, kind)) for kind in kinds]
-    most, chosen = -1.0, None
-    for number, state in cursor.open_pull_requests.items():
-        interval = sqrt(_quiet_time(state, now) / ACTIVE)
-        for kind, rarity in rarities:
-            overdue = (cursor.poll_number - state.last_read.get(kind, 0)) / (interval * rarity)
-            if overdue > most and not _is_due_anyway(cursor, number, kind, now):
-                most, chosen = overdue, ScheduledRead(number, kind)
-    return chosen
-
-
-def _quiet_time(state: PullRequestState, now: datetime) -> timedelta:
-    """Return for how long nothing has happened, within bounds."""
-    changes = (answers.time(state.updated), answers.time(state.checks.changed_at))
-    times = [time for time in changes if time is not None]
-    if not times:
-        return _QUIETEST
-    return min(max(now - max(times), ACTIVE), _QUIETEST)
-
-
-def _rarity(cursor: GithubCursor, kind: str) -> float:
-    if kind == "merge":
-        return _MERGE_RARITY
-    if kind in cursor.used:
-        return 1.0
-    return _UNUSED_RARITY
-
-
-def _is_due_anyway(cursor: GithubCursor, number: int, kind: str, now: datetime) -> bool:
-    if kind == "merge":
-        return number in cursor.mergeability_due
-    return number in cursor.checks_due or kind in cursor.pull_requests[number].checks.active_kinds(now)

@@ -911,6 +911,57 @@ async def test_p1_what_a_feed_that_begins_in_a_time_to_come_has_missed_is_read_a
     assert runtime.state["comments"]["since"] < "2026-01-01T13"
 
 
+@pytest.mark.parametrize("status", [404, 500])
+async def test_a_pull_request_that_was_due_when_githubs_clock_was_corrected_stops_no_other(
+    new_runtime: NewDesk, status: int
+) -> None:
+    """GitHub's clock was ahead, and the pull request that is due cannot be read when that was corrected."""
+    runtime = new_runtime(ahead=timedelta(hours=-3))
+    pull = await watched(runtime)
+    due = await watched(runtime)
+    runtime.hub.push(due)
+    runtime.hub.before_next(answer(500), on="GET */pulls/2/reviews")
+    await runtime.poll(seconds=30)
+    assert runtime.state["reviewsDue"] == [due.number]
+    runtime.hub.clock = runtime.clock
+    runtime.hub.comment(pull, "ann", "hello")
+    runtime.hub.before_next(answer(status), on="GET */pulls/2", times=3)
+
+    assert bodies(await runtime.poll()) == ["hello"]
+    await runtime.poll()
+    runtime.hub.comment(due, "ann", "there")
+    assert "there" in bodies([event for _ in range(4) for event in await runtime.poll()])
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_an_unexpected_failure_with_one_pull_request_stops_no_other_and_loses_nothing(
+    runtime: Any,
+    caplog: pytest.LogCaptureFixture,
+    known: bool,  # noqa: FBT001 - parametrised
+) -> None:
+    def fail() -> None:
+        raise KeyError(7)
+
+    pulls = [runtime.hub.pull() for _ in range(3)]
+    if known:
+        runtime.track(*pulls)
+        await runtime.poll()
+    for pull in pulls:
+        runtime.hub.comment(pull, "ann", f"comment {pull.number}")
+        runtime.hub.review(pull, "ann", "COMMENTED", f"review {pull.number}")
+    runtime.clock.advance(hours=10)
+    runtime.tracked = [pull.number for pull in pulls]
+    runtime.hub.before_next(fail, on="GET */pulls/2/reviews")
+
+    first, second = bodies(await runtime.poll()), bodies(await runtime.poll())
+
+    assert {"comment 1", "review 1", "comment 3", "review 3"} <= set(first)
+    assert sorted(first + second) == [f"{what} {number}" for what in ("comment", "review") for number in (1, 2, 3)]
+    (record,) = caplog.records
+    assert record.getMessage() == "a bug in the github bridge; the next poll reads #2 from the beginning"
+    assert record.exc_info
+
+
 async def test_a_poll_says_what_time_it_is_at_github(new_runtime: NewDesk) -> None:
     runtime = new_runtime(ahead=timedelta(hours=8))
     runtime.track(runtime.hub.pull())

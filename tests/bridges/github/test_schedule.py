@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bridges.github.sansio import cursor
-from bridges.github.sansio.cursor import SCHEDULED_KINDS, ChecksState, GithubCursor, PullRequestState
+from bridges.github.sansio import schedule
+from bridges.github.sansio.cursor import ChecksState, GithubCursor, PullRequestState
 from prloom.api import iso
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -26,7 +26,7 @@ def waits(state: GithubCursor, polls: int) -> dict[tuple[int, str], int]:
     longest: dict[tuple[int, str], int] = {}
     for poll in range(1, polls + 1):
         state.poll_number = poll
-        chosen = cursor.next_read(state, SCHEDULED_KINDS, NOON)
+        chosen = schedule.next_read(state, schedule.KINDS, NOON)
         assert chosen is not None
         longest[chosen] = max(longest.get(chosen, 0), poll - last.get(chosen, 0))
         last[chosen] = poll
@@ -37,7 +37,7 @@ def waits(state: GithubCursor, polls: int) -> dict[tuple[int, str], int]:
 def test_every_pull_request_is_read_for_every_kind() -> None:
     state = pulls(*[DAY] * 10, *[60 * DAY] * 10, used=())
 
-    assert set(waits(state, 2000)) == {(number, kind) for number in range(1, 21) for kind in SCHEDULED_KINDS}
+    assert set(waits(state, 2000)) == {(number, kind) for number in range(1, 21) for kind in schedule.KINDS}
 
 
 def test_an_active_one_is_read_often_and_no_quiet_one_is_forgotten_for_it() -> None:
@@ -82,22 +82,22 @@ def test_what_is_read_in_each_poll_anyway_is_not_scheduled() -> None:
     state.pull_requests[1].checks = ChecksState(changed_at=iso(NOON - timedelta(minutes=5)))
     state.poll_number = 1
 
-    assert cursor.next_read(state, SCHEDULED_KINDS, NOON) == (1, "merge")
+    assert schedule.next_read(state, schedule.KINDS, NOON) == (1, "merge")
     state.mergeability_due = {1: 0}
-    assert cursor.next_read(state, SCHEDULED_KINDS, NOON) is None
+    assert schedule.next_read(state, schedule.KINDS, NOON) is None
 
 
 @pytest.mark.parametrize("updated", ["", "yesterday", "2099-01-01T00:00:00Z"])
 def test_an_invalid_time_keeps_no_pull_request_from_being_read(updated: str) -> None:
     state = GithubCursor(pull_requests={1: PullRequestState(updated=updated)}, poll_number=1)
 
-    assert cursor.next_read(state, ("merge",), NOON) == (1, "merge")
+    assert schedule.next_read(state, ("merge",), NOON) == (1, "merge")
 
 
 def test_a_pull_request_that_has_ended_is_not_scheduled() -> None:
     assert (
-        cursor.next_read(
-            GithubCursor(pull_requests={1: PullRequestState(state="closed")}, poll_number=1), SCHEDULED_KINDS, NOON
+        schedule.next_read(
+            GithubCursor(pull_requests={1: PullRequestState(state="closed")}, poll_number=1), schedule.KINDS, NOON
         )
         is None
     )
