@@ -79,12 +79,16 @@ class GithubBridge:
         """Return the permission of an account in the repository; none where GitHub has no such account."""
         reader = self._reader(ctx)
         try:
-            return answers.permission((await reader.get(reader.repository.permission(login))).json())
+            answer = await reader.get(reader.repository.permission(login))
+            found = answers.permission(answer.json())
+            if found is None:
+                raise answers.unexpected(answer, "does not say the permission")
         except HttpError as error:
             is_unknown = answers.mentions(error, "is not a user")
             if error.trouble == "gone" and (is_unknown or await reader.sees_repository()):
                 return "none"
             raise error.reworded(answers.describe(error)) from error
+        return found
 
     async def open_pull_request(
         self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool

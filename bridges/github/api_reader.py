@@ -9,9 +9,10 @@ from email.utils import parsedate_to_datetime
 
 from prloom.api import Answer, Author, BridgeContext, Http, HttpError, Json, iso, marked, marker
 
-from .sansio import answers, endpoints
+from .sansio import answers, endpoints, pulls
 from .sansio.cursor import Feed, GithubCursor
 from .sansio.endpoints import PAGE_SIZE, RepositoryUrls
+from .sansio.pulls import PullRequestSummary
 from .sansio.received_posts import Changes, Post
 
 _MOST_PAGES = 300
@@ -40,9 +41,13 @@ class ApiReader:
         """Send a GET request; with a tag, GitHub answers only if the answer has changed."""
         return await self.http.request("GET", url, etag=etag)
 
-    async def send(self, method: str, url: str, body: Json) -> Json:
-        """Send a request that changes something, and return the body of the answer."""
-        return (await self.http.request(method, url, body=body)).json()
+    async def pull(self, number: int) -> tuple[Json, PullRequestSummary]:
+        """Return a pull request, as GitHub shows it alone."""
+        return pulls.read_alone(await self.get(self.repository.pull(number)), number)
+
+    async def send(self, method: str, url: str, body: Json) -> Answer:
+        """Send a request that changes something."""
+        return await self.http.request(method, url, body=body)
 
     async def graphql(self, query: Json) -> Answer:
         """Send a GraphQL query; its answer may be an error inside a 200."""
@@ -51,7 +56,7 @@ class ApiReader:
     async def exists(self, url: str) -> bool:
         """Whether GitHub finds the address; raises any other error."""
         try:
-            (await self.get(url)).json()
+            answers.with_id(await self.get(url))
         except HttpError as error:
             if error.trouble != "gone":
                 raise
@@ -64,12 +69,12 @@ class ApiReader:
 
     async def items_from(self, answer: Answer, *path: str) -> list[Json]:
         """Return the items of a list: those of this answer, and those of the pages that its `Link` leads to."""
-        found = list(answers.items(answer.json(), *path))
+        found: list[Json] = [*answers.page(answer, *path)]
         for _ in range(_MOST_PAGES):
             if answer.next_page is None:
                 return found
             answer = await self.get(answer.next_page)
-            found += answers.items(answer.json(), *path)
+            found += answers.page(answer, *path)
         raise HttpError(f"{answer.url}: more than {_MOST_PAGES} pages", trouble="unknown")
 
     async def all(self, url: str, *path: str) -> list[Json]:
@@ -89,19 +94,19 @@ class ApiReader:
         answer = await self.get(url(since), feed.etag)
         if answer.unchanged:
             return []
-        page = list(answers.items(answer.json()))
-        found = list(page)
+        page = answers.page(answer)
+        found: list[Json] = [*page]
         for _ in range(_MOST_PAGES):
             if page:
                 last = max(last, answers.text(page[-1], "updated_at"))
-            if answer.next_page is None:
-                break
             next_url = answer.next_page
+            if next_url is None:
+                break
             if last > since:
                 since = last
                 next_url = url(last)
             answer = await self.get(next_url)
-            page = list(answers.items(answer.json()))
+            page = answers.page(answer)
             found += page
         begin = feed.since
         if len(found) > _WINDOW:
@@ -238,12 +243,15 @@ class TokenAccount:
 
 async def _read_account(reader: ApiReader) -> Account:
     try:
-        user = (await reader.get(endpoints.USER)).json()
+        answer = await reader.get(endpoints.USER)
     except HttpError as error:
         if error.trouble not in {"forbidden", "gone"}:
             raise
         return Account(None, app=answers.mentions(error, "integration"))
-    return Account(answers.text(user, "login") or None)
+    login = answers.text(answer.json(), "login")
+    if not login:
+        raise answers.unexpected(answer, "does not name the account of the token")
+    return Account(login)
 
 
 def _begins_with_marker(post: Post) -> bool:

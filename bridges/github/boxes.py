@@ -65,11 +65,13 @@ def reported(cursor: GithubCursor) -> Mapping[int, tuple[str, ...]]:
 async def read(poll: PollContext, number: int) -> None:
     """Find out who ticked the boxes of a pull request, and report each of them once."""
     for node in [node for node, of in poll.cursor.boxes_due.items() if of == number]:
-        answer = (await poll.reader.graphql(endpoints.editor_query(node))).json()
-        problem = endpoints.graphql_error(answer)
+        answer = await poll.reader.graphql(endpoints.editor_query(node))
+        problem = endpoints.graphql_error(answer.json())
         if problem is not None and problem[0] != "NOT_FOUND":
             raise HttpError(f"GitHub does not say who ticked a box of #{number}: {problem[1]}", trouble="unknown")
-        text = answers.value_at(answer, "data", "node")
+        text: Json = None
+        if problem is None:
+            text = answers.part(answer, "data", "node")
         boxes = ticked(answers.text(text, "body"))
         state = poll.cursor.pull_requests[number]
         new = [box for box in boxes if box not in state.boxes.get(node, [])]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from prloom.api import Answer, Event, HttpError
 
 from .api_reader import PollContext
-from .sansio import answers, checks, pulls
+from .sansio import answers, checks
 from .sansio.checks import CheckResult, CheckRun
 from .sansio.cursor import CHECK_KINDS, ChecksState, PullRequestState
 
@@ -91,10 +91,8 @@ async def _report_failures(poll: PollContext, number: int, results: Sequence[Che
 
 async def _read_owner(poll: PollContext, number: int, state: PullRequestState) -> None:
     """Read the owner of the head repository, which an older prloom did not store."""
-    answer = await poll.reader.get(poll.reader.repository.pull(number))
-    now = pulls.summary(answer.json())
-    if now is not None:
-        state.fork, state.owner = now.fork, now.owner
+    _, now = await poll.reader.pull(number)
+    state.fork, state.owner = now.fork, now.owner
 
 
 async def _log(poll: PollContext, job: int) -> str:
@@ -137,7 +135,7 @@ async def read_workflow_runs(poll: PollContext) -> None:
         return
     if answer.unchanged:
         return
-    runs = answers.items(answer.json(), "workflow_runs")
+    runs = answers.page(answer, "workflow_runs")
     cursor.use("actions", there=bool(runs))
     changed, newest = checks.changed_runs(runs, feed.since)
     opened = {state.head: number for number, state in cursor.open_pull_requests.items()}

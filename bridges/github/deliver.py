@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prloom.api import (
@@ -32,6 +32,7 @@ from prloom.api import (
 from .api_reader import ApiReader
 from .posting import Posting
 from .sansio import answers, endpoints, pulls, requests
+from .sansio.endpoints import ReviewThread
 from .sansio.requests import ApiRequest, ReplyTarget
 
 
@@ -99,13 +100,16 @@ class _Delivery:
                 return Refused("this version of the github bridge does not support this payload")
 
     async def _send(self, request: ApiRequest) -> Delivered:
-        await self.reader.send(request.method, request.url, request.body)
+        """Send a request that GitHub answers with what was changed, or with a list of labels."""
+        answer = await self.reader.send(request.method, request.url, request.body)
+        if not isinstance(answer.json(), list):
+            answers.with_id(answer)
         return Delivered()
 
     async def _remove_labels(self, labels: Sequence[str]) -> Delivered | Refused:
         for label in labels:
             try:
-                await self.reader.http.request("DELETE", self.reader.repository.label(self.where.pr, label))
+                await self._send(ApiRequest("DELETE", self.reader.repository.label(self.where.pr, label), None))
             except HttpError as error:
                 if not (error.trouble == "gone" and answers.mentions(error, "label")):
                     raise
@@ -114,7 +118,7 @@ class _Delivery:
     async def _assign(self, users: Sequence[str]) -> Delivered | Refused:
         """Assign people; GitHub omits those that it cannot assign, without an error."""
         request = requests.assign(self.reader.repository, self.where.pr, users)
-        answer = await self.reader.send(request.method, request.url, request.body)
+        answer = answers.with_id(await self.reader.send(request.method, request.url, request.body))
         assigned = {answers.text(each, "login").lower() for each in answers.items(answer, "assignees")}
         missing = [user for user in users if user.lower() not in assigned]
         if missing:
@@ -140,9 +144,8 @@ class _Delivery:
 
         GitHub itself compares it with the head as it merges, so nothing that is pushed meanwhile is merged.
         """
-        answer = (await self.reader.get(self.reader.repository.pull(self.where.pr))).json()
-        now = pulls.summary(answer)
-        if now is None or now.state == "merged":
+        answer, now = await self.reader.pull(self.where.pr)
+        if now.state == "merged":
             return Delivered()
         if now.state == "closed":
             return Refused("the pull request is closed; reopen it to merge it")
@@ -150,40 +153,50 @@ class _Delivery:
         if now.head == commit and pulls.conflict(answer):
             text = f"it conflicts with {now.base}; resolve the conflict, then run `prloom retry` for this action"
             return Refused(text, commit=commit)
+        request = requests.merge(self.reader.repository, now.number, wanted.method, commit)
         try:
-            return await self._send(requests.merge(self.reader.repository, now.number, wanted.method, commit))
+            merged = await self.reader.send(request.method, request.url, request.body)
+            if answers.value_at(merged.json(), "merged") is not True:
+                raise answers.unexpected(merged, "does not say that it is merged")
         except HttpError as error:
             refused = answers.merge_refusal(error, commit, self.ctx.now)
             return dataclasses.replace(refused, commit=commit)
+        return Delivered()
 
     async def _resolve(self) -> Delivered | Refused:
         root = self.where.thread
         if root is None:
             return Refused("there is no thread to resolve; resolve_thread needs the reply_to of a comment on a line")
-        after: str | None = None
-        while True:
-            answer = await self._graphql(
-                endpoints.threads_query(self.reader.repository.full_name, self.where.pr, after)
-            )
-            if isinstance(answer, Refused):
-                return answer
-            thread = endpoints.find_thread(answer, root)
-            after = endpoints.next_threads_page(answer)
-            if thread is not None or after is None:
-                break
+        thread = await self._thread(root)
+        if isinstance(thread, Refused):
+            return thread
         if thread is None or thread.resolved:  # a thread that is gone needs no resolving
             return Delivered()
-        answer = await self._graphql(endpoints.resolve_mutation(thread.id))
+        answer = await self._graphql(endpoints.resolve_mutation(thread.id), "resolveReviewThread", "thread")
         if isinstance(answer, Refused):
             return answer
         return Delivered()
 
-    async def _graphql(self, query: Json) -> Json:
-        """Send a GraphQL query; return the answer, or the refusal that a 200 may hide."""
+    async def _thread(self, root: int) -> ReviewThread | Refused | None:
+        """Return the thread that begins with this comment; None where there is none."""
+        where = (self.reader.repository.full_name, self.where.pr)
+        after: str | None = None
+        while True:
+            page = await self._graphql(
+                endpoints.threads_query(*where, after), "repository", "pullRequest", "reviewThreads"
+            )
+            if isinstance(page, Refused):
+                return page
+            thread = endpoints.find_thread(page, root)
+            after = endpoints.next_threads_page(page)
+            if thread is not None or after is None:
+                return thread
+
+    async def _graphql(self, query: Json, *path: str) -> Mapping[str, Json] | Refused:
+        """Send a GraphQL query; return what is at the path in the answer, or the refusal that a 200 may hide."""
         answer = await self.reader.graphql(query)
-        found = answer.json()
-        problem = endpoints.graphql_error(found)
+        problem = endpoints.graphql_error(answer.json())
         if problem is None:
-            return found
+            return answers.part(answer, "data", *path)
         kind, words = problem
         return answers.graphql_refusal(kind, " ".join(filter(None, (words, answers.sso_hint(answer.headers)))))

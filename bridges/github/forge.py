@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prloom.api import ExtensionError, HttpError, Issue, Json, PostedComment, PullRequest
+from prloom.api import Answer, ExtensionError, HttpError, Issue, Json, PostedComment, PullRequest
 
 from .api_reader import ApiReader
 from .sansio import answers, endpoints, pulls, requests
@@ -19,14 +19,14 @@ async def open_pull_request(
         return existing
     wanted = {"title": title, "body": body, "head": branch, "base": base, "draft": draft}
     try:
-        answer = await reader.send("POST", reader.repository.pulls(), wanted)
+        opened, _ = pulls.read_alone(await reader.send("POST", reader.repository.pulls(), wanted))
     except HttpError as error:
         if error.trouble in {"refused", "unknown"}:
             existing = await find(reader, branch, state="open")
         if existing is not None:
             return existing
         raise advised(error, f"open a pull request for {branch!r}") from error
-    return pulls.pull_request(answer)
+    return pulls.pull_request(opened)
 
 
 async def find(reader: ApiReader, branch: str, *, state: str) -> PullRequest | None:
@@ -44,10 +44,11 @@ async def describe(reader: ApiReader, number: int, *, body: str, title: str | No
         wanted["title"] = title
     try:
         if expected is not None:
-            now = answers.text((await reader.get(reader.repository.pull(number))).json(), "body")
+            item, _ = await reader.pull(number)
+            now = answers.text(item, "body")
             if now != expected:
                 return now
-        await reader.send("PATCH", reader.repository.pull(number), wanted)
+        pulls.read_alone(await reader.send("PATCH", reader.repository.pull(number), wanted), number)
     except HttpError as error:
         raise advised(error, f"describe #{number}") from error
     return body
@@ -56,11 +57,13 @@ async def describe(reader: ApiReader, number: int, *, body: str, title: str | No
 async def mark_ready(reader: ApiReader, number: int) -> None:
     """Take the pull request out of draft, unless it is no draft."""
     try:
-        item = (await reader.get(reader.repository.pull(number))).json()
+        item, _ = await reader.pull(number)
         if answers.value_at(item, "draft") is not True:
             return
-        query = endpoints.ready_mutation(answers.text(item, "node_id"))
-        problem = endpoints.graphql_error((await reader.graphql(query)).json())
+        answer = await reader.graphql(endpoints.ready_mutation(answers.text(item, "node_id")))
+        problem = endpoints.graphql_error(answer.json())
+        if problem is None:
+            answers.part(answer, "data", "markPullRequestReadyForReview", "pullRequest")
     except HttpError as error:
         raise advised(error, f"mark #{number} as ready") from error
     if problem is not None:
@@ -69,18 +72,21 @@ async def mark_ready(reader: ApiReader, number: int) -> None:
 
 async def read(reader: ApiReader, number: int) -> PullRequest | None:
     """Return the pull request, or None where GitHub says that there is none."""
-    item = await _read_or_none(reader, reader.repository.pull(number))
-    if item is None:
+    found = await _read_or_none(reader, reader.repository.pull(number))
+    if found is None:
         return None
+    item, _ = pulls.read_alone(found, number)
     answer = await reader.graphql(endpoints.editor_query(answers.text(item, "node_id")))
-    found = answers.value_at(answer.json(), "data", "node")
-    return pulls.pull_request(item, edited=found)
+    return pulls.pull_request(item, edited=answers.value_at(answer.json(), "data", "node"))
 
 
 async def read_issue(reader: ApiReader, number: int) -> Issue | None:
     """Return the issue, or None where GitHub has none: a pull request is no issue."""
-    item = await _read_or_none(reader, reader.repository.issue(number))
-    if item is None or answers.value_at(item, "pull_request") is not None:
+    answer = await _read_or_none(reader, reader.repository.issue(number))
+    if answer is None:
+        return None
+    item = answers.with_id(answer)
+    if answers.value_at(item, "pull_request") is not None:
         return None
     return Issue(
         number=number,
@@ -92,9 +98,9 @@ async def read_issue(reader: ApiReader, number: int) -> Issue | None:
     )
 
 
-async def _read_or_none(reader: ApiReader, url: str) -> Json:
+async def _read_or_none(reader: ApiReader, url: str) -> Answer | None:
     try:
-        return (await reader.get(url)).json()
+        return await reader.get(url)
     except HttpError as error:
         if error.trouble == "gone" and await reader.sees_repository():
             return None
@@ -113,12 +119,12 @@ async def upsert_comment(
         found = await _own_comment(reader, number, marker, remote_id)
         if found is None:
             request = requests.comment(reader.repository, number, text)
-            return _posted(await reader.send(request.method, request.url, request.body), marker)
+            return _posted(answers.with_id(await reader.send(request.method, request.url, request.body)), marker)
         now = _posted(found, marker)
         if now.body == body or (expected is not None and now.body != expected):
             return now
         url = reader.repository.post("comments", answers.number(found, "id"))
-        return _posted(await reader.send("PATCH", url, {"body": text}), marker)
+        return _posted(answers.with_id(await reader.send("PATCH", url, {"body": text})), marker)
     except HttpError as error:
         raise advised(error, f"post or edit prloom's comment on #{number}") from error
 
@@ -128,8 +134,8 @@ async def _own_comment(reader: ApiReader, number: int, marker: str, remote_id: s
     if remote_id is not None:
         comment = answers.tail_number(remote_id, "-")
         known = await _read_or_none(reader, reader.repository.post("comments", comment)) if comment else None
-        if _begins(known, marker):
-            return known
+        if known is not None and _begins(answers.with_id(known), marker):
+            return known.json()
     marked = [each for each in await reader.all(reader.repository.comments_of(number)) if _begins(each, marker)]
     if not marked:
         return None

@@ -32,7 +32,7 @@ class OpenPullRequests:
     async def _read_all(self, reader: ApiReader) -> None:
         """Read the list of open ones; the list of all is first, so that nothing between the two is missed."""
         answer = await reader.get(reader.repository.pulls_latest())
-        latest = answers.items(answer.json())
+        latest = answers.page(answer)
         opened = await reader.all(reader.repository.pulls_open())
         self._found = {pull.number: pull for pull in map(pulls.pull_request, opened)}
         self._since, self._etag = "", answer.etag
@@ -45,7 +45,7 @@ class OpenPullRequests:
             return
         etag, newest = answer.etag, self._since
         while True:
-            page = answers.items(answer.json())
+            page = answers.page(answer)
             times = [answers.text(item, "updated_at") for item in page]
             newest = max((newest, *times))
             for pull in map(pulls.pull_request, page):

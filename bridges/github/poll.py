@@ -148,7 +148,7 @@ async def _read_pulls(poll: PollContext, answer: Answer) -> None:
         return
     etag, newest, pushed = answer.etag, feed.since, remembered.pushed
     while True:
-        items = answers.items(answer.json())
+        items = answers.page(answer)
         boxes.note(poll, items)
         page = [now for item in items if (now := pulls.summary(item)) is not None]
         for now in page:

@@ -109,23 +109,23 @@ class Posting:
             return await self._in_conversation(note + message)
         return await self._checked_for_draft(answer)
 
-    async def _checked_for_draft(self, answer: Json) -> Delivered | Refused:
+    async def _checked_for_draft(self, answer: Mapping[str, Json]) -> Delivered | Refused:
         """Return the posted comment, unless it went into a draft: GitHub answers 201 for that too."""
         self.unsure = True
         review = answers.number(answer, "pull_request_review_id")
         if review is not None:
             url = f"{self._repository.pull(self._where.pr)}/reviews/{review}"
-            state = answers.text((await self._reader.get(url)).json(), "state")
+            state = answers.text(answers.with_id(await self._reader.get(url)), "state")
             if state == "PENDING":
                 return Refused(_IN_DRAFT, retryable=True, retry_after=answers.RETRY_LATER, unknown=True)
         return _delivered(answer, REVIEW_COMMENT)
 
-    async def _post(self, request: ApiRequest) -> Json:
-        return await self._reader.send(request.method, request.url, request.body)
+    async def _post(self, request: ApiRequest) -> Mapping[str, Json]:
+        return answers.with_id(await self._reader.send(request.method, request.url, request.body))
 
     async def _head(self) -> str:
-        answer = (await self._reader.get(self._repository.pull(self._where.pr))).json()
-        return answers.text(answer, "head", "sha")
+        _, now = await self._reader.pull(self._where.pr)
+        return now.head
 
     # ---- searching for an earlier attempt
 
@@ -177,12 +177,8 @@ class Posting:
         return None
 
 
-def _delivered(answer: Mapping[str, Json], prefix: str) -> Delivered:
-    number = answers.number(answer, "id")
-    remote_id = None
-    if number:
-        remote_id = f"{prefix}{number}"
-    return Delivered(remote_id, answers.text(answer, "html_url") or None)
+def _delivered(post: Mapping[str, Json], prefix: str) -> Delivered:
+    return Delivered(f"{prefix}{answers.number(post, 'id')}", answers.text(post, "html_url") or None)
 
 
 def _refused_by_draft(error: HttpError) -> Refused | None:

@@ -40,11 +40,8 @@ async def read_new(poll: PollContext, number: int, plan: str) -> None:
             raise
         mark_missing(poll, number, plan)
         return
+    item, now = pulls.read_alone(answer, number)
     cursor.remove_missing(number)
-    item = answer.json()
-    now = pulls.summary(item)
-    if now is None:
-        raise HttpError(f"#{number}: the answer is not a pull request", trouble="unknown")
     comments = await reader.all(reader.repository.comments_of(number))
     inline = await reader.all(reader.repository.inline_of(number))
     state = PullRequestState(plan=plan, head=now.head, base=now.base, state=now.state, updated=now.updated)
@@ -173,14 +170,12 @@ async def read_mergeability(poll: PollContext, number: int) -> None:
         cursor.mergeability_due.pop(number, None)
         mark_missing(poll, number)
         return
-    cursor.remove_missing(number)
-    item = None
-    if not answer.unchanged:
-        item = answer.json()
-    now = pulls.summary(item)
-    if now is None:
+    if answer.unchanged:
+        cursor.remove_missing(number)
         _retry_unknown(poll, number)
         return
+    item, now = pulls.read_alone(answer, number)
+    cursor.remove_missing(number)
     state.own_etag = answer.etag
     _compare_counts(poll, number, item)
     _note_conflict(poll, item, now)

@@ -1,6 +1,7 @@
 """Read GitHub's answers: fields, authors and permissions, and what a refusal means for an action.
 
-Many fields are null that should not be, so each function returns something for whatever is missing.
+Many fields are null that should not be, so each function returns something for whatever is missing. But an answer
+of 200 that is not at all what was requested is an error: nothing follows from it, as from a 502.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
-from prloom.api import PERMISSIONS, Author, HttpError, Json, Refused, moment
+from prloom.api import PERMISSIONS, Answer, Author, HttpError, Json, Refused, moment
 
 GHOST = "ghost"
 """The login that GitHub shows for an account that is gone."""
@@ -78,6 +80,40 @@ def items(value: Json, *path: str) -> Sequence[Json]:
     return []
 
 
+def page(answer: Answer, *path: str) -> list[Mapping[str, Json]]:
+    """Return the items of a page of a list, of which each has an id; raises HttpError where the answer is none."""
+    found = value_at(answer.json(), *path)
+    if not isinstance(found, list):
+        raise unexpected(answer, "is not a list")
+    listed = [each for each in found if isinstance(each, Mapping) and number(each, "id") is not None]
+    if len(listed) < len(found):
+        raise unexpected(answer, "is a list with items that have no id")
+    return listed
+
+
+def with_id(answer: Answer) -> Mapping[str, Json]:
+    """Return the object of an answer, such as a comment, which has an id; raises HttpError where the answer is none."""
+    found = answer.json()
+    if not isinstance(found, Mapping) or number(found, "id") is None:
+        raise unexpected(answer, "has no id")
+    return found
+
+
+def part(answer: Answer, *path: str) -> Mapping[str, Json]:
+    """Return the object at the end of the path; raises HttpError where the answer has none."""
+    found = value_at(answer.json(), *path)
+    if not isinstance(found, Mapping):
+        raise unexpected(answer, f"has no {path[-1]}")
+    return found
+
+
+def unexpected(answer: Answer, what: str) -> HttpError:
+    """Return the error that an answer of 200 is not what was requested: so a write may have taken effect, or not."""
+    found = f"{urlsplit(answer.url).path}: the answer {what}"
+    said = " ".join(text(answer.json(), "message").split())[:_LONGEST]
+    return HttpError(": ".join(filter(None, (found, said))), trouble="unknown", status=answer.status)
+
+
 def tail_number(url: str, after: str = "/") -> int | None:
     """Return the number at the end of an address (`…/issues/7`), or of what else has one `after` something; or None."""
     last = url.rpartition(after)[2]
@@ -104,10 +140,10 @@ def graphql_author(actor: Json) -> Author:
     return Author(login or GHOST, bot=is_bot)
 
 
-def permission(answer: Json) -> str:
+def permission(answer: Json) -> str | None:
     """Map the answer of `/collaborators/{user}/permission` to a permission; an organisation's own role by its rights.
 
-    `permission` alone says write for maintain, and read for triage.
+    `permission` alone says write for maintain, and read for triage. None where the answer says nothing of these.
     """
     role = text(answer, "role_name")
     if role in PERMISSIONS:
@@ -119,6 +155,8 @@ def permission(answer: Json) -> str:
         granted = set[str]()
     if granted.isdisjoint(PERMISSIONS):
         granted = {text(answer, "permission")}
+    if granted == {""}:
+        return None
     return next((each for each in reversed(PERMISSIONS) if each in granted), PERMISSIONS[0])
 
 
@@ -230,7 +268,7 @@ def graphql_refusal(kind: str, words: str) -> Refused:
         return Refused(f"GitHub's limit: {words}", retryable=True, retry_after=RETRY_LATER)
     if kind in {"FORBIDDEN", "NOT_FOUND", "INSUFFICIENT_SCOPES", "UNPROCESSABLE"}:
         return Refused(f"GitHub refuses it ({kind}): {words}")
-    return Refused(f"GitHub could not do it: {kind} {words}".strip(), retryable=True)
+    return Refused(" ".join(filter(None, ("GitHub could not do it:", kind, words))), retryable=True)
 
 
 def _problem(error: Json) -> str:

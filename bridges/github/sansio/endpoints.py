@@ -213,9 +213,8 @@ def editor_query(node: str) -> Mapping[str, Json]:
     return {"query": _EDITOR, "variables": {"id": node}}
 
 
-def find_thread(answer: Json, root: int) -> ReviewThread | None:
+def find_thread(page: Json, root: int) -> ReviewThread | None:
     """Return the thread that begins with this comment, if it is on the page."""
-    page = answers.value_at(answer, "data", "repository", "pullRequest", "reviewThreads")
     for node in answers.items(page, "nodes"):
         first = answers.items(node, "comments", "nodes")[:1]
         if first and answers.text(first[0], "fullDatabaseId") == str(root):
@@ -223,9 +222,9 @@ def find_thread(answer: Json, root: int) -> ReviewThread | None:
     return None
 
 
-def next_threads_page(answer: Json) -> str | None:
+def next_threads_page(page: Json) -> str | None:
     """Return the cursor of the next page, or None where there is none."""
-    info = answers.value_at(answer, "data", "repository", "pullRequest", "reviewThreads", "pageInfo")
+    info = answers.value_at(page, "pageInfo")
     if answers.value_at(info, "hasNextPage") is True:
         return answers.text(info, "endCursor") or None
     return None

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from prloom.api import Event, Json, PullRequest
+from prloom.api import Answer, Event, Json, PullRequest
 
 from . import answers, requests
 from .cursor import PullRequestState
 from .requests import ReplyTarget
 
 Severity = Literal["info", "warning", "error"]
+
+_STATES = {"open", "closed"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class PullRequestSummary:
 def summary(item: Json) -> PullRequestSummary | None:
     """Read a pull request; None where it is none."""
     number = answers.number(item, "number")
-    if number is None:
+    if number is None or answers.text(item, "state") not in _STATES or not answers.text(item, "head", "sha"):
         return None
     merged = answers.text(item, "merged_at")
     return PullRequestSummary(
@@ -50,6 +52,17 @@ def summary(item: Json) -> PullRequestSummary | None:
         owner=answers.text(item, "head", "repo", "owner", "login"),
         pushed=answers.text(item, "base", "repo", "pushed_at"),
     )
+
+
+def read_alone(answer: Answer, number: int | None = None) -> tuple[Json, PullRequestSummary]:
+    """Read an answer that shows a pull request alone, of this number; raises HttpError where it does not."""
+    item = answer.json()
+    found = summary(item)
+    if found is None:
+        raise answers.unexpected(answer, "is not a pull request")
+    if number not in {None, found.number}:
+        raise answers.unexpected(answer, f"is #{found.number}, another pull request than #{number}")
+    return item, found
 
 
 def conflict(item: Json) -> bool | None:

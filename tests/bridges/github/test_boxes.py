@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from fake_github import BAD_GATEWAY
+from fake_github.exchange import Response
 
 from prloom.api import Event, marker
 from prloom.core.pull_requests.cockpit import CockpitView, render
@@ -98,6 +100,19 @@ async def test_a_box_whose_editor_could_not_be_asked_for_is_reported_with_a_late
 
     assert failed == []
     assert commands(await runtime.poll()) == [("ann", "/prloom pause")]
+
+
+@pytest.mark.parametrize("body", [{}, None, {"data": None}, {"data": {}}, {"data": {"node": None}}], ids=str)
+async def test_a_box_is_reported_by_the_next_poll_if_the_answer_does_not_name_its_editor(
+    runtime: Any, described: Any, body: Any
+) -> None:
+    runtime.hub.edit(described, tick(described.body, "pause"), by="ann")
+    shown = Response(200, {"content-type": "application/json; charset=utf-8"}, json.dumps(body).encode())
+    runtime.hub.before_next(shown, on="POST /graphql")
+
+    first, second = commands(await runtime.poll()), commands(await runtime.poll())
+
+    assert (first, second) == ([], [("ann", "/prloom pause")])
 
 
 async def test_a_box_that_is_cleared_before_its_editor_is_asked_for_is_no_command(runtime: Any, described: Any) -> None:

@@ -153,10 +153,12 @@ def test_no_token_is_the_plans_pull_request() -> None:
         ({"permission": "admin"}, "admin"),
         ({"permission": "none", "role_name": ""}, "none"),
         ({"permission": "owner"}, "none"),
-        ({}, "none"),
+        ({}, None),
+        ([], None),
+        ({"role_name": "odd", "user": {"permissions": {"owner": True}}}, None),
     ],
 )
-def test_a_permission_is_the_role_and_that_of_a_role_of_ones_own_its_rights(said: Any, role: str) -> None:
+def test_a_permission_is_the_role_and_that_of_a_role_of_ones_own_its_rights(said: Any, role: str | None) -> None:
     assert answers.permission(said) == role
 
 
