@@ -9,13 +9,13 @@ from email.utils import parsedate_to_datetime
 
 from prloom.api import Answer, Author, BridgeContext, Http, HttpError, Json, iso, marked, marker
 
+from . import paging
 from .sansio import answers, endpoints, pulls
 from .sansio.cursor import Feed, GithubCursor
 from .sansio.endpoints import PAGE_SIZE, RepositoryUrls
 from .sansio.pulls import PullRequestSummary
 from .sansio.received_posts import Changes, Post
 
-_MOST_PAGES = 300
 _LATE = timedelta(minutes=5)
 _SLOW = timedelta(minutes=1)
 _SECOND = timedelta(seconds=1)
@@ -68,18 +68,19 @@ class ApiReader:
         return await self.exists(self.repository.root)
 
     async def items_from(self, answer: Answer, *path: str) -> list[Json]:
-        """Return the items of a list: those of this answer, and those of the pages that its `Link` leads to."""
-        found: list[Json] = [*answers.page(answer, *path)]
-        for _ in range(_MOST_PAGES):
-            if answer.next_page is None:
-                return found
-            answer = await self.get(answer.next_page)
-            found += answers.page(answer, *path)
-        raise HttpError(f"{answer.url}: more than {_MOST_PAGES} pages", trouble="unknown")
+        """Return the items of a list, of which this is the first page.
+
+        What moves to another page meanwhile may be missing: this is for what the bridge reads again after each change.
+        """
+        return paging.items(await paging.read_pages(self.get, answer), *path)
+
+    async def all_from(self, answer: Answer, *path: str) -> list[Json]:
+        """Return all items of a list, of which this is the first page."""
+        return await paging.read_all(self.get, answer, *path)
 
     async def all(self, url: str, *path: str) -> list[Json]:
         """Return all items of a list."""
-        return await self.items_from(await self.get(url), *path)
+        return await self.all_from(await self.get(url), *path)
 
     async def read_feed(self, feed: Feed, url: Callable[[str], str]) -> list[Json]:
         """Return what a list has since the feed's time, and move the feed on; where nothing changed, it is free.
@@ -96,16 +97,18 @@ class ApiReader:
             return []
         page = answers.page(answer)
         found: list[Json] = [*page]
-        for _ in range(_MOST_PAGES):
+        read = {answer.url}
+        for _ in range(paging.MOST_PAGES):
             if page:
                 last = max(last, answers.text(page[-1], "updated_at"))
             next_url = answer.next_page
-            if next_url is None:
+            if next_url is None or next_url in read:
                 break
             if last > since:
                 since = last
                 next_url = url(last)
             answer = await self.get(next_url)
+            read.add(answer.url)
             page = answers.page(answer)
             found += page
         begin = feed.since

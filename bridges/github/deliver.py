@@ -29,6 +29,7 @@ from prloom.api import (
     UpsertPlan,
 )
 
+from . import paging
 from .api_reader import ApiReader
 from .posting import Posting
 from .sansio import answers, endpoints, pulls, requests
@@ -181,7 +182,7 @@ class _Delivery:
         """Return the thread that begins with this comment; None where there is none."""
         where = (self.reader.repository.full_name, self.where.pr)
         after: str | None = None
-        while True:
+        for _ in range(paging.MOST_PAGES):
             page = await self._graphql(
                 endpoints.threads_query(*where, after), "repository", "pullRequest", "reviewThreads"
             )
@@ -191,6 +192,7 @@ class _Delivery:
             after = endpoints.next_threads_page(page)
             if thread is not None or after is None:
                 return thread
+        raise HttpError(f"#{self.where.pr}: more than {paging.MOST_PAGES} pages of threads", trouble="unknown")
 
     async def _graphql(self, query: Json, *path: str) -> Mapping[str, Json] | Refused:
         """Send a GraphQL query; return what is at the path in the answer, or the refusal that a 200 may hide."""

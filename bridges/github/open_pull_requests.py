@@ -44,13 +44,16 @@ class OpenPullRequests:
         if answer.unchanged:
             return
         etag, newest = answer.etag, self._since
+        read: set[str] = set()
         while True:
+            read.add(answer.url)
             page = answers.page(answer)
             times = [answers.text(item, "updated_at") for item in page]
             newest = max((newest, *times))
             for pull in map(pulls.pull_request, page):
                 self._note(pull)
-            if not times or times[-1] < self._since or answer.next_page is None:
+            is_next_old = not times or times[-1] < self._since
+            if is_next_old or answer.next_page is None or answer.next_page in read:
                 break
             answer = await reader.get(answer.next_page)
         self._since, self._etag = newest, etag

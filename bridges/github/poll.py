@@ -147,7 +147,9 @@ async def _read_pulls(poll: PollContext, answer: Answer) -> None:
     if answer.unchanged:
         return
     etag, newest, pushed = answer.etag, feed.since, remembered.pushed
+    read: set[str] = set()
     while True:
+        read.add(answer.url)
         items = answers.page(answer)
         boxes.note(poll, items)
         page = [now for item in items if (now := pulls.summary(item)) is not None]
@@ -155,7 +157,7 @@ async def _read_pulls(poll: PollContext, answer: Answer) -> None:
             newest, pushed = max(newest, now.updated), max(pushed, now.pushed)
             _compare(poll, now)
         is_next_old = not feed.since or not page or page[-1].updated < feed.since
-        if is_next_old or answer.next_page is None:
+        if is_next_old or answer.next_page is None or answer.next_page in read:
             break
         answer = await poll.reader.get(answer.next_page)
     remembered.push_pending |= pushed != remembered.pushed

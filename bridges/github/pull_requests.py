@@ -105,7 +105,7 @@ async def _reviews(poll: PollContext, number: int, state: PullRequestState) -> l
     answer = await reader.get(endpoints.full_pages(f"{reader.repository.pull(number)}/reviews"), state.reviews_etag)
     found: list[Json] = []
     if not answer.unchanged:
-        found = await reader.items_from(answer)
+        found = await reader.all_from(answer)
     reviews = await reader.account.mark_own(reader, [received_posts.review(item, number) for item in found])
     cursor.reviews_due = [due for due in cursor.reviews_due if due != number]
     if not is_complete(answer, state.updated):

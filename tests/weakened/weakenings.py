@@ -162,6 +162,11 @@ async def always_healthy(real: Weak, *args: Any, **more: Any) -> tuple[None, Non
     return None, None
 
 
+async def in_one_reading(real: Weak, get: Any, first: Any, *path: str) -> Any:
+    paging = real.__globals__
+    return paging["items"](await paging["read_pages"](get, first), *path)
+
+
 def without_escaping(real: Weak) -> Any:
     made = real()
     made.autoescape = False
@@ -438,6 +443,13 @@ WEAKENINGS = (
         "bridges.github.posting:Posting._earlier",
         nothing_at_all,
         matrix=("once", "--story", "github", "--fault", "kill", "--part", "5", "6"),
+    ),
+    Weakening(
+        "P3: what moves to another page while a list of several pages is read is not lost",
+        "bridges.github.paging:read_all",
+        in_one_reading,
+        "bridges/github/test_paging.py",
+        "does_not_hide_what_was_posted",
     ),
     Weakening(
         "P4: one event that a plugin always fails on does not switch it off for others",
