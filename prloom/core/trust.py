@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from prloom.core.text import naming
 from prloom.model.event import Author, Event
 from prloom.model.kinds import TRUST_LEVELS, Permission
 
@@ -64,7 +65,9 @@ def rank(login: str, permission: str, policy: Policy) -> Trusted | Held:
     """Return whether a permission that was looked up is enough."""
     if _RANKS.get(permission, -1) >= _RANKS[policy.minimum]:
         return _TRUSTED
-    if permission == "none":
+    if permission not in _RANKS:
+        has = f"the permission '{naming.printable(permission)}', which prloom does not know"
+    elif permission == "none":
         has = "no permission here"
     else:
         has = f"{permission} permission"

@@ -78,9 +78,7 @@ class LoadedBridges:
 
     def forges(self) -> tuple[LoadedBridge, ...]:
         """Return the bridges that connect to a forge and can be used now."""
-        return tuple(
-            each for each in self.loaded if isinstance(each.bridge, Forge) and each.bridge.unavailable() is None
-        )
+        return tuple(each for each in self.loaded if isinstance(each.bridge, Forge) and _is_usable(each, each.bridge))
 
     def only_forge(self) -> LoadedBridge | None:
         """Return the one bridge that connects to a forge and can be used; None where there is none, or several."""
@@ -105,6 +103,14 @@ class LoadedBridges:
         if isinstance(sign, React):
             return sign
         return None
+
+
+def _is_usable(loaded: LoadedBridge, forge: Forge) -> bool:
+    try:
+        return _run_step("unavailable", forge.unavailable) is None
+    except ExtensionError as error:
+        log.warning("bridge %s: %s; its forge is not used", loaded.name, error)
+        return False
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from prloom.api import (
     ClosePr,
     Comment,
     Delivered,
+    Event,
     InlineComment,
     Json,
     Merge,
@@ -35,6 +36,9 @@ from prloom.api import (
     UpsertPlan,
 )
 from prloom.core.delivery.outbox import action_id
+from prloom.core.events import admission
+from prloom.extensions import bridge_results
+from prloom.model.kinds import PERMISSIONS
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LONGEST_CALL = 20.0
@@ -125,15 +129,40 @@ class Scene:
         return BridgeContext(Path("/repo"), (self.plan,), NOW, plan=self.plan, uncertain=uncertain)
 
     async def poll(self, state: Json = None) -> Polled:
-        """Ask the bridge what is new."""
-        return await asyncio.wait_for(self.bridge.events(self.context(), state), LONGEST_CALL)
+        """Ask the bridge what is new; an AssertionError says what does not fit the protocol."""
+        polled = await asyncio.wait_for(self.bridge.events(self.context(), state), LONGEST_CALL)
+        _check(polled, Polled)
+        for event in polled.events:
+            _check_event(event)
+        return polled
 
     async def deliver(self, action: Action, *, uncertain: bool = False) -> Delivered | Refused:
-        """Give the bridge an action."""
+        """Give the bridge an action; an AssertionError says what does not fit the protocol."""
         call = self.bridge.actions(self.context(uncertain=uncertain), action)
-        return await asyncio.wait_for(call, LONGEST_CALL)
+        result = await asyncio.wait_for(call, LONGEST_CALL)
+        _check(result, Delivered, Refused)
+        return result
 
 
 def an_action(target: Target, payload: Payload, *, ordinal: int = 0) -> Action:
     """Return an action with an id of the real form."""
     return Action(id=action_id("an-event", "contract", ordinal), target=target, payload=payload)
+
+
+def _check(result: object, *kinds: type) -> None:
+    problem = f"{type(result).__name__} was returned, not {' or '.join(kind.__name__ for kind in kinds)}"
+    if isinstance(result, kinds):
+        problem = bridge_results.problem(result) or ""
+    if problem:
+        raise AssertionError(problem)
+
+
+def _check_event(event: Event) -> None:
+    problem = admission.reading_problem(event)
+    trust = None
+    if problem is None and event.author is not None:
+        trust = event.author.trust
+    if trust is not None and trust not in PERMISSIONS:
+        problem = f"its author's `trust` is {trust!r}; use one of {', '.join(PERMISSIONS)}"
+    if problem is not None:
+        raise AssertionError(f"the event {getattr(event, 'id', event)!r} cannot be used: {problem}")

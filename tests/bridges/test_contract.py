@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import pytest
 
 from bridges.local import LocalBridge
-from prloom.api import Action, Bridge, BridgeContext, Comment, Delivered, Event, Json, Polled, Refused, Target, marker
+from prloom.api import (
+    Action,
+    Author,
+    Bridge,
+    BridgeContext,
+    Comment,
+    Delivered,
+    Event,
+    Json,
+    Polled,
+    Refused,
+    Target,
+    marker,
+)
 from prloom.testing.bridge_contract import BridgeContract
 from prloom.testing.bridge_scene import MemoryFiles, Scene, a_plan
 
@@ -189,6 +204,39 @@ class ChangesItsCursor(WallBridge):
         return Polled(polled.events, cursor)
 
 
+class NumbersItsPosts(WallBridge):
+    async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
+        await super().actions(ctx, action)
+        return Delivered(remote_id=len(self.wall.posted))  # type: ignore[arg-type]
+
+
+class WaitsForSeconds(WallBridge):
+    async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
+        if not isinstance(action.payload, Comment):
+            return Refused("it is too early", retryable=True, retry_after=60)  # type: ignore[arg-type]
+        return await super().actions(ctx, action)
+
+
+class WarnsInOneText(WallBridge):
+    async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
+        return replace(await super().events(ctx, state), warnings="it is slow")
+
+
+class Silent(WallBridge):
+    async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
+        return None  # type: ignore[return-value]
+
+
+class Generous(WallBridge):
+    def event(self, ctx: BridgeContext, number: int) -> Event:
+        return msgspec.structs.replace(super().event(ctx, number), author=Author("ann", trust="god"))
+
+
+class WithoutIds(WallBridge):
+    def event(self, ctx: BridgeContext, number: int) -> Event:
+        return msgspec.structs.replace(super().event(ctx, number), id="")
+
+
 class Swallows(WallBridge):
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         return Delivered()
@@ -297,6 +345,26 @@ def test_a_bridge_that_breaks_a_promise_is_found_out(broken: type[WallBridge]) -
 
     with pytest.raises((AssertionError, IndexError)):
         getattr(Contract(), BREAKS[broken])()
+
+
+@pytest.mark.parametrize(
+    ("broken", "promise", "problem"),
+    [
+        (NumbersItsPosts, "test_a_reply_appears_with_its_marker", "`remote_id` of Delivered is int, not str or None"),
+        (WaitsForSeconds, "test_every_payload_has_an_answer", "`retry_after` of Refused is int, not timedelta or None"),
+        (WarnsInOneText, "test_what_is_said_becomes_an_event", "`warnings` of Polled is str, not a list of str"),
+        (Silent, "test_what_is_said_becomes_an_event", "NoneType was returned, not Polled"),
+        (Generous, "test_what_is_said_becomes_an_event", "its author's `trust` is 'god'; use one of none, read, "),
+        (WithoutIds, "test_what_is_said_becomes_an_event", "the event '' cannot be used: its id is empty"),
+    ],
+)
+def test_a_wrong_type_is_named_with_its_field(broken: type[WallBridge], promise: str, problem: str) -> None:
+    class Contract(BridgeContract):
+        def scene(self) -> Scene:
+            return WallScene(broken)
+
+    with pytest.raises(AssertionError, match=re.escape(problem)):
+        getattr(Contract(), promise)()
 
 
 def test_every_promise_is_broken_by_one_of_them() -> None:

@@ -428,3 +428,14 @@ def test_of_two_forges_that_can_be_used_neither_is_the_only_one() -> None:
 
 def test_a_forge_without_a_repository_is_still_the_one_that_says_why() -> None:
     assert forge_access.only_forge(with_forges(github=IdleForge())).name == "github"
+
+
+def test_a_forge_that_cannot_say_whether_it_is_there_is_not_used(tmp_path: Path) -> None:
+    class Broken(ForgeBridge):
+        def unavailable(self) -> str | None:
+            raise SystemExit(3)
+
+    bridge = Broken()
+    loaded = LoadedBridges((LoadedBridge("forge", "test", bridge, ("forge",), timedelta(seconds=60)),))
+
+    assert loaded.forges() == ()

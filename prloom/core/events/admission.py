@@ -137,10 +137,12 @@ def reading_problem(event: Event) -> str | None:
 
 
 def size_problem(value: JsonValue) -> str | None:
-    """Return why an event given as JSON is larger than a reader of a bus allows, or None where it is not."""
+    """Return why an event given as JSON has an id or a size that no reader of a bus allows; None where it has not."""
     event_id = None
     if isinstance(value, dict):
         event_id = value.get("id")
+    if event_id == "":
+        return "its id is empty; give each event an id of its own that stays the same"
     if isinstance(event_id, str) and len(event_id) > LONGEST_ID:
         return f"its id has {len(event_id)} characters; use at most {LONGEST_ID}"
     level = [value]

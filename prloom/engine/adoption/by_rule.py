@@ -22,6 +22,7 @@ from prloom.engine.plan.dependencies import Job
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
+from prloom.extensions.checked_forge import CheckedForge
 from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
@@ -94,11 +95,11 @@ class RuleAdoption:
         self, bridge: LoadedBridge, rules: Sequence[AdoptionRule]
     ) -> tuple[Sequence[PullRequest], Adoption]:
         assert isinstance(bridge.bridge, Forge)  # noqa: S101 - it was chosen for that
-        context = self.context(bridge.name)
-        pulls = await bridge.bridge.open_pull_requests(context)
+        forge, context = CheckedForge(bridge.bridge), self.context(bridge.name)
+        pulls = await forge.open_pull_requests(context)
         me = None
         if adoption_rules.needs_own_login(rules):
-            me = await bridge.bridge.own_login(context)
+            me = await forge.own_login(context)
         plans = [runtime.plan for runtime in self.registry.runtimes.values()]
         numbers, branches = {plan.pr for plan in plans}, {plan.branch for plan in plans}
         known = {pull.number for pull in pulls if pull.number in numbers}

@@ -14,6 +14,7 @@ from prloom.engine import configured_bridges
 from prloom.engine.polling.network import Network
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
+from prloom.extensions.checked_forge import CheckedForge
 from prloom.storage import paths
 from prloom.storage.safe_dir import SafeDir
 from prloom.workspace.repository import Repository
@@ -41,7 +42,7 @@ async def connect(
     network = Network(loaded, environ, lambda: now, state)
     context = BridgeContext(repo_root=repo.root, plans=(), now=now, http=network.client(found.name))
     try:
-        yield ConnectedForge(found.name, found.targets[0], found.bridge, context)
+        yield ConnectedForge(found.name, found.targets[0], CheckedForge(found.bridge), context)
     finally:
         await network.close()
         if state is not None:

@@ -23,6 +23,7 @@ from prloom.engine.plan import unclaimed_actions
 from prloom.engine.plan.action_hooks import ActionHooks
 from prloom.engine.plan.dependencies import BackgroundTasks, BridgeAccess
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.extensions import bridge_calls, bridge_results
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model.action import Action
 from prloom.model.decision import DeliveryChange
@@ -223,7 +224,7 @@ async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: Bri
     if isinstance(results, Sequence) and len(results) == len(actions):
         fitting = [result for result in results if isinstance(result, Delivered | Refused)]
         if len(fitting) == len(actions):
-            return fitting
+            return [_checked(bridge.name, result) for result in fitting]
     problem = "it did not return one result for each action"
     if isinstance(results, Refused):
         problem = results.error
@@ -232,10 +233,17 @@ async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: Bri
 
 
 async def _alone(bridge: LoadedBridge, action: Action, context: BridgeContext) -> Result:
-    result = await _bounded(bridge.bridge.actions(context, action))
-    if isinstance(result, Delivered | Refused):
-        return result
-    return Refused(f"the bridge returned {type(result).__name__}, not Delivered or Refused", unknown=True)
+    return _checked(bridge.name, await _bounded(bridge.bridge.actions(context, action)))
+
+
+def _checked(bridge: str, result: object) -> Result:
+    """Return what a bridge returned for an action; it is refused where that is not what the protocol says."""
+    if not isinstance(result, Delivered | Refused):
+        return Refused(f"the bridge {bridge} returned {type(result).__name__}, not Delivered or Refused", unknown=True)
+    wrong = bridge_results.problem(result)
+    if wrong is not None:
+        return Refused(f"the bridge {bridge} returned a wrong field: {wrong}; correct the bridge", unknown=True)
+    return result
 
 
 async def _bounded(sending: Awaitable[object]) -> object:
@@ -243,8 +251,8 @@ async def _bounded(sending: Awaitable[object]) -> object:
     limit = asyncio.timeout(LIMIT.total_seconds())
     try:
         async with limit:
-            return await sending
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code: its failure is this action's only
+            return await bridge_calls.wait(sending)
+    except Exception as error:  # noqa: BLE001 - a stranger's code: its failure is this action's only
         late = f"no answer within {LIMIT.total_seconds():.0f} s"
         if limit.expired():
             text = late

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from msgspec import ValidationError
 from msgspec.structs import replace
 
 from prloom import errors
@@ -25,7 +26,9 @@ from prloom.engine.bus.plan_files import PlanFolder
 from prloom.engine.plan import admission, appended_lines
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import ExtensionError, PrloomError, StorageError
+from prloom.extensions import bridge_calls, bridge_results
 from prloom.extensions.bridges import LoadedBridge
+from prloom.model import kinds, record
 from prloom.model.action import UpsertPlan
 from prloom.model.event import Event
 from prloom.model.plan import Plan
@@ -92,12 +95,13 @@ class PermissionCache:
             return CachedPermission(now + RETRIED, None, f"the bridge {self._bridge.name} cannot look it up")
         try:
             async with asyncio.timeout(LOOKUP_LIMIT.total_seconds()):
-                permission = await bridge.permission(context, login)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever went wrong: not known is not trusted
+                permission = await bridge_calls.wait(bridge.permission(context, login))
+        except Exception as error:  # noqa: BLE001 - whatever went wrong: not known is not trusted
             why = errors.describe(error)
             return CachedPermission(now + RETRIED, None, why)
-        if not isinstance(permission, str):
-            why = f"the bridge {self._bridge.name} answered with {type(permission).__name__}, which is not a permission"
+        if permission not in kinds.PERMISSIONS:
+            shown = naming.printable(repr(permission))
+            why = f"the bridge {self._bridge.name} answered with {shown}, which is not a permission"
             return CachedPermission(now + RETRIED, None, why)
         return CachedPermission(now + BELIEVED, permission)
 
@@ -137,11 +141,10 @@ class BridgeReader:
         cursor = (self._cursor.load().value or {}).get("state")
         plans = [runtime.plan for runtime in runtimes.values()]
         async with asyncio.timeout(LIMIT.total_seconds()):
-            polled = await self._bridge.bridge.events(context, cursor)
+            polled = await bridge_calls.wait(self._bridge.bridge.events(context, cursor))
         read_plans = {plan.id for plan in context.plans if isinstance(plan.files, PlanFolder) and plan.files.was_read}
         self.may_read_files = bool(read_plans)
-        if not isinstance(polled, Polled):
-            raise TypeError(f"events() returned {type(polled).__name__}, not Polled")
+        polled, mistake = bridge_results.checked_poll(polled)
         self._note_forge(polled, runtimes, context.now)
         problems = [routing.reading_problem(event) for event in polled.events]
         sound = [event for event, problem in zip(polled.events, problems, strict=True) if problem is None]
@@ -154,8 +157,10 @@ class BridgeReader:
         counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
         for event, problem in zip(polled.events, problems, strict=True):
             if problem is not None:  # the others are on disk; this one comes again, because the cursor stays
-                name = naming.printable(str(getattr(event, "id", event)))
+                name = naming.printable(str(getattr(event, "id", event))) or "without an id"
                 raise ExtensionError(f"event {name} of the bridge cannot be written to the bus: {problem}")
+        if mistake is not None:
+            raise ExtensionError(mistake)
         if polled.plans:
             refused = [each async for each in self._write_plans(polled)]
             polled = dataclasses.replace(polled, warnings=(*polled.warnings, *refused))
@@ -168,8 +173,9 @@ class BridgeReader:
         """Write the plans that the source has as drafts; yield why one cannot be used, which keeps no other back."""
         for payload in polled.plans:
             try:
-                plan_id = upserts.write(self._where, await self.check_plan(payload))
-            except PrloomError as error:
+                sound = record.from_wire(UpsertPlan, record.to_builtins(payload))
+                plan_id = upserts.write(self._where, await self.check_plan(sound))
+            except (PrloomError, ValidationError, TypeError) as error:
                 log.warning("bridge %s: %s", self._bridge.name, error)
                 yield f"a plan of {self._bridge.name} cannot be used: {error}"
             else:

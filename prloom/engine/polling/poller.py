@@ -92,7 +92,7 @@ class Poller:
         try:
             polled, plan_ids = await self.reader.read(runtimes, repository, context)
             self._note(polled, now)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
+        except Exception as error:  # noqa: BLE001 - a bridge is a stranger's code, and the others go on
             text = bounds.cut(_described(error))
             self.polls.failures += 1
             self.polls.error = text

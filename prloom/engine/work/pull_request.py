@@ -23,6 +23,7 @@ from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work import new_pull_request, todo_events
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge
+from prloom.extensions.checked_forge import CheckedForge
 from prloom.model.decision import DecisionParts
 from prloom.model.event import Target
 from prloom.model.pull_request import OpenedPullRequest
@@ -135,9 +136,10 @@ def _next(runtime: PlanRuntime) -> pull_request.Step | None:
 async def _keep(runtime: PlanRuntime, bridge: LoadedBridge, dependencies: PlanDependencies) -> None:
     """Do one step after the other until none is left; an error is tried again later."""
     assert isinstance(bridge.bridge, Forge)  # noqa: S101 - it was chosen for that
+    forge = CheckedForge(bridge.bridge)
     try:
         while (step := _next(runtime)) is not None:
-            access = ForgeAccess(bridge.bridge, bridge.targets[0], dependencies.bridges.context(bridge.name))
+            access = ForgeAccess(forge, bridge.targets[0], dependencies.bridges.context(bridge.name))
             try:
                 async with asyncio.timeout(LIMIT):
                     parts = await _do(runtime, step, access)

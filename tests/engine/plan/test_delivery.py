@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,7 +105,10 @@ async def test_an_action_for_a_target_that_nobody_claims_is_failed_with_a_remedy
     assert f"`prloom retry {failed['id']}`" in failed["error"]
 
 
-@pytest.mark.parametrize("error", [ConnectionError("cut off"), SystemExit(1), KeyError("bug")])
+@pytest.mark.parametrize(
+    "error",
+    [ConnectionError("cut off"), SystemExit(1), KeyError("bug"), KeyboardInterrupt("x"), asyncio.CancelledError()],
+)
 async def test_a_bridge_that_breaks_leaves_the_outcome_unknown_and_is_asked_to_look_first(
     stage: Stage, error: BaseException
 ):
@@ -122,7 +127,7 @@ async def test_a_bridge_that_breaks_leaves_the_outcome_unknown_and_is_asked_to_l
     stage.bridges = [bridge]
     bridge.news = [said("a")]
     await stage.tick()
-    assert queue(stage)[0]["error"] == f"{type(error).__name__}: {error}"
+    assert queue(stage)[0]["error"].startswith(f"{type(error).__name__}: {error}")
     stage.clock.advance(minutes=1)
 
     await stage.tick()
@@ -148,8 +153,53 @@ async def test_an_answer_that_is_none_is_a_failure_with_doubt(stage: Stage):
 
     await stage.tick()
 
-    assert queue(stage)[0]["error"] == "the bridge returned str, not Delivered or Refused"
+    assert queue(stage)[0]["error"] == "the bridge forge returned str, not Delivered or Refused"
     assert len(attempts(stage)) == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "wrong"),
+    [
+        (Refused("slow", retryable=True, retry_after=60), "`retry_after` of Refused is int, not timedelta or None"),  # type: ignore[arg-type]
+        (Refused(ValueError("slow")), "`error` of Refused is ValueError, not str"),  # type: ignore[arg-type]
+        (Refused("slow", commit=7), "`commit` of Refused is int, not str or None"),  # type: ignore[arg-type]
+        (Delivered(remote_id=55), "`remote_id` of Delivered is int, not str or None"),  # type: ignore[arg-type]
+        (Delivered(url=Path("/a")), "`url` of Delivered is PosixPath, not str or None"),  # type: ignore[arg-type]
+    ],
+)
+async def test_a_field_of_a_result_with_a_wrong_type_fails_the_action_and_nothing_else_of_the_plan(
+    stage: Stage, result: Delivered | Refused, wrong: str
+):
+    stage.adopt()
+    answers = [result]
+    stage.bridge.refuse = lambda action: answers.pop() if answers else None
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    stage.bridge.news.append(said("b"))
+
+    await stage.tick()
+
+    (failed,) = queue(stage)
+    assert failed["error"] == f"the bridge forge returned a wrong field: {wrong}; correct the bridge"
+    assert failed["failed"]
+    assert len(attempts(stage)) == 1  # it may have arrived all the same
+    assert stage.bridge.said == ["re b"]
+
+
+async def test_so_does_one_of_several_results(stage: Stage):
+    class Together(ListBridge):
+        async def deliver_batch(self, ctx: Any, actions: Sequence[Action]) -> Sequence[Delivered | Refused]:
+            results = [await self.actions(ctx, action) for action in actions]
+            return [Delivered(remote_id=1), *results[1:]]  # type: ignore[arg-type]
+
+    stage.bridges = [Together()]
+    stage.adopt()
+    stage.bridges[0].news = [said("a"), said("b")]
+
+    await stage.tick()
+
+    (failed,) = queue(stage)
+    assert "`remote_id` of Delivered is int, not str or None" in failed["error"]
 
 
 async def test_after_its_file_of_attempts_was_damaged_an_action_is_looked_for_before_it_is_posted(stage: Stage):

@@ -201,6 +201,17 @@ async def test_one_that_cannot_be_used_is_a_warning_and_keeps_no_other_back(stag
     ]
 
 
+async def test_so_is_one_with_a_field_of_another_type(stage: Stage):
+    broken = UpsertPlan("tracker", 5, PLAN)  # type: ignore[arg-type]
+    stage.bridges = [TicketBridge(broken, upsert(title="Another"))]
+
+    await stage.tick()
+
+    assert list(texts(stage)) == ["another.md"]
+    (told,) = stage.published("bridges")
+    assert told["warnings"] == ["a plan of forge cannot be used: Expected `str`, got `int` - at `$.title`"]
+
+
 def guarding(stage: Stage, function: Callable[[str, InterceptContext], object]) -> None:
     """Have a plugin look at each plan before it is written."""
     stage.plugin("guard", lambda ctx: ctx.register_hook("beforeUpsert", function))

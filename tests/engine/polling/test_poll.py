@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 from stage import ListBridge, Stage, said
 from stage_parts import by
 
-from prloom.api import HttpError, PluginContext
+from prloom import errors
+from prloom.api import HttpError, PluginContext, Polled
 
 
 def lines(stage: Stage, plan_id: str = "pr-7") -> list[dict[str, Any]]:
@@ -159,6 +162,7 @@ async def test_a_bridge_that_answers_with_something_else_is_said_to(stage: Stage
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [
+        (said(""), "its id is empty; give each event an id of its own that stays the same"),
         (said("x" * 513), "its id has 513 characters; use at most 512"),
         (said(7), "Expected `str`, got `int` - at `$.id`"),
         (said("x", body=b"no text"), None),
@@ -180,9 +184,69 @@ async def test_an_event_that_nobody_could_read_back_is_the_bridges_error_and_del
     assert problem is None or error.endswith(problem)
 
 
-async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage):
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ({"warnings": "it is slow"}, "`warnings` of Polled is str, not a list of str"),
+        ({"plans": ["a plan"]}, "`plans` of Polled is a list of str, not a list of UpsertPlan"),
+        ({"heads": {"7": "abc"}}, "`heads` of Polled is a mapping of str to str, not a mapping of int to str"),
+        ({"ticked": {7: 1}}, "`ticked` of Polled is a mapping of int to int, not a mapping of int to a list of str"),
+        ({"idle": 5}, "`idle` of Polled is int, not str or None"),
+        (
+            {"now": datetime(2026, 1, 1)},  # noqa: DTZ001 - what a bridge must not return
+            "`now` of Polled is a datetime without a time zone, not a datetime with a time zone or None",
+        ),
+    ],
+)
+async def test_a_field_with_a_wrong_type_is_the_bridges_error_and_the_events_beside_it_are_taken_in(
+    stage: Stage, field: Any, wrong: str
+):
+    class Odd(ListBridge):
+        async def events(self, ctx: Any, state: Any) -> Any:
+            return replace(await super().events(ctx, state), **field)
+
+    stage.adopt()
+    stage.bridges = [Odd()]
+    stage.bridges[0].news = [said("a")]
+
+    await stage.tick()
+
+    error = stage.published("bridges")[0]["error"]
+    assert error == f"events() returned a wrong field: {wrong}; correct the bridge"
+    assert stage.triager.batches == [("a",)]
+    assert cursor(stage) is None  # it is asked for again
+
+
+@pytest.mark.parametrize("events", [None, 5, "events", {"a": 1}])
+async def test_a_bridge_whose_events_are_no_list_is_said_to(stage: Stage, events: Any):
+    stage.adopt()
+
+    class Odd(ListBridge):
+        async def events(self, ctx: Any, state: Any) -> Any:
+            return Polled(events)
+
+    stage.bridges = [Odd()]
+
+    await stage.tick()
+
+    assert "`events` of Polled is " in stage.published("bridges")[0]["error"]
+    assert stage.published("bridges")[0]["error"].endswith(", not a list; correct the bridge")
+
+
+async def test_an_event_without_an_id_is_named_as_such(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("")]
+
+    await stage.tick()
+
+    error = stage.published("bridges")[0]["error"]
+    assert error.startswith("event without an id of the bridge cannot be written to the bus: its id is empty; ")
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()])
+async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage, error: BaseException):
     def leave() -> None:
-        raise SystemExit(3)
+        raise error
 
     stage.adopt()
     stage.bridge.fail = leave
@@ -191,7 +255,44 @@ async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage):
     await stage.tick()
 
     assert stage.triager.batches == [("a",)]
-    assert stage.published("bridges")[0]["error"] == "SystemExit: 3"
+    assert stage.published("bridges")[0]["error"].startswith(errors.describe(error))
+
+
+async def test_a_bridge_that_waits_for_a_task_which_was_cancelled_is_polled_again_after_a_while(stage: Stage):
+    class Cancels(ListBridge):
+        async def events(self, ctx: Any, state: Any) -> Any:
+            self.polls += 1
+            task = asyncio.ensure_future(asyncio.Event().wait())
+            asyncio.get_running_loop().call_soon(task.cancel)
+            await task
+
+    stage.adopt()
+    bridge = Cancels()
+    stage.bridges = [bridge]
+    async with stage.running():
+        await stage.until(lambda: bridge.polls == 1 and stage.published("bridges")[0]["error"] is not None)
+        stage.append(said("a"))
+        await stage.until(lambda: stage.triager.batches == [("a",)])
+        assert bridge.polls == 1
+        error = stage.published("bridges")[0]["error"]
+        assert error == "CancelledError: the bridge waited for a task that was cancelled"
+        stage.clock.advance(seconds=10)
+
+        await stage.until(lambda: bridge.polls == 2)
+
+
+async def test_a_poll_that_goes_on_ends_with_the_dispatcher(stage: Stage):
+    asked = asyncio.Event()
+
+    async def hang(what: str) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    stage.adopt()
+    stage.bridge.waits = hang
+
+    async with asyncio.timeout(20), stage.running():
+        await asked.wait()
 
 
 async def test_a_damaged_cursor_is_keep_and_the_source_is_read_again(stage: Stage):
@@ -319,6 +420,29 @@ async def test_a_look_up_that_hangs_delays_no_other_author_and_no_other_plan(sta
         await stage.until(lambda: sorted(stage.bridge.said) == ["re b", "re c"])
         assert stage.open()["a"]["state"] == "held"
         hanging.set()
+
+
+async def test_what_is_no_permission_is_none_that_is_known(stage: Stage):
+    stage.adopt()
+    stage.bridge.permissions = {"ann": "god"}
+    stage.bridge.news = [said("a", author=by("ann"))]
+
+    await stage.tick()
+
+    reason = stage.open()["a"]["reason"]
+    assert (
+        reason == "the permission of ann is not known: the bridge forge answered with 'god', which is not a permission"
+    )
+
+
+async def test_an_event_whose_author_has_no_known_permission_is_held(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [said("a", author=by("ann", "god"))]
+
+    await stage.tick()
+
+    reason = stage.open()["a"]["reason"]
+    assert reason == "ann has the permission 'god', which prloom does not know; at least write is required"
 
 
 async def test_a_bridge_that_cannot_tell_permissions_says_so(stage: Stage):

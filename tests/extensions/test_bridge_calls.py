@@ -1,0 +1,28 @@
+"""Who ends a call of a bridge: a person who interrupts prloom, or the bridge's own code."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import pytest
+
+from prloom.errors import ExtensionError
+from prloom.extensions import bridge_calls
+
+
+def test_an_interrupt_by_a_person_is_passed_on_also_while_a_bridge_is_at_work() -> None:
+    async def never_waits() -> None:
+        signal.raise_signal(signal.SIGINT)  # the first one cancels what is at work as soon as that waits
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(bridge_calls.wait(never_waits()))
+
+
+def test_an_interrupt_that_the_bridges_code_raises_is_an_error_of_the_bridge() -> None:
+    async def interrupts() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(ExtensionError, match=r"^KeyboardInterrupt$"):
+        asyncio.run(bridge_calls.wait(interrupts()))
