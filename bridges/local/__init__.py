@@ -62,10 +62,11 @@ class LocalBridge:
             try:
                 stamp = plan.files.stamp(FILE)
                 if stamp is None or self._last_read.get(plan.id) != (stamp, after[plan.id]):
-                    read = review.parse(plan.files.read_text(FILE) or "")
+                    text = plan.files.read_text(FILE) or ""
+                    read = review.parse(text)
                     after[plan.id], new = _update(plan, read, after[plan.id], ctx.now)
                     events += new
-                    self._ignored[plan.id] = _ignored(plan, read)
+                    self._ignored[plan.id] = [*_encoding_problem(plan, text), *_ignored(plan, read)]
                     await asyncio.sleep(0)  # so that many long files do not delay everything else
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one plan's file is no other plan's matter
                 problems[plan.id] = str(error)
@@ -119,6 +120,16 @@ def _update(plan: TrackedPlan, read: ReviewFile, before: Json, now: datetime) ->
 def _ignored(plan: TrackedPlan, read: ReviewFile) -> list[str]:
     """Return the warnings about the lines that look like items and are not read as such."""
     return [f"plan {plan.id}: line {each.line + 1} of {FILE} is ignored: {each.reason}" for each in read.ignored]
+
+
+def _encoding_problem(plan: TrackedPlan, text: str) -> list[str]:
+    """Return the warning that the file is not UTF-8: what is written in it so is not read, or not as it is meant."""
+    if "\0" not in text and "\ufffd" not in text:
+        return []
+    number = next(number for number, line in enumerate(text.split("\n"), 1) if "\0" in line or "\ufffd" in line)
+    return [
+        f"plan {plan.id}: {FILE} is not UTF-8 from line {number} on, so items in it may be missing; save it as UTF-8"
+    ]
 
 
 def _unreadable(plan: str, error: str) -> str:

@@ -12,16 +12,12 @@ from dataclasses import dataclass
 
 from prloom.api import marked, marker
 
-from . import markdown
+from . import item_line, markdown
 
 READY = "ready"
 REPLIES = "replies"
 
 _SECTION = 2  # the level of the headings that begin and end sections
-_ITEM = re.compile(
-    r"(?P<before>[ \t]*)(?P<bullet>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]+)\[(?P<mark>[ xX])\](?:[ \t](?P<text>.*))?"
-)
-_LOOKS_LIKE = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])?[ \t]*\[[ \t]*\](?![(\[:]).*\w.*")
 _FIELD = re.compile(r"(?:[-*+][ \t]+)?(file|line|side):(.+)", re.IGNORECASE)
 _VALUES = {"file": re.compile(r".+"), "line": re.compile(r"[0-9]{1,7}"), "side": re.compile(r"[A-Za-z]{1,10}")}
 
@@ -50,8 +46,9 @@ class ReviewItem:
 class _ItemDraft:
     """An item while its lines are read."""
 
-    def __init__(self, start: int, match: re.Match[str]) -> None:
+    def __init__(self, start: int, match: re.Match[str], box: int) -> None:
         self._start = start
+        self._box = box
         self._end = start + 1
         self._match = match
         self._outer = markdown.indent(match["before"])
@@ -67,11 +64,11 @@ class _ItemDraft:
         self._loose = False  # after an empty line, only what is indented belongs to the item
 
     @classmethod
-    def begin(cls, start: int, line: str) -> _ItemDraft | None:
-        """Return the item that begins with this line, or None if none does."""
-        match = _ITEM.fullmatch(line)
+    def begin(cls, start: int, line: str, cut: int) -> _ItemDraft | None:
+        """Return the item that begins with this line, of which `cut` characters were left out; None if none does."""
+        match = item_line.match(line)
         if match:
-            return cls(start, match)
+            return cls(start, match, cut + match.start("mark"))
         return None
 
     def includes(self, line: str) -> bool:
@@ -79,7 +76,7 @@ class _ItemDraft:
         if not line.strip():
             return True
         columns = markdown.indent(line)
-        if columns < self._inner and _ITEM.fullmatch(line):
+        if columns < self._inner and item_line.match(line):
             return False
         return columns > self._outer or not (self._loose or self._until or markdown.is_structure(line))
 
@@ -116,9 +113,9 @@ class _ItemDraft:
         return ReviewItem(
             start=self._start,
             end=self._end,
-            box=self._match.start("mark"),
+            box=self._box,
             indent=self._indent,
-            checked=self._match["mark"] != " ",
+            checked=self._match["mark"] in "xX",
             answered=any(own for own, _ in self._texts[last:]),
             text=_unmarked(text for own, text in self._texts if not own),
             body=_unmarked(text for _, text in self._texts[: last + 1]),
@@ -186,7 +183,8 @@ class _Reader:
         self.ignored: list[Ignored] = []
         self.replies: int | None = None
         self.unclosed: int | None = None
-        self._lines = [line.rstrip("\r\n") for line in lines]
+        self._raw = [line.rstrip("\r\n") for line in lines]
+        self._lines = [item_line.plain(line) for line in self._raw]
         if self._lines:
             self._lines[0] = self._lines[0].removeprefix("\ufeff")  # some editors begin a file with it
         self._is_reply = _reply_lines(self._lines)
@@ -204,7 +202,7 @@ class _Reader:
         elif self._until:
             if markdown.closes(line, self._until):
                 self._until, self.unclosed = "", None
-            elif _looks_like_item(line):
+            elif item_line.looks_like_item(line):
                 self._ignore(index, f"it is in the block of code or the comment that begins in line {self._opened + 1}")
         elif self._item is not None and self._item.includes(line):
             self._item.add(index, line)
@@ -235,10 +233,10 @@ class _Reader:
             elif level == _SECTION:
                 self._section = title.casefold()
         else:
-            self._item = _ItemDraft.begin(index, line)
-            if self._item is None and _looks_like_item(line):
+            self._item = _ItemDraft.begin(index, line, len(self._raw[index]) - len(line))
+            if self._item is None and item_line.looks_like_item(line):
                 self._ignore(index, "an item begins with `- [ ] `")
-            elif _looks_like_item(markdown.quoted(line) or ""):
+            elif item_line.looks_like_item(markdown.quoted(line) or ""):
                 self._ignore(index, "it is in a quotation")
 
     def _ignore(self, index: int, reason: str) -> None:
@@ -257,11 +255,6 @@ def _reply_lines(lines: Sequence[str]) -> list[bool]:
             column = None
         own.append(column is not None)
     return own
-
-
-def _looks_like_item(line: str) -> bool:
-    """Whether a person may have meant the line as an unchecked item."""
-    return _LOOKS_LIKE.fullmatch(line.strip()) is not None
 
 
 def _is_marker(text: str) -> bool:

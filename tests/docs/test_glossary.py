@@ -49,7 +49,7 @@ PLAIN = {
     "load_seen_ids": "likewise",
     "look_up": "an English verb, for permissions",
     "_look_up_permissions": "likewise",
-    "_looks_like_item": "likewise",
+    "looks_like_item": "likewise",
     "_is_known": "the usual form of a predicate",
     "place": "a key in the output of `prloom plugins --json`",
     "is_vouched": "a name that plugins use",

@@ -558,3 +558,20 @@ async def test_what_is_ignored_or_unreadable_is_reported_as_long_as_it_is_so() -
     assert [list(each.warnings) for each in (first, second, last)] == [[told], [told], []]
     assert [each.partition(": ")[2].partition(": ")[0] for each in third.warnings] == ["its review.md cannot be read"]
     assert len(last.events) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("- [ ] one\n".encode("utf-16"), 1),
+        (b"text\n" + "- [ ] one\n".encode("utf-16-le"), 2),
+        ("- [ ] gr\u00f6\u00dfer\n".encode("latin-1"), 1),
+    ],
+)
+async def test_a_file_that_is_not_utf_8_is_reported_as_such(content: bytes, line: int) -> None:
+    plan = a_plan(content.decode("utf-8", "replace"))
+
+    polled = await LocalBridge().events(a_context(plan), None)
+
+    problem = f"review.md is not UTF-8 from line {line} on, so items in it may be missing; save it as UTF-8"
+    assert list(polled.warnings) == [f"plan pr-7: {problem}"]

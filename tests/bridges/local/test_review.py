@@ -143,6 +143,45 @@ def test_a_line_that_is_nearly_an_item_is_reported(line: str) -> None:
     assert ignored(f"{line}\n") == [(1, "an item begins with `- [ ] `")]
 
 
+@pytest.mark.parametrize(
+    "line", ["\u2022 [ ] one", "- \u2610 one", "- \uff3b \uff3d one", "-\u00a0[] one", "\u200b[ ] one"]
+)
+def test_so_is_one_with_other_signs_in_the_place_of_the_box(line: str) -> None:
+    assert ignored(f"{line}\n") == [(1, "an item begins with `- [ ] `")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-\u00a0[ ] one",
+        "- [\u00a0] one",
+        "- [ ]\u00a0one",
+        "-\u2003[\u202f]\u3000one",
+        "\u2013 [ ] one",
+        "\u2014 [ ] one",
+        "\ufeff- [ ] one",
+        "\u200b- [ ] one",
+        "\u00a0\u00a0- [ ] one",
+    ],
+)
+def test_an_item_may_have_other_spaces_and_dashes_as_programs_put_them_in(line: str) -> None:
+    file = review.parse(f"text\n\n{line}\n- [ ] two\n")
+
+    assert [item.text for item in file.items] == ["one", "two"]
+    assert file.ignored == ()
+
+
+@pytest.mark.parametrize("line", ["\ufeff- [ ] one", "\u200b- [ ] one", "\u2013 [\u00a0] one", "\u00a0- [ ] one"])
+@pytest.mark.parametrize("before", ["", "text\n\n"])
+def test_the_box_of_such_an_item_is_checked_in_its_place(before: str, line: str) -> None:
+    file = review.parse(f"{before}{line}\n")
+    edits = Edits(file)
+    edits.check(file.items[0])
+
+    assert edits.text() == before + line.replace("[ ]", "[x]").replace("[\u00a0]", "[x]") + "\n"
+    assert review.parse(edits.text()).items[0].checked
+
+
 def test_an_item_in_a_quotation_is_reported_and_one_in_a_reply_of_prlooms_is_not() -> None:
     assert ignored("> - [ ] one\n") == [(1, "it is in a quotation")]
     assert ignored(replied()) == []
