@@ -28,6 +28,7 @@ from prloom.api import (
 
 from . import cursor, rendering, requested_items, review
 from .edits import ReviewFileEdit
+from .open_lines import OpenLines
 from .requested_items import NewItem
 from .review import ReviewFile
 
@@ -51,6 +52,7 @@ class LocalBridge:
         # And the lines that were ignored in it.
         self._last_read: dict[str, tuple[str | None, Json]] = {}
         self._ignored: dict[str, list[str]] = {}
+        self._open_lines = OpenLines()
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
         """Return the items that are new. A file that cannot be read keeps no other from being read."""
@@ -63,6 +65,8 @@ class LocalBridge:
                 stamp = plan.files.stamp(FILE)
                 if stamp is None or self._last_read.get(plan.id) != (stamp, after[plan.id]):
                     text = plan.files.read_text(FILE) or ""
+                    if self._open_lines.may_go_on(plan.id, text, ctx.now) and ctx.polled_again:
+                        continue
                     read = review.parse(text)
                     after[plan.id], new = _update(plan, read, after[plan.id], ctx.now)
                     events += new

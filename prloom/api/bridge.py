@@ -59,7 +59,8 @@ class BridgeContext:
 
     `plans` are the tracked plans. While an action is delivered, `plan` is the plan it belongs to, and `uncertain` says
     that an earlier attempt may have reached its target: look for the action's marker before posting it again. `http`
-    is the client of a bridge that says what it needs of one (`UsesHttp`).
+    is the client of a bridge that says what it needs of one (`UsesHttp`). `polled_again` says that another poll follows
+    after the interval, to which can be left what a person may still be writing.
     """
 
     repo_root: Path
@@ -69,6 +70,7 @@ class BridgeContext:
     uncertain: bool = False
     log: Logger = field(default_factory=lambda: getLogger("prloom.bridge"))
     http: Http | None = None
+    polled_again: bool = False
 
 
 @dataclass(frozen=True)

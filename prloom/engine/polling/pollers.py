@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -61,14 +62,14 @@ class Pollers:
             name = poller.bridge.name
             if name not in self._polling and (name in self.requested or poller.due(now)):
                 self._polling.add(name)
+                spawn(partial(self._poll, poller, on_events, again=name not in self.requested))
                 self.requested.discard(name)
-                spawn(partial(self._poll, poller, on_events))
 
     async def read_files(self, on_events: Callable[[set[str]], None]) -> None:
         """Poll the bridges that read plans' files, from now on, also where one is being polled just now."""
         for poller in self._pollers:
             if poller.reader.may_read_files:
-                await self._poll(poller, on_events)
+                await self._poll(poller, on_events, again=False)
 
     def next_times(self) -> Iterator[datetime]:
         """Yield when the bridges that are not being polled are polled next."""
@@ -119,12 +120,13 @@ class Pollers:
         found = [poller.report(self._network.requests(poller.bridge.name)) for poller in self._pollers]
         return [{**each, "error": each["error"] or problems.get(each["name"])} for each in found] + failed
 
-    async def _poll(self, poller: Poller, on_events: Callable[[set[str]], None]) -> None:
+    async def _poll(self, poller: Poller, on_events: Callable[[set[str]], None], *, again: bool) -> None:
         try:
             repository = None
             if not self._registry.unreadable:
                 repository = self._registry.repository
-            on_events(await poller.poll(self._registry.runtimes, repository, self.context(poller.bridge.name)))
+            context = dataclasses.replace(self.context(poller.bridge.name), polled_again=again)
+            on_events(await poller.poll(self._registry.runtimes, repository, context))
         finally:
             self._polling.discard(poller.bridge.name)
 

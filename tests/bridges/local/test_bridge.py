@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from prloom.api import (
     Json,
     Merge,
     Payload,
+    Polled,
     React,
     Refused,
     ResolveThread,
@@ -575,3 +576,59 @@ async def test_a_file_that_is_not_utf_8_is_reported_as_such(content: bytes, line
 
     problem = f"review.md is not UTF-8 from line {line} on, so items in it may be missing; save it as UTF-8"
     assert list(polled.warnings) == [f"plan pr-7: {problem}"]
+
+
+# ---- a last line without an end
+
+
+async def polled_at(bridge: LocalBridge, plan: TrackedPlan, state: Json, seconds: float) -> Polled:
+    context = replace(a_context(plan), now=NOW + timedelta(seconds=seconds), polled_again=True)
+    return await bridge.events(context, state)
+
+
+async def test_a_last_line_without_an_end_is_read_when_its_writer_has_gone_on() -> None:
+    plan, bridge = a_plan("- [ ] Delete all tests"), LocalBridge()
+    first = await polled_at(bridge, plan, None, 0)
+    second = await polled_at(bridge, plan, first.state, 6)
+    plan.files.replace_text("review.md", "- [ ] Delete all tests that fail for more than a year.\n")
+    third = await polled_at(bridge, plan, second.state, 8)
+
+    assert [list(each.events) for each in (first, second)] == [[], []]
+    assert [event.body for event in third.events] == ["Delete all tests that fail for more than a year."]
+
+
+async def test_it_is_read_once_the_file_has_stayed_the_same_for_ten_seconds() -> None:
+    plan, bridge = a_plan("- [ ] Delete"), LocalBridge()
+    first = await polled_at(bridge, plan, None, 0)
+    plan.files.replace_text("review.md", "- [ ] Delete the file")
+    second = await polled_at(bridge, plan, first.state, 9)
+    third = await polled_at(bridge, plan, second.state, 18)
+    last = await polled_at(bridge, plan, third.state, 19)
+    after = await polled_at(bridge, plan, last.state, 21)
+
+    assert [len(each.events) for each in (first, second, third, last, after)] == [0, 0, 0, 1, 0]
+
+
+async def test_a_file_that_changes_again_and_again_is_read_after_a_minute() -> None:
+    plan, bridge = a_plan("- [ ] one"), LocalBridge()
+    polled = await polled_at(bridge, plan, None, 0)
+    for second in range(9, 60, 9):
+        plan.files.replace_text("review.md", f"- [ ] one\n- [ ] two {second}")
+        polled = await polled_at(bridge, plan, polled.state, second)
+        assert not polled.events
+    plan.files.replace_text("review.md", "- [ ] one\n- [ ] two\n- [ ] three")
+
+    assert len((await polled_at(bridge, plan, polled.state, 60)).events) == 3
+
+
+async def test_a_clock_that_is_turned_back_does_not_keep_it_from_being_read() -> None:
+    plan, bridge = a_plan("- [ ] one"), LocalBridge()
+    first = await polled_at(bridge, plan, None, 0)
+
+    assert len((await polled_at(bridge, plan, first.state, -3600)).events) == 1
+
+
+async def test_where_no_other_poll_follows_it_is_read_at_once() -> None:
+    plan = a_plan("- [ ] Delete all tests")
+
+    assert len(await poll(plan)) == 1
