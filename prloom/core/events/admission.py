@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from prloom.core.delivery import outbox
 from prloom.core.plugins import plugin_message
-from prloom.core.text import bounds
+from prloom.core.text import bounds, naming
 from prloom.model import record
 from prloom.model.decision import Change, Intake
 from prloom.model.event import LONGEST_ID, Event, digest
@@ -38,6 +38,23 @@ def route(event: Event, plans: Iterable[Plan]) -> str | None:
         if named == plan.id or (named is None and event.pr is not None and event.pr == plan.pr):
             return plan.id
     return None
+
+
+def misdirected(event: Event) -> str | None:
+    """Return why a text on the repository's bus is there although it is for a plan; None where it is for none.
+
+    A pull request without a plan is nothing odd: it may not be adopted.
+    """
+    if not event.body.strip():
+        return None
+    named = event.context.get("plan")
+    if named is not None:
+        what = f"the plan '{naming.printable(str(named))}', which prloom does not know"
+    elif event.pr is not None and event.pr < 1:
+        what = f"the pull request #{event.pr}, which cannot exist"
+    else:
+        return None
+    return f"{event.source} sent it for {what}; deal with it yourself, and drop it"
 
 
 def is_own_post(event: Event, own_posts: OwnPosts) -> bool:

@@ -192,8 +192,8 @@ def _changes(
         if came_in.notice:
             noticed.append(event)
         if change.state == "pending" and observers is not None and observers.miss(event, paused=store.state.paused):
-            change = _handled(event, UNOBSERVED, came_in)
-        else:
+            change = _unobserved(runtime, event, came_in)
+        if change.state != "handled":
             store.texts.add(event)
             coming.add(event.id)
         changes.append(change)
@@ -221,6 +221,17 @@ def _is_known(seen_ids: SeenIds, known: Known | None, event: Event, position: Po
     if known is None:
         return event.id in seen_ids
     return known(event, position)
+
+
+def _unobserved(runtime: PlanRuntime, event: Event, came_in: Intake) -> Change:
+    """Return the end of an event that nobody gets; one that is for a plan which is not there waits for a person."""
+    reason = None
+    if not runtime.id:
+        reason = admission.misdirected(event)
+    if reason is None:
+        return _handled(event, UNOBSERVED, came_in)
+    log.warning("event %s is parked: %s", event.id, reason)
+    return Change(event_id=event.id, verdict="parked", state="parked", reason=reason, intake=came_in)
 
 
 def _handled(event: Event, reason: str, came_in: Intake) -> Change:

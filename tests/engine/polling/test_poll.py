@@ -13,12 +13,16 @@ from stage import ListBridge, Stage, said
 from stage_parts import by
 
 from prloom import errors
-from prloom.api import HttpError, PluginContext, Polled
+from prloom.api import Event, HttpError, PluginContext, Polled
 
 
 def lines(stage: Stage, plan_id: str = "pr-7") -> list[dict[str, Any]]:
     file = stage.local(plan_id) / "bus/events.jsonl"
     return [json.loads(line)["data"] for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def repository_state(stage: Stage) -> Any:
+    return json.loads((stage.root / "prloom/.local/bus/state/dispatcher.json").read_text())
 
 
 def cursor(stage: Stage, bridge: str = "forge") -> Any:
@@ -108,6 +112,46 @@ async def test_an_event_may_name_its_plan_by_the_plans_id(stage: Stage):
     await stage.tick()
 
     assert [event["id"] for event in lines(stage, "local-work")] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("event", "what"),
+    [
+        (said("a", pr=None, context={"plan": "nope"}), "the plan 'nope', which prloom does not know"),
+        (said("a", pr=None, context={"plan": "a\x1b[31m"}), "the plan 'a\\x1b[31m', which prloom does not know"),
+        (said("a", pr=-1), "the pull request #-1, which cannot exist"),
+    ],
+)
+async def test_an_event_for_a_plan_that_is_not_there_is_parked_where_status_shows_it(
+    stage: Stage, event: Event, what: str
+):
+    stage.adopt()
+    stage.bridge.news = [event, said("b")]
+
+    await stage.tick()
+
+    (parked,) = repository_state(stage)["open"].values()
+    assert (parked["id"], parked["state"]) == ("a", "parked")
+    assert parked["reason"] == f"forge sent it for {what}; deal with it yourself, and drop it"
+    assert stage.triager.batches == [("b",)]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        said("a", pr=99),
+        said("a", pr=None),
+        said("a", "", type="pr_closed", pr=None, context={"plan": "nope"}),
+        said("a", pr=None, context={"plan": "nope"}, author=by("eve", "none")),
+    ],
+)
+async def test_one_of_a_pull_request_without_a_plan_a_notice_and_a_strangers_are_not(stage: Stage, event: Event):
+    stage.adopt()
+    stage.bridge.news = [event]
+
+    await stage.tick()
+
+    assert [each["state"] for each in repository_state(stage).get("open", {}).values()] in ([], ["held"])
 
 
 # ---- bridges that fail
