@@ -91,7 +91,11 @@ def _outcome(worktrees: Path, root: Path) -> str:
     from prloom.storage.paths import RepositoryPaths  # noqa: PLC0415
 
     left = status.read(RepositoryPaths(root, worktrees), datetime.now(UTC))
-    return f"{status_text.totals(left)} `prloom status` shows more."
+    failing = [bridge.name for bridge in left.bridges if bridge.error is not None and bridge.loaded is not False]
+    polls = ""
+    if failing:
+        polls = f" Not polled: {', '.join(failing)}; the next round tries again."
+    return f"{status_text.totals(left)}{polls} `prloom status` shows more."
 
 
 async def _run_once(root: Path, config: Config, load_again: Callable[[], Config]) -> tuple[str, ...]:

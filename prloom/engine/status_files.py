@@ -73,13 +73,12 @@ class StatusFiles:
             raise kind("; ".join(map(str, failures))) from failures[0]
 
     def _with_earlier_polls(self, bridge: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a bridge that was not asked yet with the times at which the dispatcher before this one asked it."""
+        """Return a bridge with the times at which the dispatcher before this one asked it, where this one has none."""
         if self._earlier is None:
             reports = error_history.named(self._read(paths.BRIDGES).get("bridges"))
             self._earlier = {each["name"]: _polls(each) for each in reports}
-        if bridge.get("lastPollAt") is not None:
-            return bridge
-        return {**bridge, **self._earlier.get(bridge["name"], {})}
+        earlier = self._earlier.get(bridge["name"], {})
+        return {**bridge, **{key: time for key, time in earlier.items() if bridge.get(key) is None}}
 
     def _read(self, name: str) -> Mapping[str, Any]:
         """Return what a file says that the dispatcher before this one wrote; nothing where it cannot be read."""

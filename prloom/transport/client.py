@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from prloom.api.http import Answer, HttpError, HttpNeeds, Trouble
+from prloom.core.text import time_text
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.record import Json
@@ -162,7 +163,8 @@ class Client:
         resource = self._resources.get(_path(url), "core")
         at = limits.next_allowed(self._limits, now, self._bounds, write=method not in _READS, of_resource=resource)
         if at - now > LONGEST_PAUSE:
-            text = f"{method} {_path(url)} was not sent: a limit of the server allows it again at {at:%H:%M:%S} UTC"
+            again = time_text.clock_time(at, now)
+            text = f"{method} {_path(url)} was not sent: a limit of the server allows it again at {again} UTC"
             raise HttpError(text, trouble="limited", retry_at=at)
         if at > now:
             await self._sleep((at - now).total_seconds())

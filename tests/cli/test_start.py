@@ -19,6 +19,24 @@ default = "command"
 argv = ["sh"]
 """
 
+CI = """
+from pathlib import Path
+from prloom.api import Polled, Refused
+
+class Ci:
+    name = "ci"
+    targets = ()
+    async def events(self, ctx, state):
+        if (ctx.repo_root / "down").exists():
+            raise ConnectionError("no route")
+        return Polled()
+    async def actions(self, ctx, action):
+        return Refused("there are none")
+
+def create(config):
+    return Ci()
+"""
+
 
 def test_a_round_with_a_bridge_that_cannot_be_loaded_is_done_and_fails_with_one_line(
     stage: Stage, prloom: Prloom
@@ -34,6 +52,22 @@ def test_a_round_with_a_bridge_that_cannot_be_loaded_is_done_and_fails_with_one_
         "prloom: bridge ci (./ci.py): its module raised OSError: no such file (ci.py, line 1); "
         "fix it, or set enabled = false in [bridges.ci]\n"
     )
+
+
+def test_a_round_says_which_polls_failed_and_the_next_one_since_when(stage: Stage, prloom: Prloom) -> None:
+    stage.adopt()
+    (stage.root / "ci.py").write_text(CI)
+    (stage.root / "prloom.toml").write_text(f'{INLINE}{AGENT}[bridges.ci]\nmodule = "./ci.py"\n')
+    assert prloom("start", "--once").out == "1 plan: nothing waits. `prloom status` shows more.\n"
+    (stage.root / "down").touch()
+
+    ran = prloom("start", "--once")
+
+    told = "1 plan: nothing waits. Not polled: ci; the next round tries again. `prloom status` shows more.\n"
+    assert (ran.code, ran.out) == (0, told)
+    (ci,) = [each for each in json.loads(prloom("status", "--json").out)["bridges"] if each["name"] == "ci"]
+    assert ci["error"] == "ConnectionError: no route (ci.py, line 10)"
+    assert ci["lastOkAt"] is not None
 
 
 @pytest.mark.parametrize("table", ["module = './ci.py'", "module = './ci.py'\nenabled = false"])

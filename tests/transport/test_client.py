@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -313,6 +314,15 @@ async def test_a_long_pause_is_not_slept_through(new_wire: NewWire, noon: Any) -
 
     assert (error.trouble, error.retry_at, len(wire.sent)) == ("limited", noon + timedelta(seconds=90), 1)
     assert str(error) == "GET /v3/things was not sent: a limit of the server allows it again at 12:01:30 UTC"
+
+
+async def test_a_pause_until_another_day_is_told_with_its_date(new_wire: NewWire) -> None:
+    wire = new_wire(lambda request: httpx.Response(429, headers={"retry-after": "86400"}))
+    await failure(wire)
+
+    error = await failure(wire)
+
+    assert re.search(r"allows it again at \d{4}-\d\d-\d\d 12:00:00 UTC$", str(error))
 
 
 async def test_a_short_pause_is_slept_through(new_wire: NewWire) -> None:

@@ -35,3 +35,10 @@ def when(moment: datetime, now: datetime, *, units: int = 2) -> str:
     if moment > now:
         return f"in {span}"
     return f"{span} ago"
+
+
+def clock_time(moment: datetime, now: datetime) -> str:
+    """Return the time of day of a moment, in its own zone, with the date where that is another day than today."""
+    if moment.date() == now.astimezone(moment.tzinfo).date():
+        return f"{moment:%H:%M:%S}"
+    return f"{moment:%Y-%m-%d %H:%M:%S}"

@@ -12,7 +12,7 @@ from prloom import backoff, errors
 from prloom.api.bridge import BridgeContext, Polled
 from prloom.api.http import HttpError
 from prloom.backoff import Backoff
-from prloom.core.text import bounds
+from prloom.core.text import bounds, time_text
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.polling.poll import BridgeReader
 from prloom.extensions import bridges as bridge_code
@@ -103,7 +103,7 @@ class Poller:
             if _kind(error) == self.polls.kind:
                 level = logging.INFO
             self.polls.kind = _kind(error)
-            again = self.polls.retry_at.astimezone().strftime("%H:%M:%S")
+            again = time_text.clock_time(self.polls.retry_at.astimezone(), now)
             log.log(level, "bridge %s: %s; next poll at %s", self.bridge.name, text, again)
             return set()
         return plan_ids
