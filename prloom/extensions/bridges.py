@@ -228,12 +228,12 @@ def _forget(module_name: str) -> None:
 
 
 def _run_step(what: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what a bridge's code returns is its own
-    """Run one step of a bridge's own code; all that it raises but a KeyboardInterrupt becomes an ExtensionError."""
+    """Run one step of a bridge's own code; all that it raises becomes an ExtensionError, a person's interrupt aside."""
     try:
         return step()
-    except (KeyboardInterrupt, ExtensionError):
-        raise
     except BaseException as error:
+        if isinstance(error, ExtensionError) or loading.is_interrupt(error):
+            raise
         raise ExtensionError(f"{what} raised {loading.describe_error(error)}{origin(error)}") from error
 
 

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import importlib.util
 import inspect
+import signal
 import sys
 import threading
 import traceback
@@ -216,8 +217,17 @@ def plugin_frames(error: BaseException, *, most: int = 5) -> tuple[str, ...]:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether a person interrupted the program: they only reach its main thread, elsewhere the plugin raised it."""
-    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()
+    """Whether a person interrupted the program, and the extension's code did not raise the error itself.
+
+    A person only reaches the main thread. There the handler of the signal raises the error: Python's own has no frame,
+    so that nothing shows who it was; that of asyncio has one.
+    """
+    if not isinstance(error, KeyboardInterrupt) or threading.current_thread() is not threading.main_thread():
+        return False
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        return True
+    raised_in = [frame.f_globals.get("__name__") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return raised_in[-1:] == ["asyncio.runners"]
 
 
 def _steps(trace: TracebackType | None) -> list[tuple[str, str]]:

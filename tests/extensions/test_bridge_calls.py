@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from pathlib import Path
 
 import pytest
 
 from prloom.errors import ExtensionError
-from prloom.extensions import bridge_calls
+from prloom.extensions import bridge_calls, bridges
+from prloom.extensions.bridges import LoadedBridges
 
 
 def test_an_interrupt_by_a_person_is_passed_on_also_while_a_bridge_is_at_work() -> None:
@@ -26,3 +28,14 @@ def test_an_interrupt_that_the_bridges_code_raises_is_an_error_of_the_bridge() -
 
     with pytest.raises(ExtensionError, match=r"^KeyboardInterrupt$"):
         asyncio.run(bridge_calls.wait(interrupts()))
+
+
+def test_so_is_one_that_its_module_raises_while_a_dispatcher_begins(tmp_path: Path) -> None:
+    (tmp_path / "ci.py").write_text("raise KeyboardInterrupt")
+
+    async def load() -> LoadedBridges:
+        return bridges.load({"ci": {"module": "./ci.py"}}, repo_root=tmp_path, bundled=tmp_path)
+
+    (failed,) = asyncio.run(load()).failed
+
+    assert failed.error == "bridge ci (./ci.py): its module raised KeyboardInterrupt (ci.py, line 1)"
