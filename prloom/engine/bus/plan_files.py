@@ -18,6 +18,7 @@ from prloom.model.plan import Plan
 from prloom.model.work import WorkStep
 from prloom.storage import file_stamp, locks, paths, repair
 from prloom.storage.file_stamp import FileStamp
+from prloom.storage.replaced_files import ReplacedFiles
 from prloom.storage.safe_dir import FILE_MODE, SafeDir
 
 _EXACTLY = "surrogateescape"  # bytes that are no UTF-8 stay what they are where only a TODO is added
@@ -181,16 +182,23 @@ class PlanState:
 
 
 class PlanFolder:
-    """Implements `prloom.api.Files` over `<worktree>/prloom/.local`; `was_read` says whether a file was read."""
+    """Implements `prloom.api.Files` over `<worktree>/prloom/.local`; `was_read` says whether a file was read.
 
-    def __init__(self, folder: SafeDir, clock: Callable[[], float] = time.time) -> None:
+    `replaced` are the files that were replaced through it or another one a moment ago.
+    """
+
+    def __init__(
+        self, folder: SafeDir, clock: Callable[[], float] = time.time, replaced: ReplacedFiles | None = None
+    ) -> None:
         self._folder = folder
         self._clock = clock
+        self._replaced = replaced or ReplacedFiles(folder)
         self.was_read = False
 
     def read_text(self, name: str) -> str | None:
         """Return the text of a file, or None if there is none; bytes that are not UTF-8 are shown as U+FFFD."""
         self.was_read = True
+        self._replaced.bring_over(name)
         content = self._folder.read_bytes(name)
         if content is None:
             return None
@@ -203,11 +211,13 @@ class PlanFolder:
             mode = FILE_MODE
         else:
             mode = stat.S_IMODE(found.st_mode)
+        self._replaced.keep(name)
         self._folder.replace(name, text.encode("utf-8", "replace"), mode=mode)
 
     def stamp(self, name: str) -> str | None:
         """Return a text that differs whenever the file has changed; None where it changed too recently to be sure."""
         self.was_read = True
+        self._replaced.bring_over(name)
         found = self._folder.stat(name)
         if found is None:
             return "missing"

@@ -35,6 +35,7 @@ from prloom.model.record import Cursor, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths, repair
 from prloom.storage.file_stamp import FileStamp
+from prloom.storage.replaced_files import ReplacedFiles
 from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
@@ -89,6 +90,7 @@ class PlanRuntime:
         self.shared_stores = shared
         self.issued = issued
         self.text = PlanFile(folders.local)
+        self._replaced = ReplacedFiles(folders.local)
         own = partial(plugin_stores.writes, folders.local.make_sub(paths.BUS), "plan")
         self.stores = PluginStores(folders.local.make_sub(paths.PLUGIN_STATE), "plan", own)
         self.stores_by_scope = {"plan": self.stores, "global": shared}
@@ -161,7 +163,7 @@ class PlanRuntime:
     def tracked(self) -> TrackedPlan:
         """The plan as bridges see it."""
         plan, adopted = self.plan, None
-        files = PlanFolder(self.folders.local)
+        files = PlanFolder(self.folders.local, replaced=self._replaced)
         if plan.created_at is not None:
             adopted = str(plan.created_at)
         return TrackedPlan(plan.id, plan.branch, self.folders.worktree, files, plan.pr, adopted, self._has_ended)
@@ -240,6 +242,7 @@ class PlanRuntime:
     def close(self) -> None:
         """Close the plan's files; what still runs for it can write nothing any more."""
         self.event_store.close("the plan was closed")
+        self._replaced.close()
         self.folders.local.close()
 
 

@@ -7,6 +7,7 @@ import pytest
 from prloom.engine.bus.plan_files import PlanFolder
 from prloom.errors import UnsafePathError
 from prloom.storage.file_stamp import SETTLED
+from prloom.storage.replaced_files import KEPT, ReplacedFiles
 from prloom.storage.safe_dir import SafeDir
 
 
@@ -69,3 +70,55 @@ def test_what_is_not_a_file_has_no_stamp_but_an_error(files: PlanFolder, file: P
 
     with pytest.raises(UnsafePathError, match=r"review\.md"):
         files.stamp("review.md")
+
+
+# ---- a program that has the file open while it is replaced
+
+
+def test_what_a_program_appends_to_a_file_that_was_replaced_is_in_the_new_one(files: PlanFolder, file: Path) -> None:
+    with file.open("a") as program:
+        program.write("\n- [ ] delete all tests")
+        program.flush()
+        text = files.read_text("review.md")
+        files.replace_text("review.md", f"hello\n{text}")
+        program.write(" that fail\n")
+
+    assert files.read_text("review.md") == "hello\none\n- [ ] delete all tests that fail\n"
+    assert files.read_text("review.md") == file.read_text()
+
+
+def test_so_is_what_it_appends_after_two_replacements(files: PlanFolder, file: Path) -> None:
+    with file.open("a") as program:
+        files.replace_text("review.md", "two")
+        files.replace_text("review.md", "three")
+        program.write(" and more")
+
+    assert files.stamp("review.md") is not None
+    assert file.read_text() == "three and more"
+
+
+def test_a_file_that_could_not_be_replaced_gets_nothing_twice(file: Path) -> None:
+    folder = SafeDir.open(file.parent)
+    assert folder is not None
+    replaced = ReplacedFiles(folder)
+    replaced.keep("review.md")
+    with file.open("a") as program:
+        program.write(" and more")
+    replaced.bring_over("review.md")
+
+    assert file.read_text() == "one and more"
+
+
+def test_a_file_that_was_replaced_is_kept_open_for_a_minute(tmp_path: Path, file: Path) -> None:
+    folder, now = SafeDir.open(tmp_path), [1000.0]
+    assert folder is not None
+    replaced = ReplacedFiles(folder, lambda: now[0])
+    with file.open("a") as program:
+        replaced.keep("review.md")
+        folder.replace("review.md", b"two")
+        now[0] += KEPT.total_seconds()
+        replaced.bring_over("review.md")
+        program.write(" and more")
+    replaced.bring_over("review.md")
+
+    assert file.read_text() == "two"
