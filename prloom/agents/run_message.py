@@ -33,6 +33,9 @@ OFFSET: Final = "offset"
 CLAIM: Final = "claim"
 """The key of the metadata of a piece of output that holds the id of the claim for which the program runs."""
 
+_WORKER: Final = "-machine-"
+"""What stands behind a machine's name in that of a worker there."""
+
 LONGEST_OUTPUT: Final = 4 * 1024 * 1024
 """Bytes of what an agent has printed that a reply has at most, before they are compressed."""
 
@@ -88,6 +91,19 @@ def topic_here(stage: str) -> str:
 def output_topic(of_run: str) -> str:
     """Return the topic of what an agent prints on another machine, by the topic of its run."""
     return f"{of_run}.output"
+
+
+def worker_name(host: str, rest: str) -> str:
+    """Return the name of a worker on another machine, by which no dispatcher there takes it for one of its own."""
+    return f"{host}{_WORKER}{rest}"
+
+
+def machine_of(worker: str) -> str | None:
+    """Return the machine of such a worker; None for a worker of the dispatcher's own machine."""
+    host, mark, _ = worker.rpartition(_WORKER)
+    if not mark:
+        return None
+    return host
 
 
 def encode(value: RunMessage | RunReply) -> str:

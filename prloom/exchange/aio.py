@@ -94,9 +94,9 @@ class AsyncClaimedMessage:
         """End the claim as timed out."""
         return await _finish(self.claimed.time_out, error, metadata=metadata)
 
-    async def release(self, reason: str = "handed back") -> Settled:
-        """End the claim without counting the attempt."""
-        return await _finish(self.claimed.release, reason)
+    async def release(self, reason: str = "handed back", *, delay: timedelta | None = None) -> Settled:
+        """End the claim without counting the attempt; nobody can claim the message before `delay` has passed."""
+        return await _finish(self.claimed.release, reason, delay=delay)
 
     async def settle(self, settlement: Settlement) -> Settled:
         """End the claim as the settlement says."""

@@ -112,9 +112,13 @@ class TimedOut(ExchangeValue, frozen=True, kw_only=True):
 
 
 class Released(ExchangeValue, frozen=True, kw_only=True):
-    """The worker has to stop: the message is ready again, and the attempt does not count."""
+    """The worker has to stop, or cannot do this work: the message is ready again, and the attempt does not count.
+
+    With a `delay`, nobody can claim it before that has passed.
+    """
 
     reason: str = "handed back"
+    delay: timedelta | None = None
 
 
 Settlement: TypeAlias = Completed | Failed | TimedOut | Released

@@ -80,9 +80,9 @@ class ClaimedMessage:
         """End the claim as timed out, and publish the error on `<topic>.timed_out`."""
         return self.settle(TimedOut(error=error, metadata=metadata or {}))
 
-    def release(self, reason: str = "handed back") -> Settled:
-        """End the claim without counting the attempt; another worker may take the message at once."""
-        return self.settle(Released(reason=reason))
+    def release(self, reason: str = "handed back", *, delay: timedelta | None = None) -> Settled:
+        """End the claim without counting the attempt; another worker may take the message at once, or after `delay`."""
+        return self.settle(Released(reason=reason, delay=delay))
 
     def settle(self, settlement: Completed | Failed | TimedOut | Released) -> Settled:
         """End the claim as the settlement says."""

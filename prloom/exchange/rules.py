@@ -65,7 +65,11 @@ def settled(settlement: Settlement, delivery: Delivery, now: datetime, policy: B
             reply = _reply(delivery, f"{topic}.timed_out", settlement.error, settlement.metadata, "timed_out")
             return Verdict("timed_out", settlement.error, _over(delivery, "timed_out", now), reply)
         case Released():
-            ready = msgspec.structs.replace(delivery, state="ready", attempts=delivery.attempts - 1)
+            due = None
+            if settlement.delay:
+                due = now + settlement.delay
+            attempts = delivery.attempts - 1
+            ready = msgspec.structs.replace(delivery, state="ready", attempts=attempts, available_at=due)
             return Verdict("cancelled", settlement.reason, ready, None)
         case _:
             assert_never(settlement)

@@ -228,6 +228,8 @@ def checked_settlement(settlement: Settlement) -> Settlement:
     match settlement:
         case Failed(error=text) | TimedOut(error=text) | Released(reason=text):
             checked_text("error", text)
-    if not isinstance(settlement, Released):
+    if isinstance(settlement, Released):
+        _checked_delay(settlement.delay)
+    else:
         checked_metadata(settlement.metadata)
     return settlement

@@ -27,7 +27,7 @@ class RunRecord(Record, frozen=True, kw_only=True):
     """One run. `plugin` is the one that asked for it, if one did.
 
     `retry_at` is when the usage limit that a `limited` run has met is reset, where the program says so. `usage` and
-    `cost_usd` are None where the program did not measure them.
+    `cost_usd` are None where the program did not measure them. `refused` says that no machine did the run.
     """
 
     id: str
@@ -47,3 +47,4 @@ class RunRecord(Record, frozen=True, kw_only=True):
     machine: str | None = None
     plugin: str | None = None
     retry_at: Timestamp | None = None
+    refused: bool = False

@@ -272,6 +272,20 @@ def test_a_released_message_is_ready_at_once_and_the_attempt_does_not_count(exch
     assert (before.status, before.error) == ("cancelled", "stopping")
 
 
+def test_a_message_that_is_released_with_a_delay_is_claimed_only_after_it_and_the_attempt_does_not_count(
+    exchange: Exchange, clock: Any
+):
+    exchange.publish("work", "x", max_attempts=1)
+    claimed = exchange.claim("work")
+
+    settled = claimed.release("not for me", delay=MINUTE)
+
+    assert settled.retry_at is not None
+    assert exchange.claim("work") is None
+    clock.pass_(seconds=61)
+    assert exchange.claim("work").claim.attempt == 1
+
+
 # ---- leases
 
 

@@ -27,9 +27,10 @@ def tripped(
     """Return the brake that keeps a run for a plan from being started, or None.
 
     `ended` are the runs of today that are over, and `running` the plans of those that are not, one for each run. What
-    a run did not measure counts as nothing, and the reason says how many such runs there were.
+    a run did not measure counts as nothing, and the reason says how many such runs there were. A run that machines have
+    refused is none: no agent ran.
     """
-    ended = [run for run in ended if run.stage != CHECK]
+    ended = [run for run in ended if run.stage != CHECK and not run.refused]
     without_tokens = _without(sum(run.usage is None for run in ended), "tokens")
     without_cost = _without(sum(run.cost_usd is None for run in ended), "cost")
     tokens = sum(run.usage.input_tokens + run.usage.output_tokens for run in ended if run.usage is not None)

@@ -84,10 +84,14 @@ class RunningHook(Record, frozen=True, kw_only=True):
 
 
 class RunLimit(Record, frozen=True, kw_only=True):
-    """The setting because of which the next run for a TODO waits until another run has ended, and since when."""
+    """What the next run for a TODO waits for, and since when.
 
-    setting: str
+    It waits until another run has ended, because of a setting; or, where nobody has begun it yet, for a `reason`.
+    """
+
+    setting: str = ""
     since: Timestamp
+    reason: str | None = None
 
 
 class RunningWork(Record, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Literal
 
 from prloom.core.text.naming import printable
@@ -12,6 +13,9 @@ _COMMIT = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _RUN = re.compile("[A-Za-z0-9_-]{1,100}")
 _WORD = re.compile(r"[^\W_][\w.:/@+\[\]-]{0,199}", re.ASCII)
 _PORT = re.compile(r":[0-9]*$")
+_SHORTEST_WAIT = timedelta(seconds=1)
+_LONGEST_WAIT = timedelta(minutes=5)
+_LEFT_TO_OTHERS = timedelta(days=1)
 _SCP = re.compile(r"(?:[^@/:]+@)?(?P<host>[^/:]+):(?P<path>(?!//).+)")
 
 
@@ -58,15 +62,26 @@ class RunRefused:
     elsewhere: bool = False
 
 
+def wait_for_another(age: timedelta) -> timedelta | None:
+    """Return how long a run that a machine refuses waits until a machine looks at it again, by the run's age.
+
+    Another machine may be busy, so no try is spent; but the wait is short beside what the run has waited already. None
+    after a day: then each refusal is a try that has failed.
+    """
+    if age >= _LEFT_TO_OTHERS:
+        return None
+    return min(max(age / 10, _SHORTEST_WAIT), _LONGEST_WAIT)
+
+
 def judge(asked: RequestedRun, policy: MachinePolicy) -> RequestedLimits | RunRefused:
     """Return the limits within which the machine does a run, or why it does not.
 
     Limits that are higher than the machine's own become the machine's own.
     """
-    reason = _malformed(asked) or _of_others(asked, policy)
+    reason = _malformed(asked)
     if reason is not None:
         return RunRefused(reason)
-    reason = _beyond(asked, policy)
+    reason = _of_others(asked, policy) or _beyond(asked, policy)
     if reason is not None:
         return RunRefused(reason, elsewhere=True)
     own, wanted = policy.limits, asked.limits

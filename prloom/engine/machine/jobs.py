@@ -13,6 +13,7 @@ from prloom.agents import run_message
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.agents.supervision import Worker
+from prloom.core.work import run_policy
 from prloom.core.work.run_policy import RunRefused
 from prloom.engine.machine import agent_slots, remote_run
 from prloom.engine.machine.machine import Machine
@@ -44,8 +45,7 @@ class RemoteRuns:
             return _failed(remote_run.failed(run, str(error)))
         limits = self._machine.limits_for(run, asked)
         if isinstance(limits, RunRefused):
-            refused = remote_run.refused(run, f"refused by {platform.node()}: {limits.reason}")
-            return _failed(refused, retry=limits.elsewhere)
+            return _refused(run, limits, lease)
         if asked.session is not None:
             return _failed(remote_run.no_session())
         folder = str(message.metadata.get(run_message.FOLDER) or "")
@@ -83,6 +83,15 @@ class RemoteRuns:
         if lost:
             return JobLost(lost, late=_settlement(reply))
         return _settlement(reply)
+
+
+def _refused(run: str, refused: RunRefused, lease: Lease) -> Released | Failed:
+    """Return that a run is not done here: it is left to other machines, where those may do it, and at last fails."""
+    said = remote_run.refused(run, f"refused by {platform.node()}: {refused.reason}")
+    wait = run_policy.wait_for_another(lease.claimed.claim.claimed_at - lease.claimed.message.created_at)
+    if refused.elsewhere and wait is not None:
+        return Released(reason=said.result.error or refused.reason, delay=wait)
+    return _failed(said, retry=refused.elsewhere)
 
 
 def _released(worker: Worker) -> Released | JobLost:

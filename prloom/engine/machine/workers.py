@@ -39,4 +39,4 @@ def build(
 
 def new_instance() -> str:
     """Return a worker's name, by which a dispatcher on the same machine does not take it for one of its own."""
-    return f"{socket.gethostname()}-machine-{os.getpid()}-{new_id()[-6:]}"
+    return run_message.worker_name(socket.gethostname(), f"{os.getpid()}-{new_id()[-6:]}")

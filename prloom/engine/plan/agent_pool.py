@@ -35,6 +35,7 @@ from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
 from prloom.engine.runs.run_commits import RunCommits
 from prloom.engine.runs.run_end import RunEnd
 from prloom.engine.runs.run_exchange import RunExchange, RunExecutor
+from prloom.engine.runs.run_waits import RunWaits
 from prloom.errors import AgentError, StorageError
 from prloom.model.kinds import CHECK
 from prloom.model.work import TodoWork
@@ -79,8 +80,9 @@ class AgentPool:
         self.activity = activity or ActivityLog(RepositoryPaths(root, root), partial(datetime.now, UTC), environ)
         name = run_exchange.address(root, exchange)
         self.commits = RunCommits(root, shared=run_exchange.is_shared(name))
+        self.waits, start = RunWaits(), start_pool or self._start_pool
         # As many workers as there may be runs at once, so that none waits for those of another kind.
-        self.runs: RunExecutor = RunExchange(name, parallel + workers, start_pool or self._start_pool, keep=keep)
+        self.runs: RunExecutor = RunExchange(name, parallel + workers, start, keep=keep, waits=self.waits)
 
     def _start_pool(self, exchange: str, workers: int) -> Pool:
         output = self.root.joinpath(*paths.LOCAL, paths.POOL_LOG)

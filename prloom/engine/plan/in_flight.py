@@ -21,7 +21,7 @@ class InFlight:
     `deliveries` are the bridges that deliver actions of this plan, each with whether those are of low priority.
     `agent_queued` says that a triage run waits for a free slot, or has one. `working` says that a TODO is worked on,
     `took` that one was begun, and `preparing` that it is prepared for a worker. `waits_for` is the setting because
-    of which the next run for events or a hook has to wait, and `todo_limit` that of the next run for a TODO.
+    of which the next run for events or a hook has to wait, and `todo_limit` what the run for a TODO waits for.
     `at_forge` says that the pull request is opened or described. `writers` counts the programs that may write in the
     plan's folder.
     """
@@ -64,6 +64,13 @@ class InFlight:
             yield
         finally:
             self.todo_limit = None
+
+    def note_wait(self, reason: str | None) -> None:
+        """Note for what the run of a TODO waits that nobody has begun yet, or that it waits no more."""
+        before, self.todo_limit = self.todo_limit, None
+        if reason is not None:
+            since = before.since if before is not None else Timestamp.of(self.clock())
+            self.todo_limit = RunLimit(reason=reason, since=since)
 
     def clear(self, event_ids: AbstractSet[str], opened: AbstractSet[str]) -> None:
         """Show events together with others again; forget also those that are not open any more."""

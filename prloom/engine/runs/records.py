@@ -98,7 +98,13 @@ def _record(folder: Path, plan_id: str, result: RunResult | None, now: datetime)
         machine=spec.machine,
         plugin=spec.plugin,
         retry_at=_retry_at(result),
+        refused=result is not None and result.trouble == "refused" and not _was_started_elsewhere(folder),
     )
+
+
+def _was_started_elsewhere(folder: Path) -> bool:
+    """Whether another machine has started the agent of the run."""
+    return run_folder.read(folder, run_folder.ELSEWHERE, 0) is not None
 
 
 def _retry_at(result: RunResult | None) -> Timestamp | None:
@@ -132,7 +138,7 @@ def _state(folder: Path, status: RunStatus, result: RunResult | None) -> RunStat
         return result.status
     if not isinstance(status, RunInterrupted) or run_status.was_begun(folder):
         return "interrupted"
-    if run_folder.read(folder, run_folder.ELSEWHERE, 0) is not None:
+    if _was_started_elsewhere(folder):
         return "running"
     return "queued"
 

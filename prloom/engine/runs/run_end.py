@@ -18,11 +18,14 @@ from prloom.agents.run_status import RunInProgress
 from prloom.core.text import naming
 from prloom.engine.runs import live_output
 from prloom.errors import AgentError
+from prloom.exchange.aio import AsyncExchange
+from prloom.exchange.claim import MessageEntry
 from prloom.exchange.message import Draft, Message
 
 log = logging.getLogger(__name__)
 
 _PAUSE: Final = 0.02
+_LONGEST_ERROR: Final = 500
 _LONGEST_END: Final = 60.0  # seconds that a worker may need to end a run whose message was cancelled
 
 
@@ -39,10 +42,10 @@ def lost(folder: Path, problem: str) -> RunResult:
     return RunResult(status="failed", trouble="lost", error=f"the run's folder {folder} {problem}")
 
 
-async def of_reply(folder: Path, draft: Draft, reply: Message) -> RunEnd:
-    """Return what a reply says that a run came to."""
+async def of_reply(folder: Path, draft: Draft, reply: Message, exchange: AsyncExchange) -> RunEnd:
+    """Return what a reply says that a run came to; raises ExchangeError."""
     if reply.topic not in {f"{draft.topic}.completed", f"{draft.topic}.failed"}:
-        return of_result(await asyncio.to_thread(_ended, folder, draft))
+        return await _without_result(folder, draft, reply, exchange)
     try:
         read = run_message.read_reply(reply.body)
     except AgentError as error:
@@ -52,6 +55,47 @@ async def of_reply(folder: Path, draft: Draft, reply: Message) -> RunEnd:
         return RunEnd(read)
     await asyncio.to_thread(_write_down, folder, read)
     return RunEnd(read, naming.printable(machine, live_output.LONGEST_NAME))
+
+
+async def _without_result(folder: Path, draft: Draft, reply: Message, exchange: AsyncExchange) -> RunEnd:
+    """Return what a run came to that has no result: it was cancelled, or its last try has failed.
+
+    What a worker of this machine has begun is told by its folder; what others did, by the message's claims.
+    """
+    end = None
+    if not run_status.was_begun(folder):
+        if reply.topic == f"{draft.topic}.dead":
+            end = _dead(reply)
+        else:
+            end = _stopped_elsewhere(await exchange.inspect(draft.id))
+    if end is None:
+        return of_result(await asyncio.to_thread(_ended, folder, draft))
+    await asyncio.to_thread(_write_down, folder, end.reply)
+    return end
+
+
+def _dead(reply: Message) -> RunEnd:
+    """Return what a run came to whose tries are used up: machines refused it, or the last one that had it is gone."""
+    error = naming.printable(reply.body, _LONGEST_ERROR)
+    machine = reply.metadata.get(run_message.MACHINE)
+    if not isinstance(machine, str):
+        return of_result(RunResult(status="failed", trouble="lost", error=error))
+    result = RunResult(status="failed", trouble="refused", error=error)
+    return RunEnd(RunReply(result=result), naming.printable(machine, live_output.LONGEST_NAME))
+
+
+def _stopped_elsewhere(entry: MessageEntry) -> RunEnd | None:
+    """Return what a cancelled run came to that another machine had begun; None where none had it at that time."""
+    last = next(iter(entry.claims[-1:]), None)
+    if last is None or last.completed_at is None or last.completed_at != entry.delivery.ended_at:
+        return None
+    machine = run_message.machine_of(last.worker_instance_id)
+    if machine is None:
+        return None
+    machine = naming.printable(machine, live_output.LONGEST_NAME)
+    seconds = (last.completed_at - last.claimed_at).total_seconds()
+    error = f"prloom ended the run on {machine} after {seconds:.0f} s"
+    return RunEnd(RunReply(result=RunResult(status="interrupted", trouble="stopped", error=error)), machine)
 
 
 def _write_down(folder: Path, reply: RunReply) -> None:

@@ -19,6 +19,7 @@ from prloom.agents.agent import RunResult
 from prloom.engine.runs import exchange_upkeep, live_output, run_end
 from prloom.engine.runs.pool_process import Pool, StartPool
 from prloom.engine.runs.run_end import RunEnd
+from prloom.engine.runs.run_waits import RunWaits
 from prloom.errors import AgentError
 from prloom.exchange import validation
 from prloom.exchange.aio import AsyncExchange
@@ -75,7 +76,7 @@ class RunExchange:
 
     A run's message has the run's id as its own, and as its key: however often a run is published, it is one message.
     So a dispatcher that finds a run in its state has it done again, and gets the reply that there is. Replies that were
-    read are acknowledged, and what ended longer ago than `keep` is removed.
+    read are acknowledged, and what ended longer ago than `keep` is removed. `waits` tells what runs wait for.
     """
 
     def __init__(
@@ -85,12 +86,14 @@ class RunExchange:
         start_pool: StartPool,
         *,
         keep: timedelta | None = None,
+        waits: RunWaits | None = None,
         check_interval: float = CHECK_INTERVAL,
     ) -> None:
         self._name = name
         self._workers = workers
         self._start_pool = start_pool
         self._keep = keep
+        self._waits = waits or RunWaits()
         self._check_interval = check_interval
         self._exchange: AsyncExchange | None = None
         self._pool: Pool | None = None
@@ -122,6 +125,8 @@ class RunExchange:
             (run,) = await exchange.publish_all([draft])
             async with self._output_kept(exchange, folder, run):
                 reply = await self._reply(draft, future, found=found)
+            if isinstance(reply, Message):
+                return await run_end.of_reply(folder, draft, reply, exchange)
         except asyncio.CancelledError:
             await self.cancel(folder.name, "prloom stopped the run")
             raise
@@ -129,8 +134,6 @@ class RunExchange:
             raise AgentError(f"run {folder.name} cannot be done: {error}") from error
         finally:
             self._awaited.pop(folder.name, None)
-        if isinstance(reply, Message):
-            return await run_end.of_reply(folder, draft, reply)
         if reply.folder is None:
             return run_end.of_result(await asyncio.to_thread(run_end.concluded, folder, draft, lost=reply.alone))
         await asyncio.to_thread(processes.clean_up, environment.RUN_VARIABLE, folder.name)
@@ -193,7 +196,7 @@ class RunExchange:
             if gone is not None:
                 await self.cancel(draft.id, f"the run's folder {gone}")
                 return RunLoss(folder=gone)
-            if _worker_died(await exchange.inspect(draft.id)) and not future.done():
+            if _worker_died(await self._waits.inspect(exchange, draft.id)) and not future.done():
                 alone = not found and pool is not None and pool is self._pool and pool.alive()
                 if await self.cancel(draft.id, "the run's worker died"):
                     return RunLoss(alone=alone)

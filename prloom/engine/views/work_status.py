@@ -82,7 +82,7 @@ def session(found: PlanSession | None) -> SessionStatus | UnsetType:
 
 
 def current(state: DispatchState, limit: RunLimit | None = None, now: datetime | None = None) -> CurrentTodo | None:
-    """Return the TODO that is worked on, or None; `limit` is the setting because of which its next run waits."""
+    """Return the TODO that is worked on, or None; `limit` is what its run waits for."""
     work = state.work
     if work is None:
         return None
@@ -90,7 +90,8 @@ def current(state: DispatchState, limit: RunLimit | None = None, now: datetime |
     if work.retry_at is not None and work.waits_for is not None:
         wait = WorkWait(reason=work.waits_for, since=work.waits_since, until=work.retry_at)
     elif limit is not None:
-        wait = WorkWait(reason=f"as many runs are active as {limit.setting} allows", since=limit.since, until=None)
+        reason = limit.reason or f"as many runs are active as {limit.setting} allows"
+        wait = WorkWait(reason=reason, since=limit.since, until=None)
     return CurrentTodo(
         id=work.id,
         title=work.title,

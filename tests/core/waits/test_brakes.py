@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from prloom.core.waits import brakes
 from prloom.core.waits.brakes import DailyLimits
@@ -44,6 +45,12 @@ def test_the_brake_names_itself_and_ends_with_the_day() -> None:
         "the brake max_runs_per_plan_per_day = 2 is on: 2 runs of this plan today; `prloom resume a` lifts it"
     )
     assert limit.until == NOON + timedelta(hours=12)
+
+
+def test_a_run_that_machines_have_refused_does_not_count() -> None:
+    refused = [replace(run, refused=True) for run in runs(2)]
+
+    assert brakes.tripped(DailyLimits(max_runs_per_plan_per_day=2, max_runs_per_day=2), "a", refused, (), NOON) is None
 
 
 def test_runs_that_go_on_count_and_those_of_other_plans_count_for_all() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -64,6 +65,26 @@ def test_what_goes_beyond_it_is_refused_with_the_reason(change: dict[str, Any], 
     assert isinstance(judged, RunRefused)
     assert reason in judged.reason
     assert judged.reason.isprintable()
+
+
+def test_a_machine_with_a_clone_of_another_repository_leaves_the_run_to_others() -> None:
+    refused = run_policy.judge(replace(ASKED, repository="https://example.org/eve/app.git"), POLICY)
+
+    assert isinstance(refused, RunRefused)
+    assert refused.elsewhere
+
+
+@pytest.mark.parametrize(
+    ("age", "wait"),
+    [
+        (timedelta(), timedelta(seconds=1)),
+        (timedelta(minutes=1), timedelta(seconds=6)),
+        (timedelta(hours=5), timedelta(minutes=5)),
+        (timedelta(days=1), None),
+    ],
+)
+def test_a_run_that_a_machine_refuses_is_left_to_others_for_a_day(age: timedelta, wait: timedelta | None) -> None:
+    assert run_policy.wait_for_another(age) == wait
 
 
 def test_a_machine_that_does_not_work_still_reads() -> None:

@@ -103,7 +103,6 @@ def test_a_session_of_another_machine_is_not_resumed(do: Do, asked: RunMessage):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"repository": "https://example.org/eve/other.git"}, "it is for https://example.org/eve/other.git, and this"),
         ({"commit": None}, f"run {RUN} names no commit"),
         ({"model": "--yolo"}, "--yolo is not the name of a model"),
     ],
@@ -120,19 +119,28 @@ def test_what_no_machine_may_do_is_refused_for_good(do: Do, asked: RunMessage, c
 @pytest.mark.parametrize(
     ("change", "more", "said"),
     [
+        ({"repository": "https://example.org/eve/other.git"}, {}, "it is for https://example.org/eve/other.git, and"),
         ({"agent": "claude"}, {}, "this machine does not run the agent claude, but only command"),
         ({}, {"work": {"mode": "off"}}, 'this machine does not change files: its prloom.toml has [work] mode = "off"'),
-        ({"commit": "c" * 40}, {}, f"commit {'c' * 12} cannot be fetched"),
     ],
 )
-def test_what_another_machine_may_do_is_left_to_it(
+def test_what_another_machine_may_do_is_left_to_it_for_a_while_and_spends_no_try(
     do: Do, asked: RunMessage, change: dict[str, Any], more: dict[str, Any], said: str
 ):
     ended = do(replace(asked, **change), **more)
 
-    assert ended.entry.delivery.state == "ready"
+    assert (ended.entry.delivery.state, ended.entry.delivery.attempts) == ("ready", 0)
+    assert ended.entry.delivery.available_at is not None
     assert ended.message is None
     assert said in ended.error
+
+
+def test_what_a_machine_cannot_do_by_its_own_fault_another_one_may_try(do: Do, asked: RunMessage):
+    ended = do(replace(asked, commit="c" * 40))
+
+    assert (ended.entry.delivery.state, ended.entry.delivery.attempts) == ("ready", 1)
+    assert ended.message is None
+    assert f"commit {'c' * 12} cannot be fetched" in ended.error
 
 
 def test_what_is_no_message_is_a_failed_run(do: Do):

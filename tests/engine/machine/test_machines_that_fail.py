@@ -15,8 +15,10 @@ from click.testing import CliRunner
 from workbench import Run
 
 from prloom.cli import main
-from prloom.engine.views import why_todo
+from prloom.engine.views import runtime_status, why_todo, work_status
 from prloom.exchange import connect
+from prloom.storage import paths
+from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from conftest import MachineBench, OtherMachine
@@ -56,6 +58,40 @@ async def test_another_machine_takes_over_from_one_that_dies(bench: MachineBench
     assert "attempt 2: completed" in second.stop()
     first.start()
     assert first.left == []
+
+
+async def test_a_machine_that_does_not_do_a_run_leaves_it_to_one_that_is_busy_and_status_says_so_meanwhile(
+    bench: MachineBench, machine: Make
+):
+    idle, able = machine("idle"), machine("able")
+    idle.configure('[work]\nmode = "off"')
+    able.script(FAST)
+    idle.start()
+    bench.todo("- [ ] Make it fast")
+    bench.employ()
+    async with bench.stage.running(), asyncio.timeout(PATIENCE):
+        await bench.stage.until(lambda: "[work] mode" in waits_for(bench))
+        (run,) = [each.name for each in bench.worktree.glob("prloom/.local/runs/*")]
+        with connect(bench.url) as exchange:
+            assert exchange.inspect(run).delivery.attempts == 0
+
+        await asyncio.to_thread(able.start)
+
+        await bench.stage.until(lambda: bench.commits == ["Be fast"])
+    with connect(bench.url) as exchange:
+        assert [each.attempt for each in exchange.inspect(run).claims] == [1] * len(exchange.inspect(run).claims)
+
+
+def waits_for(bench: MachineBench) -> str:
+    """Return what the TODO waits for, as `prloom status` says it."""
+    local = SafeDir.open(bench.project.root, *paths.LOCAL)
+    assert local is not None
+    with local:
+        limits = runtime_status.todo_limits(local)
+    current = work_status.current(bench.state, limits.get("work"))
+    if current is None or not current.wait:
+        return ""
+    return current.wait.reason
 
 
 async def test_a_result_that_comes_late_is_not_used(bench: MachineBench, machine: Make):

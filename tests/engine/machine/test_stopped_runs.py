@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 from workbench import Run
@@ -39,6 +40,8 @@ async def test_a_run_on_another_machine_is_ended_its_plan_pauses_and_no_attempt_
         await bench.stage.until(lambda: bench.stage.state("work")["work"]["phase"] == "ready")
     assert (stopped.run, stopped.plan) == (run.name, "work")
     assert bench.state.paused
+    (reason,) = [step["work"]["reason"] for step in bench.stage.decisions("work") if verdict(step) == "cut_short"]
+    assert reason.startswith(f"prloom ended the run on {platform.node()} after ")
     work = bench.state.work
     assert work is not None
     assert (work.phase, work.attempt, work.failures) == ("ready", 1, 0)
@@ -47,3 +50,9 @@ async def test_a_run_on_another_machine_is_ended_its_plan_pauses_and_no_attempt_
     assert "completed" not in log
     assert other.left == []
     assert bench.commits == []
+
+
+def verdict(decision: dict[str, Any]) -> str | None:
+    """Return what a decision says of the work on a TODO, if it does."""
+    step = decision.get("work")
+    return step["verdict"] if step else None
