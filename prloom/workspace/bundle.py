@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import git, tree_size, trees
+from prloom.workspace.git_errors import GitSystemError
 from prloom.workspace.repository import Repository
 
 REFS = "refs/prloom/runs"
@@ -84,20 +85,24 @@ def receive(
     """Take the one commit of a bundle into the repository, under `refs/prloom/runs/<run>`, and return it.
 
     Raises BundleError where it holds anything else than one commit on `parent`, where git finds an object that is
-    broken or harmful, and where it is too big in any way. No file is written but those of git's objects.
+    broken or harmful, and where it is too big in any way; GitSystemError where the system keeps git from telling,
+    so that nothing is known of it. No file is written but those of git's objects.
     """
     name = ref(run)
     if len(content) > most_bytes:
         raise BundleError(f"the bundle of run {run} has {len(content)} bytes, over the limit of {most_bytes}")
     commit, pack = _read(content, run=run, parent=parent)
-    _verify(repo, content, run)
     try:
+        _verify(repo, content)
         _index(repo, pack, most_bytes)
         found = _commit(repo, commit, run=run, parent=parent)
         tree_size.require_at_most(repo, found.tree, most_paths)
         _require_readable(repo, parent, found.tree, run)
-    except BundleError:
+    except (BundleError, GitSystemError):
         raise
+    except OSError as error:
+        said = f"the bundle of run {run} cannot be looked at: {error.strerror} ({error.filename})"
+        raise GitSystemError(said) from error
     except WorkspaceError as error:
         raise BundleError(f"the bundle of run {run} is refused: {error}") from error
     git.run(["update-ref", name, commit], cwd=repo.root)
@@ -141,14 +146,11 @@ def _read(content: bytes, *, run: str, parent: str) -> tuple[str, bytes]:
     return commit, content[len(head) + len(blank) :]
 
 
-def _verify(repo: Repository, content: bytes, run: str) -> None:
+def _verify(repo: Repository, content: bytes) -> None:
     with TemporaryDirectory(prefix="prloom-bundle-") as folder:
         file = Path(folder) / "bundle"
         file.write_bytes(content)
-        try:
-            git.run(["bundle", "verify", "--quiet", str(file)], cwd=repo.root, limit=_LIMIT)
-        except WorkspaceError as error:
-            raise BundleError(f"the bundle of run {run} is refused: {error}") from error
+        git.run(["bundle", "verify", "--quiet", str(file)], cwd=repo.root, limit=_LIMIT)
 
 
 def _index(repo: Repository, pack: bytes, most_bytes: int) -> None:
@@ -164,7 +166,7 @@ def _index(repo: Repository, pack: bytes, most_bytes: int) -> None:
 
 
 def _commit(repo: Repository, commit: str, *, run: str, parent: str) -> Received:
-    kind = git.run(["cat-file", "-t", commit], cwd=repo.root, codes=(0, 128)).out.strip()
+    kind = git.run(["cat-file", "-t", commit], cwd=repo.root).out.strip()
     if kind != "commit":
         raise BundleError(f"the bundle of run {run} leads to no commit")
     tree, *parents = git.run(["rev-parse", f"{commit}^{{tree}}", f"{commit}^@"], cwd=repo.root).out.split()

@@ -29,6 +29,8 @@ from typing import TYPE_CHECKING
 from prloom import programs
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
+from prloom.workspace import git_errors
+from prloom.workspace.git_errors import GitSystemError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -249,7 +251,8 @@ def _answer(
     process = _start([*_OPTIONS, *_setting_options(off), *words], f"git {printable(words[0])}", cwd, env)
     code, out, err = _finish(process, f"git {printable(words[0])} in {printable(str(cwd))}", limit, stdin)
     if code not in codes:
-        raise WorkspaceError(f"git {printable(words[0])} failed in {printable(str(cwd))}: {reason(err, code)}")
+        said = f"git {printable(words[0])} failed in {printable(str(cwd))}: {reason(err, code)}"
+        raise git_errors.failed(said, code, err)
     return GitResult(code, out, err)
 
 
@@ -260,12 +263,12 @@ def _start(argv: list[str], what: str, cwd: Path, env: dict[str, str]) -> Popen[
         raise WorkspaceError(f"{printable(str(cwd))} is not a folder; git cannot run there")
     program = programs.locate("git", env)
     if program is None:
-        raise WorkspaceError("git was not found in PATH; install it from https://git-scm.com")
+        raise GitSystemError("git was not found in PATH; install it from https://git-scm.com")
     try:
         # A session of its own has no terminal to ask for a password at, and can be ended whole.
         return Popen([program, *argv], cwd=cwd, env=env, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
     except (OSError, ValueError) as error:  # arguments too long, or a NUL among them
-        raise WorkspaceError(
+        raise GitSystemError(
             f"{what} could not be started in {printable(str(cwd))}: {printable(str(error))}"
         ) from error
 
@@ -277,7 +280,7 @@ def _finish(process: Popen[bytes], what: str, limit: timedelta, stdin: bytes) ->
         try:
             out, err = process.communicate(stdin, timeout=limit.total_seconds())
         except TimeoutExpired as error:
-            raise WorkspaceError(f"{what} took longer than {limit.total_seconds():g} s and was stopped") from error
+            raise GitSystemError(f"{what} took longer than {limit.total_seconds():g} s and was stopped") from error
         finally:
             _stop(process)
     return process.returncode, out, os.fsdecode(err)

@@ -12,6 +12,7 @@ import pytest
 
 from prloom.workspace import bundle, commits, repository, snapshot, trees, worktree
 from prloom.workspace.bundle import BundleError, Received
+from prloom.workspace.git_errors import GitSystemError
 from prloom.workspace.repository import Repository
 
 if TYPE_CHECKING:
@@ -179,6 +180,35 @@ def test_a_parent_that_is_not_here_is_refused(other: Project, repo: Repository) 
     content = bundle_of(other, under(other, other.commit({"b": "1\n"})), f"^{unknown}")
 
     refuse(repo, content, unknown, "is refused: git bundle failed")
+
+
+def test_a_bundle_that_cannot_be_written_for_want_of_a_disk_is_not_refused_and_is_taken_later(
+    project: Project, other: Project, repo: Repository, base: str
+) -> None:
+    content = bundle_of(other, under(other, other.commit({"a": "1\n"})), f"^{base}")
+    packs = project.root / ".git" / "objects" / "pack"
+    packs.rename(packs.with_name("away"))
+    packs.touch()  # as root, nothing else is refused
+
+    with pytest.raises(GitSystemError, match=r"git index-pack failed in .*: Not a directory"):
+        bundle.receive(repo, content, run=RUN, parent=base)
+
+    packs.unlink()
+    packs.with_name("away").rename(packs)
+    assert bundle.receive(repo, content, run=RUN, parent=base) == bundle.find(repo, RUN)
+
+
+def test_a_worktree_that_another_git_is_making_is_no_fault_of_the_bundle(
+    project: Project, other: Project, repo: Repository, base: str
+) -> None:
+    content = bundle_of(other, under(other, other.commit({"a": "1\n"})), f"^{base}")
+    made = project.root / ".git" / "worktrees" / "made"
+    made.mkdir(parents=True)
+    for name, text in (("commondir", ""), ("gitdir", "/nowhere/.git\n"), ("HEAD", "ref: refs/heads/made\n")):
+        (made / name).write_text(text)
+
+    with pytest.raises(GitSystemError, match="worktrees/made/commondir"):
+        bundle.receive(repo, content, run=RUN, parent=base)
 
 
 def write_object(other: Project, kind: str, content: bytes) -> str:

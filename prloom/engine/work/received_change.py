@@ -54,7 +54,8 @@ class ReceivedChanges:
     ) -> WorkerReport:
         """Apply the change of a reply to the worktree, and return the report with what is wrong with it, if anything.
 
-        Raises WorktreeChangedError where the worktree is no longer as it was when the run began.
+        Raises WorktreeChangedError where the worktree is no longer as it was when the run began, and WorkspaceError
+        where nothing is known of the change because the system keeps git from its work: it is to be applied later.
         """
         return await asyncio.to_thread(self._apply, runtime, work, folder, reply, report)
 
@@ -108,7 +109,7 @@ class ReceivedChanges:
         parents: list[str] = []
         if commit is not None:
             asked = ["rev-list", "--max-count=1", "--parents", "--end-of-options", commit, "--"]
-            parents = git.run(asked, cwd=self.changes.repo.root, codes=(0, 128)).out.split()[1:]
+            parents = git.run(asked, cwd=self.changes.repo.root).out.split()[1:]
         if commit is None or parents != [base]:
             raise AgentError(f"run {folder.name} did not begin with what the TODO is based on")
         return commit

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import platform
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -216,6 +217,36 @@ async def test_a_worktree_that_a_person_changed_meanwhile_keeps_that(bench: Mach
     assert bench.shown("fast.py") == "fast"
     assert bench.shown("mine.txt") == "mine"
     assert len(list(other.home.glob("worker-*.md"))) == 2
+
+
+async def test_a_change_that_the_dispatchers_own_git_cannot_look_at_now_is_kept_and_applied_later(
+    bench: MachineBench, machine: Make
+):
+    other = machine("other")
+    gate = other.home / "gate"
+    waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
+    other.script(Run({"fast.py": "fast\n"}, code=waits, answer=DONE))
+    other.start()
+    bench.todo("- [ ] Make it fast")
+    tick = asyncio.create_task(bench.tick())
+    await appeared(other.home / "worker-0.md")
+    made = bench.project.root / ".git/worktrees/made"  # as it is while another git makes it
+    made.mkdir()
+    for name, text in (("commondir", ""), ("gitdir", "/nowhere/.git\n"), ("HEAD", "ref: refs/heads/made\n")):
+        (made / name).write_text(text)
+
+    gate.write_text("")
+    await tick
+
+    work = bench.state.work
+    assert work is not None
+    assert (work.phase, work.attempt, work.failures) == ("running", 1, 0)
+    assert "worktrees/made/commondir" in (work.waits_for or "")
+    shutil.rmtree(made)
+    bench.stage.clock.advance(hours=1)
+    await bench.ticks(1)
+    assert bench.commits == ["Be fast"]
+    assert len(list(other.home.glob("worker-*.md"))) == 1
 
 
 async def test_a_machine_that_answers_nonsense_is_a_failed_attempt(bench: MachineBench):
