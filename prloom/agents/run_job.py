@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom import flock
-from prloom.agents import mcp_server, registry, run_folder, run_message, run_status, runner, supervision
+from prloom.agents import disk_room, mcp_server, registry, run_folder, run_message, run_status, runner, supervision
 from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunMessage, RunReply
@@ -94,7 +94,8 @@ class LocalRuns:
             ended = supervision.not_started(f"{program}: {error.strerror} ({error.filename})", begun)
         except PrloomError as error:
             ended = supervision.not_started(str(error), begun)
-        supervision.wait_for_room(worker, lambda: run_folder.replace(folder, run_folder.EXIT, run_folder.encode(ended)))
+        written = run_folder.encode(ended)
+        disk_room.wait(worker.lease, worker.signals, lambda: run_folder.replace(folder, run_folder.EXIT, written))
         return ended
 
     def _spec(self, folder: Path) -> RunSpec:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
+import math
 import os
 import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,8 +15,9 @@ from pathlib import Path
 from typing import IO, Final
 
 from prloom import children, processes
-from prloom.agents import run_folder
+from prloom.agents import disk_room, run_folder
 from prloom.agents.agent import Agent, EndedBy
+from prloom.agents.disk_room import CappedFile
 from prloom.agents.limits import LimitDetector
 from prloom.agents.run_folder import ProcessExit, ProcessWatch
 from prloom.agents.run_spec import RunLimits
@@ -32,47 +32,7 @@ _CHUNK: Final = 1 << 16
 NOT_STARTED: Final = 127
 """The exit code of a program that could not be started, as a shell says it."""
 
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_ROOM_PAUSE: Final = 1.0  # seconds between two tries on a disk that is full
 _LONGEST_WAIT: Final = 60.0  # seconds; no system waits for years
-
-
-class CappedFile:
-    """A file that takes a certain number of bytes; what comes after is dropped, and that is remembered.
-
-    What a full disk does not take is kept in memory until there is room.
-    """
-
-    def __init__(self, fd: int, limit: int) -> None:
-        self._fd = fd
-        self._room = limit
-        self._unwritten = bytearray()
-        self.full = False
-
-    def write(self, chunk: bytes) -> None:
-        """Keep as much as the file takes."""
-        kept = chunk[: self._room]
-        self.full = self.full or len(kept) < len(chunk)
-        self._room -= len(kept)
-        self._unwritten += kept
-        with suppress(OSError):
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what is still in memory; raises OSError. Any error but that of a full disk means no room at all."""
-        while self._unwritten:
-            try:
-                written = os.write(self._fd, self._unwritten)
-            except OSError as error:
-                if error.errno not in _FULL:
-                    self._unwritten.clear()
-                    self._room, self.full = 0, True
-                raise
-            del self._unwritten[:written]
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._fd)
 
 
 @dataclass(frozen=True)
@@ -87,11 +47,23 @@ class Worker:
 class Supervision:
     """One running program: its pipes, its clock, the claim that it runs for, and how it ends."""
 
-    def __init__(self, folder: Path, launch: Launch, agent: Agent, limits: RunLimits, worker: Worker) -> None:
-        """Start the program; raises OSError where that is not possible."""
+    def __init__(
+        self,
+        folder: Path,
+        launch: Launch,
+        agent: Agent,
+        limits: RunLimits,
+        worker: Worker,
+        *,
+        room_patience: float = math.inf,
+    ) -> None:
+        """Start the program; raises OSError where that is not possible.
+
+        `room_patience` are the seconds for which a full disk is waited for when the program has ended.
+        """
         self._limits = limits
+        self._room_patience = room_patience
         identity, signals = worker.identity, worker.signals
-        self._worker = worker
         self._lease = worker.lease
         self._signals = signals
         self._ended_by: EndedBy = "exit"
@@ -128,7 +100,7 @@ class Supervision:
         self._selector.register(pipe, selectors.EVENT_READ, file)
 
     def run(self) -> ProcessExit:
-        """Return how the program ended, when it and all that it started are gone."""
+        """Return how the program ended, when it and all that it started are gone; raises AgentError on a full disk."""
         try:
             while not self._over(time.monotonic()):
                 for key, _ in self._selector.select(self._wait_limit(time.monotonic())):
@@ -137,7 +109,7 @@ class Supervision:
             self._hear_signals()  # what has just ended is gone, and nobody may have been told yet how it ended
             self._drain(time.monotonic() + self._limits.grace_seconds)
             for file in (self._out, self._err):
-                wait_for_room(self._worker, file.flush)
+                disk_room.wait(self._lease, self._signals, file.flush, patience=self._room_patience)
         finally:
             self._close()
         code = self._code
@@ -242,23 +214,6 @@ class Supervision:
         if not self._ending and self._code is None:
             return False
         return self._reaper.all_gone(now, childless=self._childless, at_once=True)
-
-
-def wait_for_room(worker: Worker, write: Callable[[], None]) -> None:
-    """Write something of a run that has ended, as soon as the disk has room for it, or the worker is to stop.
-
-    Meanwhile, the lease is renewed. Any other error means that it cannot be written at all.
-    """
-    while True:
-        try:
-            write()
-        except OSError as error:
-            if error.errno not in _FULL or worker.signals.stops:
-                return
-        else:
-            return
-        worker.lease.renew_if_due(time.monotonic())
-        worker.signals.wait(_ROOM_PAUSE)
 
 
 def not_started(reason: str | None, at: datetime, *, ended_by: EndedBy = "exit") -> ProcessExit:

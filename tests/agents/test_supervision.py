@@ -17,10 +17,10 @@ from started_runs import StartedRun
 
 from prloom import processes
 from prloom.agents import run_folder
+from prloom.agents.disk_room import CappedFile
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_status import RunFinished, RunInterrupted
-from prloom.agents.supervision import CappedFile
 
 Launch = Callable[..., StartedRun]
 Up = Callable[[StartedRun], Awaitable[None]]

@@ -41,6 +41,8 @@ _LOGS: Final = "logs"
 _MOST_LOGS: Final = 100
 _SUBJECT: Final = "The change of run "
 _BESIDE: Final = "worker"
+_ROOM_PATIENCE: Final = 300.0
+"""Seconds for which a full disk is waited for; then another machine may do the run."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def supervise(machine: Machine, run: PreparedRun, worker: Worker) -> ProcessExit
     lease = worker.lease
     messages = OutputMessages(lease.store, lease.claimed, run.folder, _mask(machine))
     try:
-        supervised = Supervision(run.folder, started, agent, run.limits, worker)
+        supervised = Supervision(run.folder, started, agent, run.limits, worker, room_patience=_ROOM_PATIENCE)
         with output_messages.published(messages):
             return supervised.run()
     except OSError as error:
