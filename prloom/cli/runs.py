@@ -13,13 +13,14 @@ from prloom.cli.output import terminal
 from prloom.cli.output.terminal import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from prloom.model.run import RunRecord
 
 _NEWEST = 50
-_HEADS = ("RUN", "PLAN", "STAGE", "TODO", "AGENT", "STATUS", "BEGAN", "TIME", "TOKENS", "COST")
-_LEFT_OUT = ("TODO", "TOKENS", "AGENT", "COST", "TIME", "STAGE", "PLAN", "BEGAN")
+_MACHINE = "MACHINE"
+_HEADS = ("RUN", "PLAN", "STAGE", "TODO", "AGENT", _MACHINE, "STATUS", "BEGAN", "TIME", "TOKENS", "COST")
+_LEFT_OUT = ("TODO", "TOKENS", "AGENT", "COST", "TIME", "STAGE", _MACHINE, "PLAN", "BEGAN")
 """The columns that a narrow terminal goes without, in this order; `--json` has them all."""
 _ROLES: Mapping[str, Role] = {"running": "name", "ok": "good", "failed": "bad", "limited": "warn"}
 
@@ -51,20 +52,29 @@ def command(given: Options, plan: str | None, *, since: str | None, limit: int, 
     if not found:
         click.echo("No runs yet.")
         return
-    lines = _lines([_row(run, now) for run in found], terminal.line_width())
+    heads = _heads({run.machine for run in found})
+    lines = _lines([_row(run, now) for run in found], terminal.line_width(), heads)
     for line, run in zip(lines, (None, *found), strict=True):
         click.echo(line)
         if run is not None and run.error:
             click.echo(f"    {terminal.fit(terminal.clean(run.error), terminal.width() - 4)}")
 
 
-def _lines(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
-    """Return the list with its head, without the columns for which a terminal of this width has no room."""
+def _heads(machines: Collection[str | None]) -> tuple[str, ...]:
+    """Return the heads of the columns for runs on these machines: without the machine, if it is always the same one."""
+    if len(machines) > 1:
+        return _HEADS
+    return tuple(head for head in _HEADS if head != _MACHINE)
+
+
+def _lines(rows: Sequence[Sequence[str]], width: int | None, heads: Sequence[str] = _HEADS) -> list[str]:
+    """Return the list with these heads, without the columns for which a terminal of this width has no room."""
     lines: list[str] = []
     for count in range(len(_LEFT_OUT) + 1):
-        columns = [place for place, head in enumerate(_HEADS) if head not in _LEFT_OUT[:count]]
-        heads = [terminal.paint(_HEADS[place], "dim") for place in columns]
-        lines = terminal.table([heads, *([row[place] for place in columns] for row in rows)])
+        wanted = set(heads).difference(_LEFT_OUT[:count])
+        columns = [place for place, head in enumerate(_HEADS) if head in wanted]
+        top = [terminal.paint(_HEADS[place], "dim") for place in columns]
+        lines = terminal.table([top, *([row[place] for place in columns] for row in rows)])
         if width is None or max(map(terminal.columns_of, lines)) <= width:
             return lines
     return lines
@@ -78,7 +88,7 @@ def _row(run: RunRecord, now: datetime) -> list[str]:
         tokens = ""
     status = run.status
     role = _ROLES.get(status)
-    cells = [run.id, run.plan, run.stage, run.todo or "", run.agent]
+    cells = [run.id, run.plan, run.stage, run.todo or "", run.agent, run.machine or ""]
     return [
         *(terminal.clean(cell) for cell in cells),
         terminal.paint(status, role) if role else status,

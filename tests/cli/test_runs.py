@@ -15,6 +15,7 @@ from typing import Any
 import click
 import pytest
 import started_runs
+from operator_scene import OperatorScene
 from stage import Stage
 from started_runs import StartedRun
 
@@ -118,6 +119,7 @@ async def test_runs_shows_what_runs_were_for_and_what_they_came_to(
         "usage": {"inputTokens": 1000, "outputTokens": 20, "cachedTokens": 5},
         "costUsd": 0.25,
         "error": None,
+        "refused": False,
         "plugin": "ci",
     }
     assert times["startedAt"] <= times["endedAt"]
@@ -440,9 +442,22 @@ def test_pieces_of_a_text_are_one_line(tmp_path: Path) -> None:
     assert lines[2] == "."
 
 
+def test_the_machines_of_runs_are_shown_where_they_are_several(stage: Stage, prloom: Prloom) -> None:
+    scene = OperatorScene(stage.root, datetime(2026, 1, 1, 12, tzinfo=UTC))
+    stage.adopt()
+    scene.ended_run(1, machine="m1")
+    assert "MACHINE" not in prloom("runs").out
+
+    scene.ended_run(2, machine="m2")
+    head, *rows = prloom("runs").out.splitlines()
+
+    place = head.index("MACHINE")
+    assert [row[place:].split()[0] for row in rows] == ["m1", "m2"]
+
+
 @pytest.mark.parametrize(("width", "gone"), [(None, set()), (100, {"TODO"}), (80, {"TODO", "TOKENS", "AGENT", "COST"})])
 def test_a_narrow_terminal_goes_without_columns(width: int | None, gone: set[str]) -> None:
-    row = ["20261123T020343-worker-1a2b3c", "faster-greeting", "worker", "t-0123456789ab", "claude"]
+    row = ["20261123T020343-worker-1a2b3c", "faster-greeting", "worker", "t-0123456789ab", "claude", "m2"]
     rows = [[*row, "limited", "12 min ago", "4 min 10 s", "unmeasured", "0.2500 USD"]]
 
     lines = [click.unstyle(line) for line in runs._lines(rows, width)]

@@ -41,8 +41,8 @@ class RemoteRuns:
         run = str(message.metadata.get(run_message.RUN) or message.id)
         try:
             asked = run_message.read_message(message.body)
-        except AgentError as error:
-            return _failed(remote_run.failed(run, str(error)))
+        except AgentError as error:  # one with another version of prloom may understand it
+            return _failed(remote_run.failed(run, f"{platform.node()} cannot read its message: {error}"), retry=True)
         limits = self._machine.limits_for(run, asked)
         if isinstance(limits, RunRefused):
             return _refused(run, limits, lease)

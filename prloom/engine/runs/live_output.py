@@ -53,14 +53,14 @@ class LiveOutput:
             return
         claim, offset = message.metadata.get(run_message.CLAIM), message.metadata.get(run_message.OFFSET)
         self._claim = self._claim or claim
-        if claim != self._claim:
-            return
         piece = run_message.unpacked_output(message.body)
         folder = SafeDir.open(self._folder.parents[_BELOW_ROOT - 1], *self._folder.parts[-_BELOW_ROOT:])
         if folder is None:
             return
         with folder:
             _note_machine(folder, message)
+            if claim != self._claim:
+                return
             present = folder.stat(run_folder.OUTPUT)
             size = present.st_size if present is not None else 0
             if offset == size and size + len(piece) <= run_message.LONGEST_OUTPUT:
@@ -79,10 +79,10 @@ def complete(folder: Path, output: bytes) -> None:
 
 
 def _note_machine(folder: SafeDir, message: Message) -> None:
-    """Write down, once, that the program has been started, and on which machine."""
-    if folder.stat(run_folder.ELSEWHERE) is None:
-        machine = naming.printable(str(message.metadata.get(run_message.MACHINE)), LONGEST_NAME)
-        folder.replace(run_folder.ELSEWHERE, machine.encode())
+    """Write down that the program has been started, and on which machine; after another one, on this one."""
+    machine = naming.printable(str(message.metadata.get(run_message.MACHINE)), LONGEST_NAME).encode("utf-8", "replace")
+    if folder.read_bytes(run_folder.ELSEWHERE) != machine:
+        folder.replace(run_folder.ELSEWHERE, machine)
 
 
 def _append(folder: SafeDir, piece: bytes) -> None:

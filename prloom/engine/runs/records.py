@@ -95,16 +95,19 @@ def _record(folder: Path, plan_id: str, result: RunResult | None, now: datetime)
         usage=_usage(result),
         cost_usd=result.cost_usd if result else None,
         error=_error(result),
-        machine=spec.machine,
+        machine=_machine_elsewhere(folder) or spec.machine,
         plugin=spec.plugin,
         retry_at=_retry_at(result),
-        refused=result is not None and result.trouble == "refused" and not _was_started_elsewhere(folder),
+        refused=result is not None and result.trouble == "refused" and _machine_elsewhere(folder) is None,
     )
 
 
-def _was_started_elsewhere(folder: Path) -> bool:
-    """Whether another machine has started the agent of the run."""
-    return run_folder.read(folder, run_folder.ELSEWHERE, 0) is not None
+def _machine_elsewhere(folder: Path) -> str | None:
+    """Return the other machine that has started the agent of the run, if one has; the latest of several."""
+    name = run_folder.read(folder, run_folder.ELSEWHERE)
+    if name is None:
+        return None
+    return name.decode("utf-8", "replace")
 
 
 def _retry_at(result: RunResult | None) -> Timestamp | None:
@@ -138,7 +141,7 @@ def _state(folder: Path, status: RunStatus, result: RunResult | None) -> RunStat
         return result.status
     if not isinstance(status, RunInterrupted) or run_status.was_begun(folder):
         return "interrupted"
-    if _was_started_elsewhere(folder):
+    if _machine_elsewhere(folder) is not None:
         return "running"
     return "queued"
 

@@ -143,11 +143,11 @@ def test_what_a_machine_cannot_do_by_its_own_fault_another_one_may_try(do: Do, a
     assert f"commit {'c' * 12} cannot be fetched" in ended.error
 
 
-def test_what_is_no_message_is_a_failed_run(do: Do):
-    came = reply(do('{"stage": 1}'))
+def test_a_message_that_this_version_cannot_read_another_machine_may_try(do: Do):
+    ended = do('{"stage": 1}')
 
-    assert came.result.trouble == "start"
-    assert "this is not the message of a run" in (came.result.error or "")
+    assert (ended.entry.delivery.state, ended.entry.delivery.attempts) == ("ready", 1)
+    assert "cannot read its message: this is not the message of a run" in ended.error
 
 
 def test_the_machines_own_limits_hold(do: Do, asked: RunMessage):

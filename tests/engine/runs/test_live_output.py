@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from prloom.agents import run_folder, run_message
 from prloom.core.text.secret_mask import SecretMask
 from prloom.engine.machine.output_messages import OutputMessages
-from prloom.engine.runs import live_output
+from prloom.engine.runs import live_output, records
 from prloom.engine.runs.live_output import LiveOutput
 from prloom.errors import UnsafePathError
 from prloom.exchange.exchange import Exchange
@@ -130,6 +131,19 @@ def test_a_worker_that_begins_anew_is_not_mixed_with_the_first_and_its_output_co
     assert machines.taken(output) == machines.taken() == "first\n"
     live_output.complete(machines.here, b"again\nmore\n")
     assert machines.output() == "first\nagain\nmore\n"
+
+
+def test_the_latest_machine_on_which_a_program_was_started_is_written_down(machines: TwoMachines) -> None:
+    machines.start()
+    output = LiveOutput(machines.here, machines.run)
+    (piece,) = machines.published()
+    output.take(piece)
+    metadata = {**piece.metadata, run_message.MACHINE: "m2", run_message.CLAIM: "another"}
+
+    output.take(msgspec.structs.replace(piece, metadata=metadata))
+
+    assert run_folder.read(machines.here, run_folder.ELSEWHERE) == b"m2"
+    assert records.build(machines.here, "work", datetime.now(UTC)).machine == "m2"
 
 
 def test_a_message_of_the_conversation_that_is_no_output_is_passed_over(machines: TwoMachines) -> None:
