@@ -82,7 +82,7 @@ def _run(key: str, handlers: Sequence[Handler], call: HookCall, services: Servic
         for handler in handlers:
             returned = _finished(handler(plan, ctx))
             if returned is not None and _returns_plan(call.hook):
-                plan = _text(key, call.hook, returned)
+                plan = _text(key, call.hook, returned, plan)
         return ctx.outcome(plan)
 
 
@@ -127,7 +127,7 @@ def _intercepted(key: str, handlers: Sequence[Handler], call: HookCall, services
             if ctx.outcome().block is not None:
                 break
             if call.hook == BEFORE_UPSERT and returned is not None:
-                plan = _text(key, call.hook, returned)
+                plan = _text(key, call.hook, returned, plan)
             elif call.hook == TRANSFORM and isinstance(returned, str):
                 text = returned
         return replace(ctx.outcome(plan), result=text)
@@ -157,10 +157,12 @@ def _returns_plan(hook: str) -> bool:
     return HOOKS.get(hook) == "plan"
 
 
-def _text(key: str, hook: str, returned: object) -> str:
+def _text(key: str, hook: str, returned: object, before: str) -> str:
     if not isinstance(returned, str):
         kind = type(returned).__name__
         raise ExtensionError(f"plugin {key}: {hook} returned {kind}; return the plan's text, or None to keep it")
+    if not returned.strip() and before.strip():
+        raise ExtensionError(f"plugin {key}: {hook} returned an empty text; return the plan's text, or None to keep it")
     return returned
 
 

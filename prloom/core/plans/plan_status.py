@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prloom.core.plans import lost_text
+
 if TYPE_CHECKING:  # `prloom status` reads a plan's TODOs only where there are any
     from collections.abc import Sequence
 
@@ -15,8 +17,8 @@ if TYPE_CHECKING:  # `prloom status` reads a plan's TODOs only where there are a
 def derive(plan: Plan, state: DispatchState, todos: Sequence[TodoItem]) -> str:
     """Return the status: `active` while something is to be done for a TODO, then `review`; `paused` before both.
 
-    A TODO that blocks the plan is still to be done. A draft, a merged and a closed plan have the status that is stored;
-    the repository as a whole has no TODOs, and stays `active`.
+    A TODO that blocks the plan is still to be done, and so are those of a text that was lost. A draft, a merged and a
+    closed plan have the status that is stored; the repository as a whole has no TODOs, and stays `active`.
     """
     if plan.status != "active":
         return plan.status
@@ -28,6 +30,8 @@ def derive(plan: Plan, state: DispatchState, todos: Sequence[TodoItem]) -> str:
     blocking = None
     if block is not None:
         blocking = block.todo
+    if not todos and lost_text.awaited(state):
+        return "active"
     if state.work is not None or any(todo.state == "open" or _is(todo, blocking) for todo in todos):
         return "active"
     return "review"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from prloom.core.plans import front_matter, plan_file, plan_text, todo_ids
 from prloom.core.plans.plan_file import PlanTodo, TodoItem
-from prloom.errors import PrloomError
+from prloom.errors import PrloomError, StorageError
 from prloom.model.decision import Decision, PlanText
 from prloom.model.hook_points import AFTER_ACTIVATE
 from prloom.model.plan import Plan
@@ -25,10 +25,18 @@ _EXACTLY = "surrogateescape"  # bytes that are no UTF-8 stay what they are where
 
 
 class PlanFile:
-    """`plan.md` of one plan. People edit it too, so a decision adds to what is there, and never takes away."""
+    """`plan.md` of one plan. People edit it too, so a decision adds to what is there, and never takes away.
+
+    `awaited` returns the TODOs that have not ended: while there are any, a file that is missing or empty was lost, and
+    a decision adds to the text that was read last.
+    """
 
     def __init__(self, local: SafeDir) -> None:
         self._local = local
+        self.awaited: Callable[[], Collection[str]] = tuple
+        self._last = b""
+        self._blank = False
+        self._blank_stamp: FileStamp | None = None
         self._todos: tuple[TodoItem, ...] = ()
         self._todos_stamp: FileStamp | None = None
         self._before: frozenset[str] | None = None
@@ -53,6 +61,24 @@ class PlanFile:
             self._problem_stamp = stamp
         return self._problem
 
+    def is_blank(self) -> bool:
+        """Whether the file is missing or has no text; it is read again only where it has changed."""
+        stamp = self.stamp()
+        if stamp is None:
+            return True
+        if stamp != self._blank_stamp:
+            self._blank = not self._content().strip()
+            self._blank_stamp = stamp
+        return self._blank
+
+    def put_back(self) -> bool:
+        """Write the text that was read last where the file is missing or empty; return whether it has a text now."""
+        with locks.locked(self._local):
+            content = self._content()
+            if not content.strip() and self._last:
+                self._write(content, self._last.decode("utf-8", _EXACTLY))
+        return not self.is_blank()
+
     def add_ids(self, done: Collection[str] = ()) -> None:
         """Give each TODO an id that has none; a copy that an editor saves without them gets the same ids again.
 
@@ -67,17 +93,21 @@ class PlanFile:
     def edit(self, change: Callable[[str], str]) -> str:
         """Change the text as one step against all other processes, and return it; bytes that are no UTF-8 stay."""
         with locks.locked(self._local):
-            content = self._local.read_bytes(paths.PLAN_TEXT) or b""
+            content = self._content()
             text = change(content.decode("utf-8", _EXACTLY))
             self._write(content, text)
         return text
 
     def read(self) -> str:
         """Return the text; empty where there is none."""
-        content = self._local.read_bytes(paths.PLAN_TEXT)
-        if content is None:
-            return ""
-        return content.decode("utf-8", "replace")
+        return self._content().decode("utf-8", "replace")
+
+    def _content(self) -> bytes:
+        """Return the bytes of the file; what has a text is remembered."""
+        content = self._local.read_bytes(paths.PLAN_TEXT) or b""
+        if content.strip():
+            self._last = content
+        return content
 
     def stamp(self) -> FileStamp | None:
         """Return the stamp of the file, by which a change is noticed without reading it; None where there is none."""
@@ -98,17 +128,30 @@ class PlanFile:
             self._apply(decision, step)
 
     def _apply(self, decision: Decision, step: WorkStep | None) -> None:
-        content = self._local.read_bytes(paths.PLAN_TEXT) or b""
+        content = known = self._content()
+        if not content.strip():
+            known = self._underlying(content, decision)
         if decision.plan:
-            text = self._rewritten(content, decision.plan)
+            text = self._rewritten(known, decision.plan)
         else:
-            text = content.decode("utf-8", _EXACTLY)
+            text = known.decode("utf-8", _EXACTLY)
         new = [PlanTodo(todo.id, todo.title, todo.context, todo.event_ids) for todo in decision.todos]
         if new:
             text = plan_file.append_todos(text, new)
         if step is not None:
             text = _with_step(text, step)
         self._write(content, text)
+
+    def _underlying(self, content: bytes, decision: Decision) -> bytes:
+        """Return what a decision adds to where the file has no text: the last one, if that was lost.
+
+        A file with nothing but new TODOs would say that all others were taken out.
+        """
+        if set(self.awaited()) <= {todo.id for todo in decision.todos}:
+            return content
+        if not self._last and (decision.todos or decision.plan):
+            raise StorageError(f"{self._local.where(paths.PLAN_TEXT)} is missing or empty; restore it")
+        return self._last
 
     def _write(self, content: bytes, text: str) -> None:
         """Write the text where it is not the present content; the file's permissions are kept."""

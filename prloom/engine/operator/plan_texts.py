@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from prloom.core.plans import plan_file, todo_ids
+from prloom.core.plans import lost_text, plan_file, todo_ids
 from prloom.core.plans.plan_file import PlanTodo, TodoItem
 from prloom.core.plans.plan_reader import TodoState
 from prloom.core.text.naming import printable
@@ -87,7 +87,9 @@ def change(where: RepositoryPaths, plan: NamedPlan, edit: Callable[[str], str]) 
 
 def add_ids(where: RepositoryPaths, plan: NamedPlan) -> tuple[TodoItem, ...]:
     """Return the TODOs; those that had no id get one."""
-    found = plan_file.todos(read(where, plan))
+    text = read(where, plan)
+    _require_text(where, plan, text)
+    found = plan_file.todos(text)
     if all(todo.id for todo in found):
         return found
     return plan_file.todos(change(where, plan, lambda text: plan_file.with_ids(text, todo_ids.by_title())))
@@ -95,6 +97,7 @@ def add_ids(where: RepositoryPaths, plan: NamedPlan) -> tuple[TodoItem, ...]:
 
 def add_todo(where: RepositoryPaths, plan: NamedPlan, title: str, context: str) -> str:
     """Append a TODO, and return its id."""
+    _require_text(where, plan, read(where, plan))
     done = state(where, plan).done_todos
     added = ""
 
@@ -137,6 +140,15 @@ def state(where: RepositoryPaths, plan: NamedPlan) -> DispatchState:
         return DispatchState()
     with bus:
         return snapshot.current_state(bus)
+
+
+def _require_text(where: RepositoryPaths, plan: NamedPlan, text: str) -> None:
+    """Raise PrloomError where the text of a plan was lost: with one TODO in it, all others would seem taken out."""
+    if text.strip():
+        return
+    now = state(where, plan)
+    if lost_text.awaited(now):
+        raise PrloomError(lost_text.problem(plan.id, now))
 
 
 def _starts(where: RepositoryPaths, plan: NamedPlan) -> Mapping[str, int]:

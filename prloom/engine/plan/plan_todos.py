@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from prloom.core.events import issued
@@ -10,6 +11,8 @@ from prloom.core.waits import wake
 from prloom.core.work import automatic_todos, believed_boxes
 from prloom.engine.bus import set_boxes
 from prloom.engine.plan.runtime import PlanRuntime
+
+log = logging.getLogger(__name__)
 
 
 def believed(runtime: PlanRuntime) -> tuple[TodoItem, ...]:
@@ -43,6 +46,16 @@ def resolve(runtime: PlanRuntime) -> bool:
     runtime.todos_checked = stamp
     runtime.todos_doubted = items != runtime.text.todos()
     return moved
+
+
+def has_text(runtime: PlanRuntime) -> bool:
+    """Return whether the plan's text is there; one that vanished while a worker may have written is put back."""
+    if not runtime.has_lost_text:
+        return True
+    if not believed_boxes.is_doubtful(runtime.event_store.state) or not runtime.text.put_back():
+        return False
+    log.warning("plan %s: plan.md vanished while a worker ran, and was put back as it was", runtime.id)
+    return True
 
 
 def put_back(runtime: PlanRuntime) -> None:

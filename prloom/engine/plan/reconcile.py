@@ -59,19 +59,26 @@ def _advance(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
         return True
     crowded = admission.full(store.state)
     moved |= _end_waits(store, now)
-    moved |= plan_todos.resolve(runtime)
+    moved |= _look_up_permissions(runtime, dependencies, now)
+    if not runtime.has_lost_text:
+        moved |= _go_on(runtime, subscribers, dependencies)
+    hooks = ActionHooks(dependencies.plugin_set, dependencies.triager.services)
+    moved |= delivery.begin(runtime, dependencies.bridges, dependencies.tasks, hooks, now)
+    if not (moved or crowded) or store.unsaved >= SAVED_AFTER:  # else there is more to come at once
+        store.save()
+    return moved
+
+
+def _go_on(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanDependencies) -> bool:
+    """Begin what is to be done with the plan's events, its TODOs and its pull request, all of which need its text."""
+    moved = plan_todos.resolve(runtime)
     moved |= _take_answers(runtime, dependencies.people)
     moved |= _recover_runs(runtime, dependencies)
-    moved |= _look_up_permissions(runtime, dependencies, now)
     moved |= scheduler.schedule(runtime, subscribers, dependencies)
     if dependencies.todo_worker is not None and dependencies.agents:
         moved |= dependencies.todo_worker.begin(runtime, dependencies)
         moved |= dependencies.todo_worker.keep_pull_request(runtime, dependencies)
     runtime.show_todos(runtime)
-    hooks = ActionHooks(dependencies.plugin_set, dependencies.triager.services)
-    moved |= delivery.begin(runtime, dependencies.bridges, dependencies.tasks, hooks, now)
-    if not (moved or crowded) or store.unsaved >= SAVED_AFTER:  # else there is more to come at once
-        store.save()
     return moved
 
 

@@ -17,6 +17,7 @@ from prloom.api.bridge import TrackedPlan
 from prloom.core.delivery import audience
 from prloom.core.delivery.audience import Audience
 from prloom.core.events import admission
+from prloom.core.plans import lost_text
 from prloom.core.text import bounds, naming
 from prloom.engine.bus import entries, plans, plugin_stores, replay
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
@@ -119,6 +120,7 @@ class PlanRuntime:
         effects = (self.text, self.stores, self.shared_stores, PlanState(self.edit), self.issued)
         self.event_store = EventStore.open(bus, self.clock, effects, rotate_at=self._rotate_at)
         self.event_store.plan_id = self.id
+        self.text.awaited = lambda: lost_text.awaited(self.event_store.state)
         self.event_store.audience = self.audience
         self.event_store.posting = self.rules.posting
         if self.id:
@@ -177,6 +179,13 @@ class PlanRuntime:
         """Whether the plan's files can be written just now, as far as is known."""
         return not (self.plan.blocked or self._must_reopen or self.failure.active(self.clock()))
 
+    @property
+    def has_lost_text(self) -> bool:
+        """Whether `plan.md` is missing or empty although TODOs of it have not ended: nothing can be done for it."""
+        if not self.id or self.plan.status in ENDED or not lost_text.awaited(self.event_store.state):
+            return False
+        return self.text.is_blank()
+
     def fail(self, error: str) -> None:
         """Leave the plan alone for a while because its files could not be used, and open it anew after that.
 
@@ -204,7 +213,9 @@ class PlanRuntime:
         One in the text of a plan that is not over is shown until it is corrected.
         """
         problem = None
-        if self.plan.status not in ENDED:
+        if self.has_lost_text:
+            problem = lost_text.problem(self.id, self.event_store.state)
+        elif self.plan.status not in ENDED:
             problem = self.text.problem()
         if self.plan.last_error != problem or self.unreported_error is not None:
             since = None

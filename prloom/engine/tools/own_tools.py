@@ -11,7 +11,7 @@ from typing import Final
 from prloom.core.plans import plan_file, plan_text
 from prloom.core.waits import budget
 from prloom.engine.bus.plan_files import text_digest
-from prloom.engine.tools.call_sequence import CallScene
+from prloom.engine.tools.call_sequence import CallScene, ToolFailed
 from prloom.model import record
 from prloom.model.decision import PlanText
 from prloom.model.record import Json
@@ -110,6 +110,8 @@ async def events(scene: CallScene, call: ToolCall) -> Json:
 
 async def note(scene: CallScene, call: ToolCall) -> Json:
     """Add a note to the plan's `## Notes`."""
+    if scene.runtime.has_lost_text and not scene.runtime.text.put_back():
+        raise ToolFailed("plan.md is missing or empty, so the note was not saved", "unavailable")
     text = scene.runtime.text.read()
     changed = plan_text.append_notes(text, (call.arguments["note"],))
     if changed != text:

@@ -57,7 +57,7 @@ class BusSnapshot(NamedTuple):
 class Snapshot(NamedTuple):
     """One plan at a moment, with the TODOs of its `plan.md`; `error` says what cannot be read, and why.
 
-    `listed_at` is when that file was last changed, if it has a TODO.
+    `listed_at` is when that file was last changed, if it has a TODO; `has_text` says whether it has any text.
     A draft has no worktree: `worktree` is the checkout whose inbox it is in.
     """
 
@@ -68,6 +68,7 @@ class Snapshot(NamedTuple):
     error: str | None = None
     is_draft: bool = False
     listed_at: Timestamp | None = None
+    has_text: bool = True
 
 
 def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:
@@ -126,7 +127,8 @@ def of_plan(repository: RepositoryPaths, trees: SafeDir, plan_id: str) -> Snapsh
         plan = _read_part(lambda: _plan(local, plan_id), unreadable, errors)
         bus = _read_part(lambda: _bus(local), BusSnapshot(), errors)
         listed = _read_part(lambda: _todos(local), _NO_TODOS, errors)
-    return Snapshot(plan, worktree, bus, listed.todos, errors[0] if errors else None, listed_at=listed.at)
+    error = errors[0] if errors else None
+    return Snapshot(plan, worktree, bus, listed.todos, error, listed_at=listed.at, has_text=listed.has_text)
 
 
 def changed_at(of: Snapshot, name: str) -> Timestamp | None:
@@ -209,10 +211,11 @@ def _grown(bus: SafeDir, journal: str, cursor: Cursor) -> bool:
 
 
 class _ListedTodos(NamedTuple):
-    """The TODOs of a plan, and when their file was last changed, if there are any."""
+    """The TODOs of a plan, when their file was last changed, if there are any, and whether it has a text."""
 
     todos: tuple[TodoItem, ...] = ()
     at: Timestamp | None = None
+    has_text: bool = True
 
 
 _NO_TODOS = _ListedTodos()
@@ -220,7 +223,9 @@ _NO_TODOS = _ListedTodos()
 
 def _todos(local: SafeDir) -> _ListedTodos:
     content = local.read_bytes(paths.PLAN_TEXT)
-    if content is None or b"[" not in content:
+    if content is None or not content.strip():
+        return _ListedTodos(has_text=False)
+    if b"[" not in content:
         return _NO_TODOS
     from prloom.core.plans import plan_file  # noqa: PLC0415 - a plan without a checkbox has no TODO
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from prloom.core.plans import lost_text
 from prloom.core.plans import plan_status as statuses
 from prloom.engine.views import drafts, plan_counts, plan_names, runtime_status, snapshot, stall, work_status
 from prloom.engine.views.snapshot import Snapshot, SnapshotCache
@@ -25,6 +26,7 @@ from prloom.engine.views.status_schema import (
 )
 from prloom.engine.views.waiting_schema import ActionCounts, EventCounts
 from prloom.model.permission import PermissionRequest
+from prloom.model.plan import ENDED
 from prloom.model.record import Timestamp
 from prloom.storage import paths, plan_session
 from prloom.storage.paths import RepositoryPaths
@@ -166,7 +168,7 @@ def plan_status(
         branch=plan.branch,
         pr=plan.pr,
         worktree=None if of.is_draft else str(of.worktree),
-        last_error=of.error or refused or plan.last_error,
+        last_error=of.error or refused or plan.last_error or _lost_text(of),
         todos=work_status.todo_counts(of, limit, now),
         commits=state.commits,
         events=plan_counts.events(of, now),
@@ -193,6 +195,13 @@ def _error_since(of: Snapshot, refused: str | None, refused_since: Timestamp | N
     if of.plan.last_error:
         return of.plan.last_error_at
     return None
+
+
+def _lost_text(of: Snapshot) -> str | None:
+    """Return what is wrong with a plan whose text was lost, also where no dispatcher has noted it yet."""
+    if of.has_text or of.is_draft or of.plan.status in ENDED or not lost_text.awaited(of.bus.state):
+        return None
+    return lost_text.problem(of.plan.id, of.bus.state)
 
 
 def _paused_since(of: Snapshot) -> Timestamp | None:

@@ -121,6 +121,8 @@ def _answered(runtime: PlanRuntime, event_id: str | None) -> str | None:
 
 
 def _next(runtime: PlanRuntime) -> pull_request.Step | None:
+    if runtime.has_lost_text:
+        return None
     return pull_request.next_step(
         runtime.plan,
         runtime.event_store.state,

@@ -112,7 +112,7 @@ class TodoWorker:
         return self._next(runtime, dependencies)
 
     def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
-        if not runtime.usable:
+        if not runtime.usable or not plan_todos.has_text(runtime):
             return None
         life = life_hooks.next_step(runtime, dependencies)
         if life is not None or runtime.plan.status != "active":

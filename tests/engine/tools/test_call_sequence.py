@@ -12,6 +12,7 @@ from typing import Any, cast, get_args
 import pytest
 from stage import until
 from tool_bench import ToolBench, call
+from worked_plan import WorkedPlan
 
 from prloom import processes
 from prloom.api import InterceptContext, PluginContext, ToolCall
@@ -19,6 +20,7 @@ from prloom.engine.tools.call_sequence import CallScene, ToolFailed
 from prloom.engine.tools.executable import PluginFolder
 from prloom.engine.tools.rpc_handler import RpcHandler
 from prloom.extensions.background import call_error
+from prloom.model.decision import Todo
 from prloom.model.tool import ToolCall as CallValue
 from prloom.model.tool import ToolSpec
 
@@ -326,6 +328,17 @@ async def test_a_note_is_saved_in_the_plan_and_read_from_it(bench: ToolBench):
 
     assert plan["data"]["notes"] == "- We use tabs."
     assert "We use tabs." in (bench.stage.local() / "plan.md").read_text()
+
+
+async def test_a_note_does_not_take_the_place_of_a_text_that_was_lost(bench: ToolBench):
+    WorkedPlan(bench.stage, "a", adopt=False).commit({"todos": (Todo(id="t-1", title="a"),)})
+    text = bench.stage.local() / "plan.md"
+    text.unlink()
+
+    said = await result(bench, "prloom_note", note="We use tabs.")
+
+    assert said["error"] == "plan.md is missing or empty, so the note was not saved"
+    assert not text.exists()
 
 
 async def test_what_is_left_of_the_limits_counts_the_run_that_goes_on(bench: ToolBench):

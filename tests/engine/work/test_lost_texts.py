@@ -1,0 +1,194 @@
+"""A `plan.md` that is missing or empty says nothing of its TODOs: nothing counts as done by it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from described_bridge import DescribedBridge
+from stage import Stage
+from workbench import Run, Workbench
+from worked_plan import WorkedPlan
+
+from prloom.api import BridgeContext
+from prloom.engine.bus.event_store import EventStore
+from prloom.engine.bus.plan_files import PlanFile
+from prloom.engine.operator import plan_texts
+from prloom.engine.operator.plan_texts import NamedPlan
+from prloom.engine.views import status
+from prloom.errors import PrloomError
+from prloom.model.decision import Todo
+from prloom.model.pull_request import KeptPullRequest
+from prloom.storage.safe_dir import SafeDir
+
+FAST = {"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"}
+LOST = "plan.md is missing or empty, and 2 TODOs of it have not ended"
+PLAN = "prloom/.local/plan.md"
+
+
+class DraftedBridge(DescribedBridge):
+    """A forge that says whether the pull request was taken out of draft."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready = False
+
+    async def mark_ready(self, ctx: BridgeContext, number: int) -> None:
+        self.ready = True
+
+
+def lose(path: Path, how: str) -> None:
+    """Take the file away, or its text."""
+    if how == "removed":
+        path.unlink()
+    else:
+        path.write_text(" \n")
+
+
+@pytest.fixture
+def drafted(stage: Stage, forge: DescribedBridge) -> DraftedBridge:
+    """Return the forge of a plan that prloom has opened a pull request for, one of whose three TODOs is done."""
+    found = DraftedBridge()
+    stage.bridge, stage.bridges = found, [found]
+    plan = WorkedPlan(stage, "Make it fast", "Make it small", "Make it new")
+    titles = enumerate(("fast", "small", "new"), 1)
+    plan.commit({"todos": tuple(Todo(id=f"t-{number}", title=title) for number, title in titles)})
+    plan.done()
+    plan.commit({"pull_request": KeptPullRequest(opened=True), "todos_done": ("t-1",)})
+    return found
+
+
+async def rounds(stage: Stage, count: int = 3) -> None:
+    for _ in range(count):
+        await stage.tick()
+        stage.clock.advance(minutes=1)
+
+
+def shown(stage: Stage, plan: str) -> Any:
+    """Return what `prloom status` shows of a plan."""
+    return status.read(stage.paths, datetime.now(UTC), plan=plan).plans[0]
+
+
+@pytest.mark.parametrize("how", ["removed", "emptied"])
+async def test_a_pull_request_stays_as_it_is_while_the_text_of_its_plan_is_lost(
+    stage: Stage, drafted: DraftedBridge, how: str
+):
+    await rounds(stage)
+    body, text = drafted.body, stage.local("pr-7") / "plan.md"
+    before = text.read_text()
+
+    lose(text, how)
+    await rounds(stage)
+
+    assert not drafted.ready
+    assert drafted.body == body
+    assert shown(stage, "pr-7").last_error.startswith(LOST)
+    assert "restore the file, or write it anew with `prloom edit pr-7`" in shown(stage, "pr-7").last_error
+    assert shown(stage, "pr-7").status == "active"
+
+    text.write_text(before)
+    await rounds(stage)
+
+    assert shown(stage, "pr-7").last_error is None
+    assert not drafted.ready
+
+
+async def test_a_lost_text_is_shown_also_where_no_dispatcher_has_noticed_it(stage: Stage, drafted: DraftedBridge):
+    await rounds(stage)
+
+    (stage.local("pr-7") / "plan.md").unlink()
+
+    assert shown(stage, "pr-7").last_error.startswith(LOST)
+
+
+async def test_a_text_from_which_all_todos_were_taken_is_not_lost(stage: Stage, drafted: DraftedBridge):
+    await rounds(stage)
+
+    (stage.local("pr-7") / "plan.md").write_text("# Plan\n")
+    await rounds(stage)
+
+    assert shown(stage, "pr-7").last_error is None
+    assert shown(stage, "pr-7").status == "review"
+
+
+async def test_a_plan_of_which_no_todo_is_open_goes_on_without_its_text(stage: Stage, drafted: DraftedBridge):
+    await rounds(stage)
+    text = stage.local("pr-7") / "plan.md"
+    text.write_text(text.read_text().replace("[ ]", "[-]"))
+    await rounds(stage)
+
+    text.unlink()
+    await rounds(stage)
+
+    assert shown(stage, "pr-7").last_error is None
+
+
+async def test_no_todo_is_added_to_a_text_that_was_lost(stage: Stage, drafted: DraftedBridge):
+    await rounds(stage)
+    (stage.local("pr-7") / "plan.md").unlink()
+
+    with pytest.raises(PrloomError, match=LOST):
+        plan_texts.add_todo(stage.paths, NamedPlan("pr-7", is_draft=False), "Another", "")
+
+    assert not (stage.local("pr-7") / "plan.md").exists()
+
+
+def test_a_decision_adds_to_the_text_that_was_read_last_where_that_was_lost(tmp_path: Path):
+    (tmp_path / "plan.md").write_text("# Plan\n\n## TODO\n- [ ] a <!-- prloom:todo t-1 -->\n")
+    with SafeDir.make(tmp_path) as local, SafeDir.make(tmp_path, "bus") as bus:
+        text = PlanFile(local)
+        text.awaited = lambda: ("t-1", "t-2")
+        store = EventStore.open(bus, lambda: datetime.now(UTC), (text,))
+        text.todos()
+        (tmp_path / "plan.md").unlink()
+
+        store.commit("todo", "test", todos=(Todo(id="t-2", title="b"),))
+
+    assert [todo.id for todo in PlanFile(SafeDir.make(tmp_path)).todos()] == ["t-1", "t-2"]
+
+
+def test_a_decision_makes_no_text_of_its_own_where_one_was_lost(tmp_path: Path):
+    with SafeDir.make(tmp_path) as local, SafeDir.make(tmp_path, "bus") as bus:
+        text = PlanFile(local)
+        text.awaited = lambda: ("t-1", "t-2")
+        store = EventStore.open(bus, lambda: datetime.now(UTC), (text,))
+
+        with pytest.raises(PrloomError, match="is missing or empty; restore it"):
+            store.commit("todo", "test", todos=(Todo(id="t-2", title="b"),))
+
+    assert not (tmp_path / "plan.md").exists()
+
+
+@pytest.mark.parametrize("code", [f"os.unlink({PLAN!r})", f"open({PLAN!r}, 'w').close()"])
+async def test_a_text_that_a_worker_takes_away_is_put_back(bench: Workbench, code: str):
+    bench.todo("- [ ] Make it fast", "- [ ] Make it small")
+    bench.script(
+        Run({"fast.py": "fast\n"}, code=code, answer=FAST),
+        Run({"small.py": "small\n"}, answer={**FAST, "commitMessage": "Be small"}),
+    )
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+    assert bench.boxes == ["- [x] Make it fast", "- [ ] Make it small"]
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast", "Be small"]
+    assert bench.boxes == ["- [x] Make it fast", "- [x] Make it small"]
+
+
+@pytest.mark.parametrize("hook", ["beforeTodo", "afterTodo", "beforeFinish"])
+async def test_a_hook_that_returns_an_empty_text_blocks_the_plan_and_leaves_its_text(bench: Workbench, hook: str):
+    bench.stage.plugin("wipe", lambda ctx: ctx.register_hook(hook, lambda _plan, _ctx: "\n"))
+    bench.todo("- [ ] Make it fast")
+    bench.script(Run({"fast.py": "fast\n"}, answer=FAST))
+
+    await bench.ticks(2)
+
+    assert bench.state.block is not None
+    assert bench.state.block.reason.startswith(f"plugin wipe: {hook} failed: ")
+    assert "returned an empty text; return the plan's text, or None to keep it" in bench.state.block.reason
+    assert "Make it fast" in bench.plan.read_text()
