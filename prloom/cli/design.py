@@ -10,6 +10,8 @@ from prloom.cli import context, submit
 from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from prloom.cli.context import Options
     from prloom.config.models import Config
     from prloom.engine.operator.design_hooks import Designed
@@ -36,16 +38,31 @@ def rewrite(given: Options, named: NamedPlan, before: str, request: str) -> Desi
 def block(where: RepositoryPaths, named: NamedPlan, reason: str) -> None:
     """Keep a plan from being worked on: a draft is not queued any more, and a plan is blocked."""
     from prloom.core.plans import front_matter  # noqa: PLC0415 - likewise
-    from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
+    from prloom.engine.operator import new_draft, plan_texts  # noqa: PLC0415 - likewise
     from prloom.errors import PrloomError  # noqa: PLC0415 - likewise
 
     if named.is_draft:
         plan_texts.change(where, named, lambda text: front_matter.with_status(text, "draft"))
+        new_draft.block(where, named.id, reason)
         way_on = f"correct it with `prloom edit {named.id}`, then `prloom queue {named.id}`"
     else:
         submit.submit_ids(where, "block", [named.id], done="Blocked", reason=reason)
         way_on = f"correct it with `prloom edit {named.id}`, then `prloom unblock {named.id}`"
     raise PrloomError(f"{reason}; the plan is saved; {way_on}")
+
+
+def keep(where: RepositoryPaths, text: str) -> Path:
+    """Keep what was written where it becomes no draft, and return where."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - likewise
+
+    from prloom.agents import run_spec  # noqa: PLC0415 - likewise
+    from prloom.storage import paths  # noqa: PLC0415 - likewise
+    from prloom.storage.safe_dir import SafeDir  # noqa: PLC0415 - likewise
+
+    name = f"{run_spec.new_id(datetime.now(UTC), 'designer')}.md"
+    with SafeDir.make(where.root, *paths.LOCAL, paths.DESIGNS) as folder:
+        folder.replace(name, text.encode("utf-8", "replace"))
+    return where.local / paths.DESIGNS / name
 
 
 def _design(given: Options, config: Config, request: str, plan: str | None = None) -> str:

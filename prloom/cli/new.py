@@ -74,7 +74,14 @@ def command(
         if blocked is not None:
             queue, text = False, front_matter.with_status(text, "draft")
     options = new_draft.DraftOptions(title, plan_id, branch, base, preset, source, queue=queue)
-    made = new_draft.create(where, config, text, options)
+    try:
+        made = new_draft.create(where, config, text, options)
+    except PrloomError as error:
+        if not design:
+            raise
+        raise PrloomError(f"{error}; what was written is in {designing.keep(where, text)}") from error
+    if blocked is not None:
+        new_draft.block(where, made.id, blocked)
     _print_next(made, where.local / "inbox" / f"{made.id}.md", blocked=blocked)
 
 

@@ -59,6 +59,13 @@ class Activation(Record, frozen=True, kw_only=True):
     created_at: Timestamp
 
 
+class DraftBlock(Record, frozen=True, kw_only=True):
+    """Why a draft was kept from being queued: a plugin's hook said so of the text with this digest."""
+
+    reason: str
+    digest: str
+
+
 class Counts(Record, frozen=True, kw_only=True):
     """What waited in a plan."""
 

@@ -75,6 +75,84 @@ def test_a_hook_that_fails_or_blocks_keeps_the_draft_from_being_queued(
     assert "correct it with `prloom edit fast`, then `prloom queue fast`" in ran.err
 
 
+FAILED = "plugin looks: afterDesign failed: "
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ('return "no title"', "the plan has no title"),
+        ('return ""', "returned an empty text"),
+        ('return "---\\nbase: [x\\n---\\n" + plan', "the front matter"),
+        ('return "---\\npreset: careful\\n---\\n" + plan', "no preset careful is configured"),
+        ('return plan + "x" * 2_000_000', "bytes"),
+        ('return await ctx.run_agent("Is it good?")', "the plan has no title"),
+        ('ctx.run_agent("x")', "it was not awaited"),
+    ],
+)
+def test_a_hook_that_makes_no_plan_of_it_leaves_what_the_designer_wrote_and_is_named(
+    stage: Stage, prloom: Prloom, hook: Callable[[str], None], code: str, reason: str
+) -> None:
+    hook(code)
+
+    ran = prloom("new", "Fast", "--design", "--queue")
+
+    assert (ran.code, draft(stage)) == (1, f"---\nstatus: draft\n---\n{WRITTEN}")
+    assert FAILED in ran.err
+    assert reason in ran.err
+    assert "Traceback" not in ran.err
+
+
+def shown(prloom: Prloom) -> Any:
+    (plan,) = json.loads(prloom("status", "--json").out)["plans"]
+    return plan
+
+
+def test_status_shows_why_a_draft_was_kept_from_being_queued_until_that_is_corrected(
+    stage: Stage, prloom: Prloom, hook: Callable[[str], None]
+) -> None:
+    hook('ctx.block("ask the board")')
+
+    prloom("new", "Fast", "--design", "--queue")
+
+    plan = shown(prloom)
+    assert (plan["status"], plan["blocked"]) == ("draft", True)
+    assert plan["block"]["reason"] == plan["lastError"] == "plugin looks: ask the board"
+    assert plan["block"]["wayOn"] == "prloom edit fast"
+    assert "plugin looks: ask the board" in prloom("status").out
+
+    path = stage.root / "prloom/.local/inbox/fast.md"
+    path.write_text(draft(stage) + "- [ ] Ask the board\n")
+
+    assert (shown(prloom)["blocked"], shown(prloom)["block"]) == (False, None)
+
+
+def test_a_draft_that_a_hook_keeps_from_being_queued_can_be_queued_all_the_same(
+    prloom: Prloom, hook: Callable[[str], None]
+) -> None:
+    hook('ctx.block("ask the board")')
+    prloom("new", "Fast", "--design")
+
+    assert prloom("queue", "fast").code == 0
+
+    assert (shown(prloom)["status"], shown(prloom)["blocked"]) == ("queued", False)
+
+
+def test_what_a_designer_wrote_is_kept_where_it_becomes_no_draft(
+    stage: Stage, prloom: Prloom, hook: Callable[[str], None]
+) -> None:
+    prloom("new", "Fast", "--plan", "fast")
+    hook("return plan")
+
+    ran = prloom("new", "Fast", "--design", "--plan", "fast")
+
+    (kept,) = (stage.root / "prloom/.local/designs").iterdir()
+    assert ran.code == 1
+    assert "there is a plan fast already" in ran.err
+    assert f"what was written is in {kept}" in ran.err
+    assert kept.read_text() == WRITTEN
+
+
 def test_a_draft_that_was_queued_waits_again_where_a_hook_blocks_it(
     stage: Stage, prloom: Prloom, hook: Callable[[str], None]
 ) -> None:

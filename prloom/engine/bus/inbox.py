@@ -7,12 +7,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+import msgspec
+
 from prloom.core.plans import front_matter, plan_file
 from prloom.core.plans.front_matter import FrontMatter
 from prloom.core.text import naming
 from prloom.errors import PrloomError
+from prloom.model import record
+from prloom.model.plan import DraftBlock
 from prloom.model.record import Timestamp
 from prloom.storage import file_stamp, locks, paths
+from prloom.storage.document import Document
 from prloom.storage.file_stamp import FileStamp
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
@@ -24,13 +29,17 @@ _SUFFIX = paths.draft("")
 
 
 class Draft(NamedTuple):
-    """A draft as it is in the inbox. `error` says why it cannot be used; then `front` may not be what it says."""
+    """A draft as it is in the inbox. `error` says why it cannot be used; then `front` may not be what it says.
+
+    `block` says why it is to be corrected before it is queued; only `every` looks for that.
+    """
 
     id: str
     text: str
     front: FrontMatter
     changed_at: Timestamp | None = None
     error: str | None = None
+    block: str | None = None
 
     @property
     def title(self) -> str:
@@ -83,7 +92,8 @@ def every(repository: RepositoryPaths) -> tuple[Draft, ...]:
     if inbox is None:
         return ()
     with inbox:
-        return tuple(draft for each in ids(inbox) if (draft := read(inbox, each)) is not None)
+        found = tuple(draft for each in ids(inbox) if (draft := read(inbox, each)) is not None)
+        return tuple(draft._replace(block=_block_of(inbox, draft)) for draft in found)
 
 
 def add(inbox: SafeDir, plan_id: str, text: str) -> None:
@@ -121,6 +131,44 @@ def edit(inbox: SafeDir, plan_id: str, change: Callable[[str], str]) -> str:
     return text
 
 
+def block(inbox: SafeDir, plan_id: str, reason: str) -> None:
+    """Note why a draft is to be corrected before it is queued; that holds for its text as it is now."""
+    draft = read(inbox, plan_id)
+    if draft is not None:
+        noted = DraftBlock(reason=reason, digest=_digest(draft.text))
+        Document(inbox, _block_name(plan_id)).save(record.to_wire(noted))
+
+
+def _block_of(inbox: SafeDir, draft: Draft) -> str | None:
+    """Return why a draft is to be corrected before it is queued; None where it was, or was queued all the same."""
+    if draft.error is not None or draft.queued or not inbox.exists(_block_name(draft.id)):
+        return None
+    value = Document(inbox, _block_name(draft.id)).peek().value
+    try:
+        noted = None if value is None else record.from_wire(DraftBlock, value)
+    except msgspec.ValidationError:
+        return None
+    if noted is None or noted.digest != _digest(draft.text):
+        return None
+    return noted.reason
+
+
+def unblock(inbox: SafeDir, plan_id: str) -> None:
+    """Take back what was noted of a draft that is to be corrected."""
+    inbox.remove(_block_name(plan_id))
+
+
+def _block_name(plan_id: str) -> str:
+    return f"{plan_id}.block.json"
+
+
+def _digest(text: str) -> str:
+    """Return a digest of a draft without its status."""
+    from hashlib import sha256  # noqa: PLC0415 - `prloom status` reads the drafts, of which hardly any is blocked
+
+    return sha256(front_matter.without_status(text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def remove_as_read(inbox: SafeDir, draft: Draft) -> bool:
     """Take a draft away unless it was changed since it was read; return whether it is gone."""
     with locks.locked(inbox):
@@ -128,6 +176,7 @@ def remove_as_read(inbox: SafeDir, draft: Draft) -> bool:
         if now is not None and now.text != draft.text:
             return False
         inbox.remove(paths.draft(draft.id))
+        unblock(inbox, draft.id)
         inbox.sync()
     return True
 

@@ -13,14 +13,20 @@ from prloom.api import Event
 from prloom.config.models import Config
 from prloom.core.prompts import prompt_text
 from prloom.engine.bus import plans
-from prloom.engine.operator import designer, plan_texts
-from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
+from prloom.engine.operator import designer, new_draft, plan_texts
+from prloom.engine.plan.plugin_set import PluginSet
+from prloom.errors import PrloomError
 from prloom.extensions.host.interface import HookFailed
 from prloom.model import record
-from prloom.model.hook import HookCall
+from prloom.model.hook import HookCall, Outcome
 from prloom.model.hook_points import AFTER_DESIGN
 from prloom.storage import paths
 from prloom.storage.safe_dir import SafeDir
+
+_TOO_EARLY = (
+    "a plan that was only just written has no pull request and no store, so the hook can post and save nothing; "
+    "do that in afterActivate"
+)
 
 
 class Designed(NamedTuple):
@@ -59,7 +65,10 @@ class DesignServices:
 async def run(
     plugins: PluginSet, root: Path, config: Config, text: str, *, plan_id: str, environ: Mapping[str, str]
 ) -> Designed:
-    """Return the text as the hooks of all plugins leave it; the first that fails, or blocks the plan, is the last."""
+    """Return the text as the hooks of all plugins leave it; the first that fails, or blocks the plan, is the last.
+
+    The text of one that fails is not taken over.
+    """
     services = DesignServices(root, config, environ)
     try:
         await plugins.start()
@@ -69,8 +78,9 @@ async def run(
                 outcome = await plugins[key].host.run(call, services, config.plugins.hook_timeout)
             except HookFailed as failure:
                 return Designed(text, f"plugin {key}: {AFTER_DESIGN} failed: {plugins[key].without_name(failure)}")
-            if outcome.actions or any(write.values or write.deleted for write in outcome.writes):
-                return Designed(text, _too_early(plugins[key]))
+            problem = _problem(config, outcome, plan_id)
+            if problem is not None:
+                return Designed(text, f"plugin {key}: {AFTER_DESIGN} failed: {problem}")
             text = outcome.plan or text
             if outcome.block is not None:
                 return Designed(text, f"plugin {key}: {outcome.block}")
@@ -79,11 +89,17 @@ async def run(
     return Designed(text)
 
 
-def _too_early(plugin: RunningPlugin) -> str:
-    return (
-        f"plugin {plugin.key}: {AFTER_DESIGN} failed: a plan that was only just written has no pull request and no "
-        f"store, so the hook can post and save nothing; do that in afterActivate"
-    )
+def _problem(config: Config, outcome: Outcome, plan_id: str) -> str | None:
+    """Return why what a hook did cannot be used, or None."""
+    if outcome.actions or any(write.values or write.deleted for write in outcome.writes):
+        return _TOO_EARLY
+    if outcome.plan is None:
+        return None
+    try:
+        new_draft.require_plan(config, outcome.plan, plan_id or None)
+    except (PrloomError, UnicodeError) as error:
+        return f"it returned a text that is no plan: {error}"
+    return None
 
 
 def _call(root: Path, plugin: str, plan_id: str, text: str) -> HookCall:

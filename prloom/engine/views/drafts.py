@@ -19,6 +19,7 @@ def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:
 
     found = []
     for draft in inbox.every(repository):
+        error = draft.error or draft.block
         plan = Plan(
             id=draft.id,
             branch=draft.front.branch or draft.id,
@@ -27,9 +28,7 @@ def every(repository: RepositoryPaths) -> tuple[Snapshot, ...]:
             status=draft.front.status,
             preset=draft.front.preset,
             created_at=draft.changed_at,
-            blocked=draft.error is not None,
+            blocked=error is not None,
         )
-        found.append(
-            Snapshot(plan, repository.root, todos=plan_file.todos(draft.text), error=draft.error, is_draft=True)
-        )
+        found.append(Snapshot(plan, repository.root, todos=plan_file.todos(draft.text), error=error, is_draft=True))
     return tuple(found)
