@@ -205,7 +205,7 @@ NEEDS: Mapping[str, NeedKind] = {
     "plan-kept": "kept",
     "plan-lost": "lost",
     "plan-unreadable": "blocked",
-    "plan-failing": "blocked",
+    "plan-failing": "error",
     "request-confirm": "confirm",
     "request-question": "question",
     "daemon-given-up": "plugin",

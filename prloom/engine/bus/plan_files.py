@@ -192,7 +192,7 @@ def _front_matter_problem(text: str) -> str | None:
     try:
         front_matter.parse(text)
     except PrloomError as error:
-        return f"{paths.PLAN_TEXT}: {error}"
+        return f"{paths.PLAN_TEXT}: {error}; the work goes on, and reviewers are asked once that is corrected"
     return None
 
 

@@ -19,6 +19,7 @@ NeedKind = Literal[
     "held",
     "parked",
     "blocked",
+    "error",
     "failed",
     "withheld",
     "draft",

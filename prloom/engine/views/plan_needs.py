@@ -51,9 +51,12 @@ def _state(plan: PlanStatus) -> Iterator[Need]:
     """Yield what keeps the plan as a whole from going on."""
     told = plan.block is not None and plan.block.reason == plan.last_error
     if plan.last_error and not told:
+        kind: NeedKind = "error"
+        if plan.blocked and plan.block is None:
+            kind = "blocked"
         yield Need(
-            key=_key(plan, "blocked", "error"),
-            kind="blocked",
+            key=_key(plan, kind, "error"),
+            kind=kind,
             plan=plan.id or None,
             text=plan.last_error,
             commands=("prloom doctor",),

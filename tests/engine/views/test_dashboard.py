@@ -352,9 +352,9 @@ def test_a_plan_whose_last_try_failed_needs_a_person_though_prloom_tries_again(t
     found = dashboard.read(scene.where, NOW)
 
     assert [(need.kind, need.plan, need.text, need.commands) for need in found.needs] == [
-        ("blocked", "pr-1", "no exchange", ("prloom doctor",))
+        ("error", "pr-1", "no exchange", ("prloom doctor",))
     ]
-    assert ages(found) == [("blocked", 5)]
+    assert ages(found) == [("error", 5)]
 
 
 def test_a_report_of_an_older_dispatcher_without_times_is_read_and_its_needs_come_last(tmp_path: Path) -> None:

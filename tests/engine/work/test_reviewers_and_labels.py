@@ -13,6 +13,7 @@ from stage import Stage
 from prloom.api import BridgeContext, PullRequest
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.plan_files import PlanFile
+from prloom.engine.views import plan_needs, status
 from prloom.model.work import WorkStep
 from prloom.storage.safe_dir import SafeDir
 
@@ -121,6 +122,19 @@ async def test_it_is_ready_and_reviewers_are_asked_only_once_the_front_matter_ca
     assert forge.ready
     assert [getattr(action.payload, "reviewers", None) for action in forge.actions_seen] == [("ann", "bob")]
     assert noted_error(stage) is None
+
+
+async def test_a_mistake_in_the_front_matter_is_an_error_beside_which_the_work_goes_on(
+    stage: Stage, forge: OpeningBridge
+):
+    finished(stage, PLAN.replace("reviewers", "reviewer"))
+
+    await rounds(stage)
+
+    (plan,) = status.read(stage.paths, stage.clock()).plans
+    (need,) = plan_needs.of_plan(plan)
+    assert (need.kind, plan.blocked) == ("error", False)
+    assert need.text.endswith("; the work goes on, and reviewers are asked once that is corrected")
 
 
 async def test_the_error_is_that_of_the_text_as_it_is_now(stage: Stage, forge: OpeningBridge):
