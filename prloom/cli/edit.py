@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import completion, context
+from prloom.cli import completion, context, input_file
 from prloom.cli.context import Options, pass_options
 from prloom.cli.output import terminal
 from prloom.errors import PrloomError
@@ -42,7 +42,7 @@ def command(given: Options, plan: str, *, design: bool, request: str | None) -> 
     if design:
         after, blocked = designing.rewrite(given, named, before, request or "Complete the plan.")
     else:
-        after = click.edit(before, extension=".md") or before
+        after = input_file.edited(before) or before
     if "\r\n" in before:  # click has made plain line ends of them
         after = after.replace("\r\n", "\n").replace("\n", "\r\n")
     if after == before and blocked is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from prloom.cli import completion, context, event_file
+from prloom.cli import completion, context, input_file
 from prloom.cli.context import Options, pass_options
 from prloom.cli.output import terminal
 from prloom.model.kinds import TRUST_LEVELS
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prloom.model.event import Event, Severity
     from prloom.model.plan import Plan
 
-STDIN = "-"
+STDIN = input_file.STDIN
 DEFAULT_TYPE = "pr_comment"
 
 
@@ -57,7 +57,7 @@ def command(
 
     now = datetime.now(UTC)
     if path is not None:
-        events = emit.parse(event_file.content(path), "stdin" if path == STDIN else path)
+        events = emit.parse(input_file.events(path), "stdin" if path == STDIN else path)
     else:
         events = (_event(emit.plan(where, plan_id), body or "", now, about),)
     emit.append(where, plan_id, [emit.with_trust(event, trust) for event in events], now)
@@ -104,5 +104,5 @@ def _event(plan: Plan, body: str, now: datetime, about: Mapping[str, str | None]
 
 
 def _stdin() -> str:
-    text: str = click.open_file(STDIN, "r", encoding="utf-8", errors="replace").read()
-    return text
+    read = input_file.content(STDIN, remedy="shorten the text")
+    return read.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")

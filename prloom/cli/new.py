@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context
+from prloom.cli import context, input_file
 from prloom.cli.context import Options, pass_options
 from prloom.cli.output import terminal
 from prloom.errors import PrloomError
@@ -113,20 +113,16 @@ def _read_issue(given: Options, config: Config, number: int) -> IssuePlan:
 
 def _text(title: str | None, file: str | None) -> str:
     """Return the text of a new plan: that of the file, or what the person writes."""
+    from prloom.engine.bus import inbox  # noqa: PLC0415 - likewise
     from prloom.engine.operator import new_draft  # noqa: PLC0415 - likewise
 
     if file is not None:
-        try:
-            with click.open_file(file, encoding="utf-8", errors="replace") as opened:
-                text: str = opened.read()
-        except OSError as error:
-            raise PrloomError(f"{terminal.clean(file)} cannot be read: {error.strerror}; name another file") from error
-        return text
+        return input_file.text(file, inbox.LONGEST)
     if title is not None:
         return _EMPTY
     if not (sys.stdin.isatty() or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         raise click.UsageError("name a TITLE, or give the plan with --file", click.get_current_context())
-    written = click.edit(new_draft.TEMPLATE, extension=".md")
+    written = input_file.edited(new_draft.TEMPLATE)
     if written is None or written == new_draft.TEMPLATE:
         raise PrloomError("nothing was written, so there is no new plan")
     return written

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, submit
+from prloom.cli import context, input_file, submit
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import layout, terminal
 from prloom.errors import PrloomError
@@ -72,7 +72,7 @@ def _edit(where: RepositoryPaths, draft: ReplyDraft, message: str | None, *, qui
 
     text = message
     if text is None:
-        text = click.edit(_text(draft), extension=".md")
+        text = input_file.edited(_text(draft))
     if text is None or not text.strip():
         again = layout.to_run("outbox", "drop", draft.id)
         raise PrloomError(f"the text of {draft.id} was not changed; to drop the draft, run {again}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -72,6 +73,7 @@ def test_a_draft_from_a_file_keeps_its_front_matter_and_takes_what_the_command_s
     stage: Stage, prloom: Prloom
 ) -> None:
     stage.configure("[presets.careful]\n")
+    subprocess.run(["git", "branch", "next"], cwd=stage.root, check=True)
     file = stage.root / "plan.md"
     file.write_text("---\nreviewers: [ann]\nbranch: slow\n---\n# Fast\n\nWhy.\n\n## TODO\n- [ ] a\n")
 
@@ -111,6 +113,10 @@ def test_two_plans_with_one_title_have_different_ids(stage: Stage, prloom: Prloo
         (["--file", "-"], "words\n", "the plan has no title; begin it with a line such as `# Make it fast`"),
         (["--file", "-"], "---\nstate: x\n---\n# t\n", "has the unknown key 'state' (line 2); did you mean status?"),
         (["--file", "/nowhere/plan.md"], "", "/nowhere/plan.md cannot be read: No such file or directory"),
+        (["x", "--base", "nosuch", "--queue"], "", "there is no branch nosuch to begin from"),
+        (["--file", "/dev/zero"], "", "/dev/zero cannot be read: It is neither a file nor a pipe; name another file"),
+        (["--file", "/tmp"], "", "/tmp cannot be read: Is a directory; name another file"),
+        (["--file", "-"], "# t\n" + "x" * (1 << 20), "stdin has more than 1048576 bytes; name another file"),
     ],
 )
 def test_what_could_not_become_a_plan_is_not_written(
@@ -124,6 +130,36 @@ def test_what_could_not_become_a_plan_is_not_written(
     assert error in ran.err
     assert ran.err.count("\n") == 1
     assert not list((stage.root / "prloom/.local").glob("inbox/*"))
+
+
+@pytest.mark.parametrize(
+    ("content", "line"), [(b"# t\n\ncaf\xe9\n", 3), ("# t\n".encode("utf-16"), 1)], ids=["latin-1", "utf-16"]
+)
+def test_a_file_that_is_not_utf_8_makes_no_plan(stage: Stage, prloom: Prloom, content: bytes, line: int) -> None:
+    file = stage.root / "plan.md"
+    file.write_bytes(content)
+
+    ran = prloom("new", "--file", str(file))
+
+    assert (ran.code, ran.err) == (1, f"prloom: {file} is not UTF-8 (line {line}); save it as UTF-8\n")
+    assert not list((stage.root / "prloom/.local").glob("inbox/*"))
+
+
+def test_what_an_editor_saves_in_another_encoding_is_kept_and_not_taken(
+    stage: Stage, prloom: Prloom, editor: Callable[[str], None]
+) -> None:
+    prloom("new", "Make it fast")
+    before = draft(stage)
+    editor("file.write_bytes(b'# caf\\xe9\\n'); os.utime(file, (1, 1)); sys.exit()")
+
+    ran = prloom("edit", "make-it-fast")
+
+    assert ran.code == 1
+    assert ran.err.startswith("prloom: what you wrote is not UTF-8 (line 1); save it as UTF-8; it is in ")
+    kept = Path(ran.err.rpartition(" is in ")[2].strip())
+    assert kept.read_bytes() == b"# caf\xe9\n"
+    kept.unlink()
+    assert draft(stage) == before
 
 
 def test_without_a_title_the_plan_is_written_in_the_editor(

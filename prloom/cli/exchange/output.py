@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from prloom.cli import input_file
 from prloom.cli.output import terminal
 from prloom.errors import PrloomError
 
@@ -41,17 +42,16 @@ def outcome_of_status(status: str) -> str:
     return _BY_STATUS.get(status, status)
 
 
-STDIN = "-"
+STDIN = input_file.STDIN
 
 
 def read_body(body: str | None, ctx: click.Context) -> str:
     """Return the body: the argument, or all of stdin where that is missing or `-`."""
     if body is not None and body != STDIN:
         return body
-    stream = sys.stdin.buffer
-    if stream.isatty():
+    if sys.stdin.isatty():
         raise click.UsageError(f"no body; give it as an argument, or pipe it in: `… | {ctx.command_path} TOPIC`", ctx)
-    content: bytes = stream.read()
+    content = input_file.content(STDIN, remedy="send a reference to it instead")
     try:
         return content.decode()
     except UnicodeDecodeError as error:

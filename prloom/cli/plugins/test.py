@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context, event_file
+from prloom.cli import context, input_file
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import terminal
 from prloom.errors import PrloomError
@@ -200,7 +200,7 @@ def _events(said: Sequence[str], files: Sequence[str]) -> Mapping[str, Event]:
     from prloom.testing import GOLDEN_EVENTS, a_comment  # noqa: PLC0415
 
     spoken = {text: a_comment(text, id=f"said-{number}") for number, text in enumerate(said, start=1)}
-    read = {event.id: event for name in files for event in emit.parse(event_file.content(name), name)}
+    read = {event.id: event for name in files for event in emit.parse(input_file.events(name), name)}
     return {**spoken, **read} or GOLDEN_EVENTS
 
 

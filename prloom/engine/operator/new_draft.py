@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prloom.config.models import Config
 from prloom.core.plans import front_matter, plan_file
-from prloom.core.plans.front_matter import FrontMatter, Source
+from prloom.core.plans.front_matter import FrontMatter, Source, Target
 from prloom.core.text import markdown, naming
 from prloom.engine.bus import adopted, inbox, plans
 from prloom.engine.operator import plan_texts
@@ -18,6 +18,7 @@ from prloom.errors import PrloomError
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
+from prloom.workspace import branches, repository
 
 TEMPLATE = "# \n\n\n\n## TODO\n\n- [ ] \n"
 """What the editor shows for a new plan."""
@@ -56,7 +57,9 @@ def create(where: RepositoryPaths, config: Config, text: str, options: DraftOpti
         text = f"# {markdown.heading_text(markdown.one_line(title))}\n\n{bare.lstrip()}"
     taken = {*plan_names.draft_ids(where), *plans.ids(where), *(each.plan.id for each in adopted.lost(where))}
     chosen = _id(options.plan_id, title, taken)
-    _check(config, front, chosen)
+    target = _check(config, front, chosen)
+    if front.status == "queued":
+        branches.base_sha(repository.find(where.root), target.base)
     text = front_matter.write(front, text)
     with SafeDir.make(where.root, *paths.LOCAL) as local, inbox.folder(local) as drafts:
         inbox.add(drafts, chosen, text)
@@ -101,7 +104,8 @@ def check(where: RepositoryPaths, config: Config, plan_id: str) -> str | None:
         if draft.error is not None:
             return draft.error
         try:
-            _check(config, draft.front, plan_id)
+            target = _check(config, draft.front, plan_id)
+            branches.base_sha(repository.find(where.root), target.base)
         except PrloomError as error:
             return f"{drafts.where(paths.draft(plan_id))}: {error}"
     return None
@@ -126,6 +130,7 @@ def _id(wanted: str | None, title: str, taken: Collection[str]) -> str:
     return chosen
 
 
-def _check(config: Config, front: FrontMatter, plan_id: str) -> None:
-    front_matter.target(front, plan_id, config.base_branch)
+def _check(config: Config, front: FrontMatter, plan_id: str) -> Target:
+    target = front_matter.target(front, plan_id, config.base_branch)
     config.for_preset(front.preset)
+    return target
