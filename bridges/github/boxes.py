@@ -5,7 +5,7 @@ The lists of a poll show the texts. Who edited one last only GraphQL says: it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from prloom.api import Event, HttpError, Json, iso, ticked
 
@@ -17,24 +17,42 @@ from .sansio.requests import ReplyTarget
 
 
 def note(poll: PollContext, items: Iterable[Json]) -> None:
-    """Note the boxes in the descriptions of tracked pull requests."""
+    """Note the boxes in the descriptions of tracked pull requests that have a cockpit."""
+    cockpits = _cockpits(poll)
     for item in items:
-        _note(poll.cursor, answers.number(item, "number"), item)
+        number = answers.number(item, "number")
+        _note(poll.cursor, number, item, counts=None in cockpits.get(number or 0, ()))
 
 
 def note_comments(poll: PollContext, items: Iterable[Json], posts: Iterable[Post]) -> None:
-    """Note the boxes in comments: in prloom's own, since anybody can write such boxes."""
+    """Note the boxes in the comments that have a plan's cockpit: anybody can write such boxes, or copy them."""
+    cockpits = _cockpits(poll)
     own = {post.key: post.where.pr for post in posts if post.context.get("ownAccount") is True}
     for item in items:
-        _note(poll.cursor, own.get(f"{ISSUE_COMMENT}{answers.number(item, 'id')}"), item)
+        number = own.get(f"{ISSUE_COMMENT}{answers.number(item, 'id')}")
+        begin = answers.text(item, "body").lstrip()
+        marks = (mark for mark in cockpits.get(number or 0, ()) if mark is not None)
+        _note(poll.cursor, number, item, counts=any(map(begin.startswith, marks)))
 
 
-def _note(cursor: GithubCursor, number: int | None, item: Json) -> None:
+def _cockpits(poll: PollContext) -> Mapping[int, Collection[str | None]]:
+    """Return where the cockpits of each pull request's plans are: see `TrackedPlan.cockpit`."""
+    found: dict[int, set[str | None]] = {}
+    for plan in poll.ctx.plans:
+        if plan.pr is not None:
+            found.setdefault(plan.pr, set()).add(plan.cockpit)
+    return found
+
+
+def _note(cursor: GithubCursor, number: int | None, item: Json, *, counts: bool) -> None:
+    """Note the boxes of a text that `counts`; in any other, they are text."""
     state, node = cursor.pull_requests.get(number or 0), answers.text(item, "node_id")
     if state is None or number is None or not node:
         return
-    boxes = ticked(answers.text(item, "body"))
+    boxes = ticked(answers.text(item, "body")) if counts else ()
     reported = state.boxes.get(node, [])
+    if not counts:
+        cursor.boxes_due.pop(node, None)
     if not set(boxes) <= set(reported):
         cursor.boxes_due[node] = number
     elif reported:

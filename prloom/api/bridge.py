@@ -41,7 +41,8 @@ class TrackedPlan:
 
     `adopted` is since when (ISO 8601): a plan that was given up and made anew has the same id and a later time.
     `has_ended` says of an event's id whether prloom took that event in and is through with it: no TODO and no reply of
-    it waits.
+    it waits. `cockpit` is the mark with which the comment of the account begins that has the plan's cockpit; None where
+    that is in the description. Boxes anywhere else are text.
     """
 
     id: str
@@ -51,6 +52,7 @@ class TrackedPlan:
     pr: int | None = None
     adopted: str | None = None
     has_ended: Callable[[str], bool] = _nothing_has_ended
+    cockpit: str | None = None
 
 
 @dataclass(frozen=True)

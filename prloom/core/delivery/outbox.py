@@ -167,6 +167,11 @@ def marker(of: str) -> str:
     return f"<!-- prloom:action {of} -->"
 
 
+def cockpit_marker(plan_id: str) -> str:
+    """Return the mark of the comment that has the cockpit of a plan whose pull request prloom did not open."""
+    return marker(action_id(plan_id, "cockpit", 0))
+
+
 def leading_marker(text: str) -> str | None:
     """Return the id of the action whose mark the text begins with, as every text that prloom posts on a forge does."""
     found = _MARKER.match(text.lstrip("\ufeff \t\r\n"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from prloom.api.bridge import TrackedPlan
-from prloom.core.delivery import audience
+from prloom.core.delivery import audience, outbox
 from prloom.core.delivery.audience import Audience
 from prloom.core.events import admission
 from prloom.core.plans import lost_text
@@ -168,7 +168,10 @@ class PlanRuntime:
         files = PlanFolder(self.folders.local, replaced=self._replaced)
         if plan.created_at is not None:
             adopted = str(plan.created_at)
-        return TrackedPlan(plan.id, plan.branch, self.folders.worktree, files, plan.pr, adopted, self._has_ended)
+        mark = None
+        if not self.event_store.state.pull_request.opened:
+            mark = outbox.cockpit_marker(plan.id)
+        return TrackedPlan(plan.id, plan.branch, self.folders.worktree, files, plan.pr, adopted, self._has_ended, mark)
 
     def _has_ended(self, event_id: str) -> bool:
         """Whether the plan took in an event of this id, and nothing of it waits any more."""

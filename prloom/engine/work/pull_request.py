@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from prloom.api.bridge import BridgeContext
 from prloom.api.forge import Forge
-from prloom.core.delivery.outbox import action_id, marker
+from prloom.core.delivery.outbox import cockpit_marker
 from prloom.core.plans import front_matter, plan_text
 from prloom.core.plans.front_matter import FrontMatter
 from prloom.core.pull_requests import cockpit, cockpit_markers, front_matter_actions, pull_request
@@ -216,7 +216,7 @@ async def _describe(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> No
 
 async def _comment(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> str:
     """Keep one comment with the cockpit on a pull request that another opened, and return its id."""
-    mark = marker(action_id(runtime.id, "cockpit", 0))
+    mark = cockpit_marker(runtime.id)
     known = runtime.event_store.state.pull_request.comment_id
     upsert = partial(access.forge.upsert_comment, access.context, _number(runtime), marker=mark, body=shown)
     posted = await upsert(remote_id=known, expected="")  # there is none with an empty text: it is read, or posted

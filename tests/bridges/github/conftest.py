@@ -66,6 +66,7 @@ class BridgeRuntime:
     tracked: list[int] = field(default_factory=list)
     state: Any = None
     adopted: str = "2026-01-01T11:00:00Z"
+    cockpit: str | None = None
 
     def __post_init__(self) -> None:
         self.token = self.hub.token(self.login)
@@ -84,7 +85,15 @@ class BridgeRuntime:
 
     def context(self, *, pr: int | None = None, uncertain: bool = False) -> BridgeContext:
         plans = [
-            TrackedPlan(f"pr-{number}", "topic", Path("/repo/w"), MemoryFiles(), number, self.adopted)
+            TrackedPlan(
+                f"pr-{number}",
+                "topic",
+                Path("/repo/w"),
+                MemoryFiles(),
+                number,
+                self.adopted,
+                cockpit=self.cockpit,
+            )
             for number in self.tracked
         ]
         plan = next((plan for plan in plans if plan.pr == pr), None)

@@ -141,6 +141,7 @@ async def test_an_editor_whose_account_is_gone_is_a_ghost_and_not_the_author(run
 
 
 async def test_a_box_in_prlooms_own_comment_is_a_command(runtime: Any) -> None:
+    runtime.cockpit = MARKER
     runtime.track(runtime.hub.pull(by="eve"))
     await runtime.poll()
     await runtime.bridge.upsert_comment(runtime.context(), 1, marker=MARKER, body=COCKPIT)
@@ -155,6 +156,34 @@ async def test_a_box_in_prlooms_own_comment_is_a_command(runtime: Any) -> None:
 async def test_a_box_in_another_persons_comment_or_pull_request_is_none(runtime: Any, described: Any) -> None:
     runtime.hub.comment(described, "eve", tick(f"{MARKER}\n{COCKPIT}", "pause"))
     runtime.hub.pull(by="eve", body=tick(COCKPIT, "pause"))
+
+    assert commands(await runtime.poll()) == []
+
+
+async def test_a_box_in_the_description_of_an_adopted_pull_request_is_text(runtime: Any) -> None:
+    runtime.cockpit = MARKER
+    pull = runtime.hub.pull(by="ann", body=tick(COCKPIT, "rebase"))
+    runtime.track(pull)
+
+    assert commands(await runtime.poll()) == []
+    runtime.hub.edit(pull, tick(COCKPIT, "pause"), by="ann")
+    assert commands(await runtime.poll()) == []
+    assert (await runtime.bridge.events(runtime.context(), runtime.state)).ticked == {}
+
+
+@pytest.mark.parametrize("begin", ["", "See also:\n", f"{marker('a-' + '1' * 20)}\n"])
+async def test_a_box_in_an_own_comment_that_is_not_the_cockpit_of_the_plan_is_text(runtime: Any, begin: str) -> None:
+    runtime.cockpit = MARKER
+    pull = runtime.hub.pull(by="ann")
+    runtime.track(pull)
+    await runtime.poll()
+    runtime.hub.comment(pull, "ada", begin + tick(COCKPIT, "rebase"))
+
+    assert commands(await runtime.poll()) == []
+
+
+async def test_a_box_in_a_comment_is_text_where_the_cockpit_is_in_the_description(runtime: Any, described: Any) -> None:
+    runtime.hub.comment(described, "ada", tick(f"{MARKER}\n{COCKPIT}", "rebase"))
 
     assert commands(await runtime.poll()) == []
 

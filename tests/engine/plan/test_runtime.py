@@ -13,10 +13,12 @@ from faulty_disks import WatchedDisk
 from stage import Stage, said
 
 from prloom.api import PluginContext, TriageContext
+from prloom.core.delivery.outbox import cockpit_marker
 from prloom.engine.plan.rules import rules
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import StorageError
+from prloom.model.pull_request import KeptPullRequest
 
 
 class BrokenDisk(WatchedDisk):
@@ -45,6 +47,15 @@ def test_a_plan_in_trouble_rests_and_says_why(stage: Stage, board: PlanRegistry)
 
     assert runtime.failure.active(stage.clock())
     assert plan_state(stage)["lastError"] == "the disk is full"
+
+
+def test_a_bridge_is_told_whether_the_cockpit_is_in_a_comment_or_in_the_description(board: PlanRegistry):
+    runtime = board.runtimes["pr-7"]
+    adopted = runtime.tracked.cockpit
+
+    runtime.event_store.commit("pull_request", "test", pull_request=KeptPullRequest(opened=True))
+
+    assert (adopted, runtime.tracked.cockpit) == (cockpit_marker("pr-7"), None)
 
 
 def test_trouble_that_comes_back_soon_has_lasted_since_it_came_first(stage: Stage, board: PlanRegistry):
