@@ -33,15 +33,20 @@ def pause(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
 @click.command("resume")
 @click.argument("plans", metavar="[PLAN]...", nargs=-1, shell_complete=completion.plans)
 @click.option("--all", "all_plans", is_flag=True, help="Resume all plans; the default if no plan is named.")
-@click.option("--commit", "how", flag_value="commit", help="First commit the worktree's changes, as your own work.")
-@click.option("--stash", "how", flag_value="stash", help="First put the worktree's changes onto git's stash.")
+@click.option("--commit", is_flag=True, help="First commit the worktree's changes, as your own work.")
+@click.option("--stash", is_flag=True, help="First put the worktree's changes onto git's stash.")
 @pass_options
-def resume(given: Options, plans: tuple[str, ...], *, all_plans: bool, how: How | None) -> None:
+def resume(given: Options, plans: tuple[str, ...], *, all_plans: bool, commit: bool, stash: bool) -> None:
     """Resume the work on plans that were paused or blocked.
 
     A TODO that blocks a plan is tried again. Any other reason for a block is checked again, and blocks the plan again
     if it still applies. `prloom status` shows why a plan is blocked.
     """
+    if commit and stash:
+        raise click.UsageError("give --commit or --stash, not both", click.get_current_context())
+    how: How | None = None
+    if commit or stash:
+        how = "commit" if commit else "stash"
     if how is not None and not plans:
         raise click.UsageError(f"--{how} needs the name of a plan", click.get_current_context())
     if plans:

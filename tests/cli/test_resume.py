@@ -48,6 +48,14 @@ async def test_a_change_of_the_operator_is_committed_as_their_own_and_the_work_g
     assert bench.project.git("show", "--format=%an %b", "--name-only", "work~1").split() == ["Ada", "mine.txt"]
 
 
+@pytest.mark.parametrize("options", [("--stash", "--commit"), ("--commit", "--stash")])
+def test_a_change_is_either_committed_or_stashed(prloom: Prloom, options: tuple[str, str]) -> None:
+    ran = prloom("resume", "work", *options)
+
+    assert ran.code == 2
+    assert "give --commit or --stash, not both" in ran.err
+
+
 async def test_a_change_of_the_operator_is_stashed_and_the_work_goes_on(bench: Workbench, prloom: Prloom) -> None:
     await blocked_by_a_change(bench)
 

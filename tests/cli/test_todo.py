@@ -164,6 +164,22 @@ def test_todos_are_allowed_to_begin(stage: Stage, prloom: Prloom, text: Callable
     assert [todo.id for todo in plan_file.todos(text()) if todo.state == "open"] == stage.state()["granted"]
 
 
+@pytest.mark.parametrize(("action", "state"), [("done", "done"), ("block", "blocked"), ("drop", "dropped")])
+def test_a_todo_that_is_not_open_does_not_wait_to_begin(
+    stage: Stage, prloom: Prloom, text: Callable[[], str], action: str, state: str
+) -> None:
+    prloom("todo", "pr-7", action, "t-1")
+
+    ran = prloom("todo", "pr-7", "go", "t-1")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == (
+        f"prloom: the TODO t-1 of plan pr-7 is {state}, so it does not wait to begin; "
+        f"`prloom todo pr-7 open t-1` requests it again\n"
+    )
+    assert "granted" not in stage.state()
+
+
 def test_a_plan_is_blocked_with_a_reason_and_unblocked(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
 

@@ -154,5 +154,5 @@ def _counted(things: Sized, what: str) -> str:
 
 
 def _plain(word: str) -> str:
-    """Return a word from a comment so that it cannot do anything in Markdown."""
-    return "".join(letter for letter in word if letter.isalnum() or letter in "-_")[:40]
+    """Return a word from a comment as it was written, without what could do anything in Markdown."""
+    return "".join(letter for letter in word if letter.isalnum() or letter in "-_.,:;!?")[:40]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from prloom.core.commands.requests import Verb
 from prloom.core.plans import plan_file
 from prloom.core.plans.plan_reader import TodoState
-from prloom.core.text.shown_text import clean
+from prloom.core.text.shown_text import clean, to_run
 from prloom.engine.operator import emit, plan_texts, submission
 from prloom.engine.operator.plan_texts import ListedTodo, NamedPlan
 from prloom.errors import PrloomError
@@ -36,7 +36,13 @@ def change(where: RepositoryPaths, plan: NamedPlan, action: str, todo: str | Non
     if action == "go" and todo is None:
         chosen = [item.id for item in items if item.state == "open"]
     else:
-        chosen = [find(items, plan.id, todo or "").id]
+        named = find(items, plan.id, todo or "")
+        if action == "go" and named.state != "open":
+            raise PrloomError(
+                f"the TODO {named.id} of plan {plan.id} is {named.state}, so it does not wait to begin; "
+                f"{to_run('todo', plan.id, 'open', named.id)} requests it again"
+            )
+        chosen = [named.id]
     if action == "go" and not plan.is_draft and not emit.plan(where, plan.id).work:
         text = (
             f"prloom may not commit to the branch of {plan.id}, so it lists TODOs only, and none of them waits to begin"

@@ -151,7 +151,13 @@ async def test_a_plugin_says_that_its_command_is_also_for_strangers_whose_text_w
 
 
 @pytest.mark.parametrize(
-    ("typed", "shown"), [("frobnicate", "`frobnicate`"), ("`<b>`@all", "`ball`"), ("x" * 99, "x" * 40)]
+    ("typed", "shown"),
+    [
+        ("frobnicate", "`frobnicate`"),
+        ("resume; thanks", "`resume;`"),
+        ("`<b>`@all", "`ball`"),
+        ("x" * 99, "x" * 40),
+    ],
 )
 async def test_an_unknown_command_is_answered_with_help_and_does_nothing_with_what_was_typed(
     stage: Stage, typed: str, shown: str
