@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 
 from prloom.core.waits.usage_limit import UsageLimit
@@ -19,6 +19,10 @@ class DailyLimits:
     max_runs_per_day: int = 200
     max_tokens_per_day: int = 0
     max_cost_usd_per_day: float = 0.0
+
+
+DAILY = tuple(each.name for each in fields(DailyLimits))
+"""The names of the daily limits."""
 
 
 def tripped(

@@ -6,11 +6,16 @@ from collections.abc import Collection
 from datetime import datetime
 
 from prloom.core.delivery import reply_limit
+from prloom.core.waits import brakes
 from prloom.core.work import automatic_todos, brake_notices, work_failures, work_results
 from prloom.model.decision import Change, DecisionParts
 from prloom.model.record import Timestamp
-from prloom.model.state import DispatchState
+from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work import Block, WorkStep
+
+_DAILY = tuple(f"{brake_notices.NAMED}{limit} " for limit in brakes.DAILY)
+_IS_ON = " is on"
+_RESET = "the daily limit that it waited for was changed"
 
 
 def resumed(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
@@ -38,10 +43,42 @@ def resumed(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
 def _braked(state: DispatchState) -> tuple[Change, ...]:
     """Return that the events are looked at again which wait because no run may be started for them today."""
     return tuple(
-        Change(event_id=event.id, verdict="retried", state="pending", reason="a person lifted the brake")
+        _retried(event, "a person lifted the brake")
         for event in state.open.values()
         if event.state == "deferred" and (event.reason or "").startswith(brake_notices.NAMED)
     )
+
+
+def _retried(event: OpenEvent, why: str) -> Change:
+    return Change(event_id=event.id, verdict="retried", state="pending", reason=why)
+
+
+def waits_for_daily_limit(state: DispatchState) -> bool:
+    """Whether the TODO that is worked on, or an event, waits because no run may be started today."""
+    return bool(reset(state, None))
+
+
+def reset(state: DispatchState, brake: str | None) -> DecisionParts:
+    """Return that what waits for a daily limit is tried again, unless that is the `brake` that is on now.
+
+    A setting of `[limits]` was changed; what is tried meets the limit that it has now.
+    """
+    parts: DecisionParts = {}
+    work = state.work
+    if work is not None and work.limited and _is_other_brake(work.waits_for, brake):
+        parts["work"] = work_failures.reset(work, _RESET)
+    waiting = (event for event in state.open.values() if event.state == "deferred")
+    changes = tuple(_retried(event, _RESET) for event in waiting if _is_other_brake(event.reason, brake))
+    if changes:
+        parts["changes"] = changes
+    return parts
+
+
+def _is_other_brake(reason: str | None, brake: str | None) -> bool:
+    """Whether a wait is for a daily limit, and not for the one that this brake names."""
+    if reason is None or not reason.startswith(_DAILY):
+        return False
+    return brake is None or reason.partition(_IS_ON)[0] != brake.partition(_IS_ON)[0]
 
 
 def blocked(state: DispatchState, plan_id: str, reason: str | None, now: datetime) -> DecisionParts:
@@ -58,7 +95,7 @@ def unblocked(state: DispatchState, ended: Collection[str] = ()) -> DecisionPart
     if state.block is not None:
         parts["unblocked"] = True
         if state.block.todo is not None and state.block.todo not in ended:
-            parts["work"] = _retried(state.block.todo)
+            parts["work"] = _tried_anew(state.block.todo)
         if state.block.cause == "limit":
             parts.update(automatic_todos.lifted(state))
     return parts
@@ -85,11 +122,11 @@ def opened(state: DispatchState, todo_id: str) -> DecisionParts:
     """Return that a TODO is open again: one that prloom did is requested once more, any other is tried anew."""
     if todo_id in state.done_todos:
         return work_results.reopened(todo_id)
-    parts: DecisionParts = {"work": _retried(todo_id)}
+    parts: DecisionParts = {"work": _tried_anew(todo_id)}
     if state.block is not None and state.block.todo == todo_id:
         parts["unblocked"] = True
     return parts
 
 
-def _retried(todo_id: str) -> WorkStep:
+def _tried_anew(todo_id: str) -> WorkStep:
     return WorkStep(todo_id=todo_id, verdict="retried", reason="a retry was requested", box="open")

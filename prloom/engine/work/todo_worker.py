@@ -70,6 +70,8 @@ class TodoWorker:
         if runtime.in_flight.working:  # a worker that runs may have deleted the branch, which is put back after it
             return False
         lost_branch.block(self._changes.repo, runtime)
+        if runtime.usable:
+            self._workers.reset_limits(runtime)
         left_open = runtime.usable and appended_lines.is_left_open(runtime)
         if self._next(runtime, dependencies) is None and not left_open:
             return False
@@ -234,8 +236,7 @@ class TodoWorker:
         if not runtime.rules.work.review:
             _commit(runtime, work_results.approved(work, "no review is configured"))
             return
-        parts = await self._reviews.review(runtime, work, item)
-        await self._fail(runtime, parts)
+        await self._fail(runtime, await self._reviews.review(runtime, work, item))
 
     async def _commit_change(self, runtime: PlanRuntime, work: TodoWork) -> None:
         try:
@@ -263,9 +264,8 @@ class TodoWorker:
         return None
 
     async def _withdraw(self, runtime: PlanRuntime, step: Withdraw) -> None:
-        remark = None
-        if step.work.commit is None:  # else it stays on the branch
-            remark = await self._keep(runtime, step.work)
+        stays = step.work.commit is not None  # on the branch
+        remark = None if stays else await self._keep(runtime, step.work)
         _commit(runtime, work_results.removed(context(runtime), step, remark))
 
     async def _report(self, runtime: PlanRuntime, work: TodoWork) -> None:

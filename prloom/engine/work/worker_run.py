@@ -18,9 +18,9 @@ from prloom.core.commands import questions
 from prloom.core.plans import plan_file, plan_text
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.prompts import worker_prompt
-from prloom.core.work import work_failures, work_replies, work_results, worker_results
+from prloom.core.work import work_failures, work_replies, work_requests, work_results, worker_results
 from prloom.core.work.worker_results import WorkerReport
-from prloom.engine.plan.agent_pool import AgentPool
+from prloom.engine.plan.agent_pool import AgentPool, daily_limit
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work import todo_events
 from prloom.engine.work.change import Changes
@@ -76,6 +76,18 @@ class WorkerRuns:
         await self.conclude(runtime, running, report, parts)
         if running.run is not None:
             await self.pool.commits.forget_worker(runtime.id, running.run, found=work.phase == "running")
+
+    def reset_limits(self, runtime: PlanRuntime) -> None:
+        """Have what waits for a daily limit tried again where the limit was changed since; done once after a start."""
+        state = runtime.event_store.state
+        if runtime.limits_checked or not work_requests.waits_for_daily_limit(state):
+            return
+        runtime.limits_checked = True
+        running = [plan or "" for plan in self.pool.activity.unended().values()]
+        limit = daily_limit(self.pool.root, runtime.rules.config, runtime.id, runtime.clock(), running=running)
+        parts = work_requests.reset(state, None if limit is None else limit.reason)
+        if parts:
+            runtime.event_store.commit("work", "prloom", **parts)
 
     async def begin_again(self, runtime: PlanRuntime, work: TodoWork, reason: str) -> None:
         """Have the work on a TODO begin again because somebody else moved the branch; its change is kept aside."""

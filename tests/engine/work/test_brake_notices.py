@@ -38,6 +38,38 @@ async def test_a_daily_limit_is_reported_once_each_time_that_it_stops_the_work(b
     assert bench.commits == ["Add one", "Add two"]
 
 
+async def test_a_daily_limit_that_was_raised_ends_the_wait_for_it_with_the_next_start(bench: Workbench):
+    bench.configure(rest="[limits]\nmax_runs_per_plan_per_day = 1")
+    bench.script(ONE, TWO)
+    bench.todo("- [ ] first", "- [ ] second")
+    await bench.ticks(3)
+    assert bench.commits == ["Add one"]
+
+    bench.configure(rest="[limits]\nmax_runs_per_plan_per_day = 2")
+    await bench.tick()
+
+    assert bench.commits == ["Add one", "Add two"]
+    assert bench.state.work is None
+
+
+async def test_a_daily_limit_that_was_changed_and_is_on_still_is_named_as_it_is_now(bench: Workbench):
+    forge = on_a_forge(bench)
+    bench.configure(rest="[limits]\nmax_runs_per_plan_per_day = 1")
+    bench.script(ONE, TWO, LAZY)
+    bench.todo("- [ ] first", "- [ ] second", "- [ ] third")
+    await bench.ticks(2)
+    bench.stage.ask("resume", "work")
+    await bench.ticks(3)
+
+    bench.configure(rest="[limits]\nmax_runs_per_plan_per_day = 2")
+    await bench.ticks(3)
+
+    assert bench.state.work is not None
+    assert (bench.state.work.waits_for or "").startswith("the brake max_runs_per_plan_per_day = 2 is on: 2 runs")
+    assert bench.commits == ["Add one", "Add two"]
+    assert len(stops(forge)) == 3
+
+
 async def test_a_todo_that_is_parked_after_its_attempts_is_reported_once_with_the_command_that_goes_on(
     bench: Workbench,
 ):
