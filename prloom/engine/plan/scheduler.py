@@ -12,7 +12,7 @@ from prloom.core.commands import command_replies, comment_commands
 from prloom.core.commands.command_replies import CommandContext, CommandReply
 from prloom.core.commands.comment_commands import SlashCommand
 from prloom.core.delivery import outbox
-from prloom.core.events import acknowledgements, dispatch, hook_results
+from prloom.core.events import acknowledgements, admission, dispatch, hook_results
 from prloom.core.events.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
 from prloom.core.work import automatic_todos
 from prloom.core.work.progress import RunningHook
@@ -101,7 +101,8 @@ def _begin(runtime: PlanRuntime, step: Step, subscribers: Subscribers, dependenc
         case CompleteNotices(event_ids=ids):
             store.commit("notice", "prloom", changes=dispatch.complete_notices(ids))
         case RunTriage(event_ids=ids) if not dependencies.agents:
-            store.commit(ON_GLOBAL_EVENT, "prloom", changes=tuple(_shown_to_all(event_id) for event_id in ids))
+            ends = tuple(_without_agent(store, event_id, subscribers) for event_id in ids)
+            store.commit(ON_GLOBAL_EVENT, "prloom", changes=ends)
         case RunTriage(event_ids=ids) if _made_todos(runtime, ids, dependencies):
             pass
         case RunTriage():
@@ -120,8 +121,16 @@ async def _run_hook(runtime: PlanRuntime, step: RunHook, dependencies: PlanDepen
         runtime.in_flight.hooks = tuple(each for each in runtime.in_flight.hooks if each is not running)
 
 
-def _shown_to_all(event_id: str) -> Change:
-    """Return the end of an event that concerns the whole repository: every plugin saw it, and no agent does."""
+def _without_agent(store: EventStore, event_id: str, subscribers: Subscribers) -> Change:
+    """Return the end of an event that concerns the whole repository: every plugin saw it, and no agent does.
+
+    One that is for a plan which is not there, and that no plugin sees either, waits for a person.
+    """
+    event, reason = store.texts.get(store.state.open[event_id]), None
+    if event is not None and dispatch.has_no_receiver(event, subscribers, agents=False):
+        reason = admission.misdirected(event)
+    if reason is not None:
+        return hook_results.park(event_id, reason)
     return Change(event_id=event_id, verdict="handled", state="handled", reason="shown to every plugin")
 
 

@@ -136,6 +136,23 @@ async def test_an_event_for_a_plan_that_is_not_there_is_parked_where_status_show
     assert stage.triager.batches == [("b",)]
 
 
+async def test_it_is_parked_again_when_a_person_retries_it_or_approves_a_strangers(stage: Stage):
+    stage.adopt()
+    stage.bridge.news = [
+        said("a", pr=None, context={"plan": "nope"}),
+        said("b", pr=None, context={"plan": "nope"}, author=by("eve", "none")),
+    ]
+    await stage.tick()
+    stage.ask("retry", "a")
+    stage.ask("approve", "b")
+
+    await stage.tick()
+
+    assert {each["id"]: each["state"] for each in repository_state(stage)["open"].values()} == dict.fromkeys(
+        "ab", "parked"
+    )
+
+
 @pytest.mark.parametrize(
     "event",
     [
