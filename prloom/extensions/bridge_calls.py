@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import ParamSpec, TypeVar
 
 from prloom import errors
 from prloom.errors import ExtensionError
 from prloom.extensions import bridges, loading
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def wait(call: Awaitable[T]) -> T:
-    """Return what the bridge's code returns; what it raises is an Exception.
+async def wait(method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a method of a bridge and return what it returns; what it raises, then or later, is an Exception.
 
     A cancellation that prloom did not request is one of the bridge's own tasks, and SystemExit or KeyboardInterrupt
     are raised by its code: to pass them on would end the work that waits for the bridge, or prloom.
     """
     try:
-        return await call
+        return await method(*args, **kwargs)
     except asyncio.CancelledError as error:
         if _is_requested():
             raise

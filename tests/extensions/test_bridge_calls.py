@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def test_an_interrupt_by_a_person_is_passed_on_also_while_a_bridge_is_at_work() 
         signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(bridge_calls.wait(never_waits()))
+        asyncio.run(bridge_calls.wait(never_waits))
 
 
 def test_an_interrupt_that_the_bridges_code_raises_is_an_error_of_the_bridge() -> None:
@@ -27,7 +28,16 @@ def test_an_interrupt_that_the_bridges_code_raises_is_an_error_of_the_bridge() -
         raise KeyboardInterrupt
 
     with pytest.raises(ExtensionError, match=r"^KeyboardInterrupt$"):
-        asyncio.run(bridge_calls.wait(interrupts()))
+        asyncio.run(bridge_calls.wait(interrupts))
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_so_is_what_a_method_raises_that_is_not_async(error: BaseException) -> None:
+    def leaves() -> Awaitable[None]:
+        raise error
+
+    with pytest.raises(ExtensionError, match=f"^{type(error).__name__}"):
+        asyncio.run(bridge_calls.wait(leaves))
 
 
 def test_so_is_one_that_its_module_raises_while_a_dispatcher_begins(tmp_path: Path) -> None:

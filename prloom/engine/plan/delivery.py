@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import logging
 from collections import deque
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -220,7 +220,7 @@ async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: Bri
     together = bridge.bridge
     if len(actions) < 2 or not isinstance(together, DeliversBatches):  # noqa: PLR2004
         return [await _alone(bridge, action, context) for action in actions]
-    results = await _bounded(together.deliver_batch(context, actions))
+    results = await _bounded(together.deliver_batch, context, actions)
     if isinstance(results, Sequence) and len(results) == len(actions):
         fitting = [result for result in results if isinstance(result, Delivered | Refused)]
         if len(fitting) == len(actions):
@@ -233,7 +233,7 @@ async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: Bri
 
 
 async def _alone(bridge: LoadedBridge, action: Action, context: BridgeContext) -> Result:
-    return _checked(bridge.name, await _bounded(bridge.bridge.actions(context, action)))
+    return _checked(bridge.name, await _bounded(bridge.bridge.actions, context, action))
 
 
 def _checked(bridge: str, result: object) -> Result:
@@ -246,12 +246,12 @@ def _checked(bridge: str, result: object) -> Result:
     return result
 
 
-async def _bounded(sending: Awaitable[object]) -> object:
-    """Wait for a bridge; whatever goes wrong in there is a refusal with an unknown outcome."""
+async def _bounded(send: Callable[..., Awaitable[object]], *given: object) -> object:
+    """Call a bridge; whatever goes wrong in there is a refusal with an unknown outcome."""
     limit = asyncio.timeout(LIMIT.total_seconds())
     try:
         async with limit:
-            return await bridge_calls.wait(sending)
+            return await bridge_calls.wait(send, *given)
     except Exception as error:  # noqa: BLE001 - a stranger's code: its failure is this action's only
         late = f"no answer within {LIMIT.total_seconds():.0f} s"
         if limit.expired():

@@ -95,7 +95,7 @@ class PermissionCache:
             return CachedPermission(now + RETRIED, None, f"the bridge {self._bridge.name} cannot look it up")
         try:
             async with asyncio.timeout(LOOKUP_LIMIT.total_seconds()):
-                permission = await bridge_calls.wait(bridge.permission(context, login))
+                permission = await bridge_calls.wait(bridge.permission, context, login)
         except Exception as error:  # noqa: BLE001 - whatever went wrong: not known is not trusted
             why = errors.describe(error)
             return CachedPermission(now + RETRIED, None, why)
@@ -141,7 +141,7 @@ class BridgeReader:
         cursor = (self._cursor.load().value or {}).get("state")
         plans = [runtime.plan for runtime in runtimes.values()]
         async with asyncio.timeout(LIMIT.total_seconds()):
-            polled = await bridge_calls.wait(self._bridge.bridge.events(context, cursor))
+            polled = await bridge_calls.wait(self._bridge.bridge.events, context, cursor)
         read_plans = {plan.id for plan in context.plans if isinstance(plan.files, PlanFolder) and plan.files.was_read}
         self.may_read_files = bool(read_plans)
         polled, mistake = bridge_results.checked_poll(polled)

@@ -319,6 +319,21 @@ async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage, e
     assert stage.published("bridges")[0]["error"].startswith(errors.describe(error))
 
 
+async def test_so_does_one_whose_method_is_not_async(stage: Stage):
+    class Leaving(ListBridge):
+        def permission(self, ctx: Any, login: str) -> Any:
+            raise SystemExit(3)
+
+    stage.bridges = [Leaving()]
+    stage.adopt()
+    stage.append(said("a", author=by("ann", None)), said("b"))
+
+    await stage.tick()
+
+    assert stage.triager.batches == [("b",)]
+    assert stage.open()["a"]["state"] == "held"
+
+
 async def test_a_bridge_that_waits_for_a_task_which_was_cancelled_is_polled_again_after_a_while(stage: Stage):
     class Cancels(ListBridge):
         async def events(self, ctx: Any, state: Any) -> Any:
