@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -179,7 +179,10 @@ class TokenAccess:
 
 @dataclass(frozen=True)
 class PollContext:
-    """What each step of one poll works with. `missing_before` are the pull requests that the last poll did not find."""
+    """What each step of one poll works with.
+
+    `missing_before` are the pull requests that the last poll did not find, and `warnings` what the operator is to know.
+    """
 
     ctx: BridgeContext
     reader: ApiReader
@@ -187,6 +190,7 @@ class PollContext:
     changes: Changes
     access: TokenAccess
     missing_before: frozenset[int]
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def now(self) -> str:

@@ -70,16 +70,15 @@ async def poll(
     await _read_single(context, tracked, end)
     heads = {number: each.head for number, each in remembered.pull_requests.items() if each.head}
     bases = {number: each.base for number, each in remembered.pull_requests.items() if each.base}
-    warnings = []
     if name != configured:
-        warnings.append(f"{configured} was renamed to {name}; {_RENAMED.format(name)}")
+        context.warnings.append(f"{configured} was renamed to {name}; {_RENAMED.format(name)}")
     polled = Polled(
         changes.events(),
         cursor.dump(remembered),
         heads,
         ticked=boxes.reported(remembered),
         now=now,
-        warnings=tuple(warnings),
+        warnings=tuple(context.warnings),
         bases=bases,
     )
     return polled, reader.repository
@@ -235,8 +234,9 @@ async def _try(poll: PollContext, number: int, step: Step) -> bool:
     except HttpError as error:
         poll.ctx.log.warning("the next poll reads %s again: %s", what, answers.describe(error))
         return error.trouble not in _STOPS
-    except _BUGS:
+    except _BUGS as error:
         poll.ctx.log.exception("a bug in the github bridge; the next poll reads %s from the beginning", what)
+        poll.warnings.append(f"{what} cannot be read, by a bug in the github bridge: {type(error).__name__}: {error}")
         if number:
             poll.cursor.start_over(number, anew=is_new)
             poll.changes.unexplained.discard(number)

@@ -962,6 +962,20 @@ async def test_an_unexpected_failure_with_one_pull_request_stops_no_other_and_lo
     assert record.exc_info
 
 
+async def test_that_a_pull_request_cannot_be_read_is_said_in_the_status_until_it_can(runtime: Any) -> None:
+    def fail() -> None:
+        raise KeyError("no such key")
+
+    runtime.track(runtime.hub.pull(), runtime.hub.pull())
+    runtime.hub.before_next(fail, on="GET */pulls/2/reviews")
+
+    first = await runtime.bridge.events(runtime.context(), None)
+    second = await runtime.bridge.events(runtime.context(), first.state)
+
+    assert first.warnings == ("#2 cannot be read, by a bug in the github bridge: KeyError: 'no such key'",)
+    assert second.warnings == ()
+
+
 async def test_a_poll_says_what_time_it_is_at_github(new_runtime: NewDesk) -> None:
     runtime = new_runtime(ahead=timedelta(hours=8))
     runtime.track(runtime.hub.pull())
