@@ -39,13 +39,19 @@ class ReplacedFiles:
         self._clock = clock
         self._kept: defaultdict[str, list[_Replaced]] = defaultdict(list)
 
-    def keep(self, name: str) -> None:
-        """Keep the file open that has this name now, right before it is replaced."""
+    def keep(self, name: str, read: bytes | None = None) -> None:
+        """Keep the file open that has this name now, right before it is replaced.
+
+        `read` is what is known of it: what was appended since is not in the new file either.
+        """
         fd = self._folder.open_to_read(name)
         if fd is None:
             return
+        size = os.fstat(fd).st_size
+        if read is not None and os.pread(fd, len(read), 0) == read:
+            size = len(read)
         kept = self._kept[name]
-        kept.append(_Replaced(fd, os.fstat(fd).st_size, self._clock()))
+        kept.append(_Replaced(fd, size, self._clock()))
         while len(kept) > MOST:
             os.close(kept.pop(0).fd)
 

@@ -236,6 +236,7 @@ class PlanFolder:
         self._folder = folder
         self._clock = clock
         self._replaced = replaced or ReplacedFiles(folder)
+        self._read: dict[str, bytes] = {}
         self.was_read = False
 
     def read_text(self, name: str) -> str | None:
@@ -245,6 +246,7 @@ class PlanFolder:
         content = self._folder.read_bytes(name)
         if content is None:
             return None
+        self._read[name] = content
         return content.decode("utf-8", "replace")
 
     def replace_text(self, name: str, text: str) -> None:
@@ -254,7 +256,7 @@ class PlanFolder:
             mode = FILE_MODE
         else:
             mode = stat.S_IMODE(found.st_mode)
-        self._replaced.keep(name)
+        self._replaced.keep(name, self._read.pop(name, None))
         self._folder.replace(name, text.encode("utf-8", "replace"), mode=mode)
 
     def stamp(self, name: str) -> str | None:

@@ -87,6 +87,37 @@ def test_what_a_program_appends_to_a_file_that_was_replaced_is_in_the_new_one(fi
     assert files.read_text("review.md") == file.read_text()
 
 
+def test_so_is_what_it_appends_between_the_last_reading_and_the_replacement(files: PlanFolder, file: Path) -> None:
+    text = files.read_text("review.md")
+    with file.open("a") as program:
+        program.write("\n- [ ] one\n")
+        program.flush()
+        files.replace_text("review.md", f"{text}\nreply")
+        program.write("- [ ] two\n")
+
+    assert files.read_text("review.md") == "one\nreply\n- [ ] one\n- [ ] two\n"
+
+
+def test_what_prloom_itself_has_written_is_not_brought_over(files: PlanFolder) -> None:
+    files.read_text("review.md")
+    files.replace_text("review.md", "one\nreply")
+    files.replace_text("review.md", "one\nreply\nanother")
+
+    assert files.read_text("review.md") == "one\nreply\nanother"
+
+
+def test_of_a_file_that_another_took_the_place_of_only_what_is_appended_later_is_brought_over(
+    files: PlanFolder, file: Path
+) -> None:
+    files.read_text("review.md")
+    file.write_text("quite another text")
+    with file.open("a") as program:
+        files.replace_text("review.md", "new")
+        program.write(" and more")
+
+    assert files.read_text("review.md") == "new and more"
+
+
 def test_so_is_what_it_appends_after_two_replacements(files: PlanFolder, file: Path) -> None:
     with file.open("a") as program:
         files.replace_text("review.md", "two")
