@@ -47,10 +47,15 @@ class ReplacedFiles:
         fd = self._folder.open_to_read(name)
         if fd is None:
             return
-        size = os.fstat(fd).st_size
+        found = os.fstat(fd)
+        size = found.st_size
         if read is not None and os.pread(fd, len(read), 0) == read:
             size = len(read)
         kept = self._kept[name]
+        for each in list(kept):
+            if os.path.samestat(os.fstat(each.fd), found):  # it could not be replaced then
+                kept.remove(each)
+                os.close(each.fd)
         kept.append(_Replaced(fd, size, self._clock()))
         while len(kept) > MOST:
             os.close(kept.pop(0).fd)

@@ -140,6 +140,20 @@ def test_a_file_that_could_not_be_replaced_gets_nothing_twice(file: Path) -> Non
     assert file.read_text() == "one and more"
 
 
+def test_nor_when_it_could_be_replaced_at_the_second_try(file: Path) -> None:
+    folder = SafeDir.open(file.parent)
+    assert folder is not None
+    replaced = ReplacedFiles(folder)
+    replaced.keep("review.md")
+    with file.open("a") as program:
+        program.write(" and more")
+    replaced.keep("review.md")
+    folder.replace("review.md", b"one and more, and a reply")
+    replaced.bring_over("review.md")
+
+    assert file.read_text() == "one and more, and a reply"
+
+
 def test_a_file_that_was_replaced_is_kept_open_for_a_minute(tmp_path: Path, file: Path) -> None:
     folder, now = SafeDir.open(tmp_path), [1000.0]
     assert folder is not None
