@@ -14,10 +14,11 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.runs.run_commits import RunCommits
 from prloom.engine.work import change_rules
 from prloom.engine.work.change import Changes
-from prloom.errors import AgentError
+from prloom.errors import AgentError, WorkspaceError
 from prloom.model.work import TodoWork
 from prloom.workspace import bundle, bundled_change, git, snapshot
 from prloom.workspace.bundle import BundleError
+from prloom.workspace.git_errors import GitSystemError
 
 _LONGEST = 500
 _MOST = 20
@@ -106,10 +107,16 @@ class ReceivedChanges:
         commit = run_message.read_message((body or b"").decode("utf-8", "replace")).commit
         if commit == base:
             return base
-        parents: list[str] = []
-        if commit is not None:
-            asked = ["rev-list", "--max-count=1", "--parents", "--end-of-options", commit, "--"]
-            parents = git.run(asked, cwd=self.changes.repo.root).out.split()[1:]
-        if commit is None or parents != [base]:
+        if commit is None or self._parents(commit) != [base]:
             raise AgentError(f"run {folder.name} did not begin with what the TODO is based on")
         return commit
+
+    def _parents(self, commit: str) -> list[str]:
+        """Return the parents of a commit; none where it is not here any more, as after `git gc`."""
+        asked = ["rev-list", "--max-count=1", "--parents", "--end-of-options", commit, "--"]
+        try:
+            return git.run(asked, cwd=self.changes.repo.root).out.split()[1:]
+        except GitSystemError:
+            raise
+        except WorkspaceError:
+            return []

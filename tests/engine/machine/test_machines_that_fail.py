@@ -7,6 +7,7 @@ import json
 import platform
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -164,6 +165,30 @@ async def test_what_a_failed_attempt_has_left_goes_to_the_machine_of_the_next(be
     assert bench.shown("fast.py") == "fast\nreally"
     assert bench.hub("for-each-ref", "refs/prloom") == ""
     assert "grep -q really" in (other.home / "worker-1.md").read_text()
+
+
+async def test_where_the_commit_that_a_run_began_with_is_not_here_any_more_another_run_is_begun(
+    bench: MachineBench, machine: Make
+):
+    other = machine("other")
+    gate = other.home / "gate"
+    waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
+    really = Run({"fast.py": "fast\nreally\n"}, answer=DONE)
+    other.script(FAST, replace(really, code=waits), really)
+    other.start()
+    bench.configure('checks = ["grep -q really fast.py"]')
+    bench.todo("- [ ] Make it fast")
+    tick = asyncio.create_task(bench.tick())
+    await appeared(other.home / "worker-1.md")
+
+    for where in (bench.project.root, bench.worktree):
+        bench.project.git("reflog", "expire", "--expire=now", "--all", cwd=where)
+        bench.project.git("gc", "--quiet", "--prune=now", cwd=where)
+    gate.write_text("")
+    await tick
+
+    assert bench.commits == ["Be fast"]
+    assert "did not begin with what the TODO is based on" in (other.home / "worker-2.md").read_text()
 
 
 @pytest.mark.parametrize("rules", ["", "[work]\nprotected = []\n"], ids=["by the machine", "by the dispatcher"])
