@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from prloom.api.bridge import BridgeContext
+from prloom.api.bridge import BridgeContext, Permissions
 from prloom.api.forge import Forge
 from prloom.config.models import Config
 from prloom.engine import configured_bridges
@@ -22,12 +22,16 @@ from prloom.workspace.repository import Repository
 
 @dataclass(frozen=True)
 class ConnectedForge:
-    """A forge, the target by which actions go to it, and what a call of it needs."""
+    """A forge, the target by which actions go to it, and what a call of it needs.
+
+    `permissions` is its bridge where that knows what an account may do, else None.
+    """
 
     name: str
     target: str
     forge: Forge
     context: BridgeContext
+    permissions: Permissions | None = None
 
 
 @asynccontextmanager
@@ -41,8 +45,11 @@ async def connect(
     state = SafeDir.open(repo.root, *paths.LOCAL, paths.BUS, paths.BUS_STATE)
     network = Network(loaded, environ, lambda: now, state)
     context = BridgeContext(repo_root=repo.root, plans=(), now=now, http=network.client(found.name))
+    permissions = None
+    if isinstance(found.bridge, Permissions):
+        permissions = found.bridge
     try:
-        yield ConnectedForge(found.name, found.targets[0], CheckedForge(found.bridge), context)
+        yield ConnectedForge(found.name, found.targets[0], CheckedForge(found.bridge), context, permissions)
     finally:
         await network.close()
         if state is not None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from prloom.api.bridge import Permissions
 from prloom.api.forge import Issue
 from prloom.config.models import Config
 from prloom.core import trust
@@ -18,6 +17,7 @@ from prloom.core.trust import Policy, Trusted
 from prloom.engine.adoption import forge_access
 from prloom.engine.adoption.forge_access import ConnectedForge
 from prloom.errors import PrloomError
+from prloom.extensions import bridge_calls
 from prloom.workspace.repository import Repository
 
 KIND = "issue"
@@ -70,9 +70,9 @@ async def _require_trust(access: ConnectedForge, issue: Issue, policy: Policy) -
         )
     if trust.named(author, policy.users):
         return
-    if not isinstance(access.forge, Permissions):
+    if access.permissions is None:
         raise PrloomError(f"{access.name} cannot tell what {naming.printable(author)} may do; list them in trust.users")
-    judged = trust.rank(author, await access.forge.permission(access.context, author), policy)
+    judged = trust.rank(author, await bridge_calls.wait(access.permissions.permission, access.context, author), policy)
     if not isinstance(judged, Trusted):
         raise PrloomError(
             f"the author of issue #{issue.number} is not trusted: {judged.reason}; "

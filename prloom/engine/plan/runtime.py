@@ -259,6 +259,7 @@ class PlanRuntime:
         """Close the plan's files; what still runs for it can write nothing any more."""
         self.event_store.close("the plan was closed")
         self._replaced.close()
+        self.text.awaited = tuple  # it holds this runtime, and what holds itself stays open until Python looks for it
         self.folders.local.close()
 
 

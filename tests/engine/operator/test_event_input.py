@@ -54,7 +54,7 @@ def test_an_object_an_array_and_lines_are_read(text: str, ids: list[str]) -> Non
         ),
         ("7", "the event: Expected `object`, got `int`; an event has at least an id, a source and a type"),
         (json.dumps([A, {"id": "b", "source": "ci"}]), "event 2: Object missing required field `type`"),
-        (json.dumps(A | {"id": ""}), "the event: Expected `str` of length >= 1 - at `$.id`"),
+        (json.dumps(A | {"id": ""}), "the event: its id is empty; give each event an id of its own"),
         (json.dumps(A | {"severity": "grave"}), "the event: Invalid enum value 'grave' - at `$.severity`"),
         (json.dumps(A | {"type": " "}), "the event: type is empty"),
         (json.dumps(A | {"source": ""}), "the event: source is empty"),
