@@ -92,10 +92,18 @@ class EventStore:
 
     @classmethod
     def open(
-        cls, bus: SafeDir, clock: Clock, effects: Sequence[Effect] = (), *, rotate_at: int = ROTATE_AT
+        cls,
+        bus: SafeDir,
+        clock: Clock,
+        effects: Sequence[Effect] = (),
+        *,
+        rotate_at: int = ROTATE_AT,
+        made: Callable[[EventStore], object] | None = None,
     ) -> EventStore:
-        """Open a bus and bring all its files up to its decision log."""
+        """Open a bus and bring all its files up to its decision log; `made` gets the store before that."""
         event_store = cls(bus, clock, effects, rotate_at=rotate_at)
+        if made is not None:
+            made(event_store)
         event_store._decisions.heal()
         event_store._actions.heal()
         event_store._catch_up()

@@ -9,8 +9,9 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
-from prloom.core.plans import front_matter, plan_file, plan_text, todo_ids
+from prloom.core.plans import front_matter, lost_text, plan_file, plan_text, todo_ids
 from prloom.core.plans.plan_file import PlanTodo, TodoItem
+from prloom.engine.bus.event_store import EventStore
 from prloom.errors import PrloomError, StorageError
 from prloom.model.decision import Decision, PlanText
 from prloom.model.hook_points import AFTER_ACTIVATE
@@ -27,13 +28,13 @@ _EXACTLY = "surrogateescape"  # bytes that are no UTF-8 stay what they are where
 class PlanFile:
     """`plan.md` of one plan. People edit it too, so a decision adds to what is there, and never takes away.
 
-    `awaited` returns the TODOs that have not ended: while there are any, a file that is missing or empty was lost, and
-    a decision adds to the text that was read last.
+    While TODOs have not ended, of which it knows by the log that it follows, a file that is missing or empty was lost,
+    and a decision adds to the text that was read last.
     """
 
     def __init__(self, local: SafeDir) -> None:
         self._local = local
-        self.awaited: Callable[[], Collection[str]] = tuple
+        self._awaited: Callable[[], Collection[str]] = tuple
         self._last = b""
         self._blank = False
         self._blank_stamp: FileStamp | None = None
@@ -42,6 +43,10 @@ class PlanFile:
         self._before: frozenset[str] | None = None
         self._problem: str | None = None
         self._problem_stamp: FileStamp | None = None
+
+    def follow(self, event_store: EventStore) -> None:
+        """Know from now on by this store which TODOs have not ended."""
+        self._awaited = lambda: lost_text.awaited(event_store.state)
 
     def todos(self) -> tuple[TodoItem, ...]:
         """Return the TODOs; the text is read again only where the file has changed."""
@@ -145,11 +150,12 @@ class PlanFile:
     def _underlying(self, content: bytes, decision: Decision) -> bytes:
         """Return what a decision adds to where the file has no text: the last one, if that was lost.
 
-        A file with nothing but new TODOs would say that all others were taken out.
+        A file with nothing but new TODOs or notes would say that all others were taken out.
         """
-        if set(self.awaited()) <= {todo.id for todo in decision.todos}:
+        if set(self._awaited()) <= {todo.id for todo in decision.todos}:
             return content
-        if not self._last and (decision.todos or decision.plan):
+        has_notes = decision.work is not None and bool(decision.work.notes)
+        if not self._last and (decision.todos or decision.plan or has_notes):
             raise StorageError(f"{self._local.where(paths.PLAN_TEXT)} is missing or empty; restore it")
         return self._last
 

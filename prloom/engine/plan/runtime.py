@@ -120,9 +120,8 @@ class PlanRuntime:
     def _open(self) -> None:
         bus = self.folders.local.make_sub(paths.BUS)
         effects = (self.text, self.stores, self.shared_stores, PlanState(self.edit), self.issued)
-        self.event_store = EventStore.open(bus, self.clock, effects, rotate_at=self._rotate_at)
+        self.event_store = EventStore.open(bus, self.clock, effects, rotate_at=self._rotate_at, made=self.text.follow)
         self.event_store.plan_id = self.id
-        self.text.awaited = lambda: lost_text.awaited(self.event_store.state)
         self.event_store.audience = self.audience
         self.event_store.posting = self.rules.posting
         if self.id:

@@ -13,14 +13,16 @@ from workbench import Run, Workbench
 from worked_plan import WorkedPlan
 
 from prloom.api import BridgeContext
+from prloom.core.plans import plan_file
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.plan_files import PlanFile
-from prloom.engine.operator import plan_texts
+from prloom.engine.operator import plan_texts, submission
 from prloom.engine.operator.plan_texts import NamedPlan
 from prloom.engine.views import status
 from prloom.errors import PrloomError
-from prloom.model.decision import Todo
+from prloom.model.decision import DecisionParts, Todo
 from prloom.model.pull_request import KeptPullRequest
+from prloom.model.work import WorkStep
 from prloom.storage.safe_dir import SafeDir
 
 FAST = {"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"}
@@ -136,11 +138,10 @@ async def test_no_todo_is_added_to_a_text_that_was_lost(stage: Stage, drafted: D
 
 
 def test_a_decision_adds_to_the_text_that_was_read_last_where_that_was_lost(tmp_path: Path):
-    (tmp_path / "plan.md").write_text("# Plan\n\n## TODO\n- [ ] a <!-- prloom:todo t-1 -->\n")
     with SafeDir.make(tmp_path) as local, SafeDir.make(tmp_path, "bus") as bus:
         text = PlanFile(local)
-        text.awaited = lambda: ("t-1", "t-2")
-        store = EventStore.open(bus, lambda: datetime.now(UTC), (text,))
+        store = EventStore.open(bus, lambda: datetime.now(UTC), (text,), made=text.follow)
+        store.commit("todo", "test", todos=(Todo(id="t-1", title="a"),))
         text.todos()
         (tmp_path / "plan.md").unlink()
 
@@ -149,16 +150,60 @@ def test_a_decision_adds_to_the_text_that_was_read_last_where_that_was_lost(tmp_
     assert [todo.id for todo in PlanFile(SafeDir.make(tmp_path)).todos()] == ["t-1", "t-2"]
 
 
-def test_a_decision_makes_no_text_of_its_own_where_one_was_lost(tmp_path: Path):
-    with SafeDir.make(tmp_path) as local, SafeDir.make(tmp_path, "bus") as bus:
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"todos": (Todo(id="t-2", title="b"),)},
+        {"work": WorkStep(todo_id="t-1", verdict="changed", notes="A note.")},
+    ],
+)
+def test_a_decision_makes_no_text_of_its_own_where_one_was_lost(tmp_path: Path, parts: DecisionParts):
+    def opened() -> EventStore:
         text = PlanFile(local)
-        text.awaited = lambda: ("t-1", "t-2")
-        store = EventStore.open(bus, lambda: datetime.now(UTC), (text,))
+        return EventStore.open(bus, lambda: datetime.now(UTC), (text,), made=text.follow)
+
+    with SafeDir.make(tmp_path) as local, SafeDir.make(tmp_path, "bus") as bus:
+        before = opened()
+        before.commit("todo", "test", todos=(Todo(id="t-1", title="a"),))
+        before.save()
+        store = opened()
+        (tmp_path / "plan.md").unlink()
 
         with pytest.raises(PrloomError, match="is missing or empty; restore it"):
-            store.commit("todo", "test", todos=(Todo(id="t-2", title="b"),))
+            store.commit("todo", "test", **parts)
+        with pytest.raises(PrloomError, match="is missing or empty; restore it"):
+            opened()
 
-    assert not (tmp_path / "plan.md").exists()
+        assert not (tmp_path / "plan.md").exists()
+
+
+@pytest.mark.parametrize("by", ["a dispatcher", "the command"])
+async def test_a_rebase_that_is_requested_for_a_lost_text_waits_until_that_is_back(
+    stage: Stage, drafted: DraftedBridge, by: str
+):
+    await rounds(stage)
+    text = stage.local("pr-7") / "plan.md"
+    before = text.read_text()
+    text.unlink()
+
+    if by == "a dispatcher":
+        stage.ask("rebase", "pr-7")
+    else:
+        said = submission.submit(stage.paths, "rebase", ["pr-7"]).message("Requested")
+        assert "It cannot be done now" in said
+        assert "plan.md is missing or empty; restore it" in said
+    await rounds(stage)
+
+    assert not text.exists()
+
+    text.write_text(before)
+    stage.clock.advance(hours=1)
+    await rounds(stage)
+
+    assert [todo.title for todo in plan_file.todos(text.read_text())] == [
+        *("Make it fast", "Make it small", "Make it new"),
+        "Rebase the branch onto its base",
+    ]
 
 
 @pytest.mark.parametrize("code", [f"os.unlink({PLAN!r})", f"open({PLAN!r}, 'w').close()"])
