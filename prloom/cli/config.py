@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -98,4 +98,6 @@ def _without_credentials(value: object) -> object:
         return _CREDENTIALS.sub("://***@", value)
     if isinstance(value, list | tuple):
         return [_without_credentials(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: _without_credentials(each) for name, each in value.items()}
     return value

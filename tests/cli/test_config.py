@@ -70,6 +70,14 @@ def test_a_secret_in_the_command_line_of_an_agent_is_not_shown(stage: Stage, prl
         assert secret not in prloom("config", "agents.command.argv").out
 
 
+def test_the_password_of_an_address_in_a_table_of_a_list_is_not_shown(stage: Stage, prloom: Prloom) -> None:
+    (stage.root / "prloom.toml").write_text('[plugins.settings.own]\nplaces = [{ url = "https://ann:pw@host/x" }]\n')
+
+    assert values(prloom, "plugins.settings.own.places")["plugins.settings.own.places"][0] == [
+        {"url": "https://***@host/x"}
+    ]
+
+
 def test_an_unknown_key_is_one_line_with_the_nearest(configured: Stage, prloom: Prloom) -> None:
     ran = prloom("config", "dispacher")
 

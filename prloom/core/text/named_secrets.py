@@ -20,11 +20,13 @@ _NAME: Final = re.compile(
 )
 _VALUE: Final = re.compile(r"[^\s\"'&;,|]{1,2000}")
 _HEADER: Final = "AUTHORIZATION"
+_ELSEWHERE: Final = re.compile(r".*[_.-](?:ENV|FILE|PATH|DIR)", re.IGNORECASE | re.DOTALL)
+"""The name of a setting that says where a secret is."""
 _NO_SECRET: Final = re.compile(r"[/~.$<{%(].*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[\d.]+|\*+", re.DOTALL)
 """A path, what is filled in later, the name of a variable, a number."""
 _SHORTEST: Final = 6
 _SHORTEST_APART: Final = 12
-"""Characters of a secret after `=`, and after what may stand between words of a text as well."""
+"""Characters of a secret after `=` or an option, and after what may stand between words of a text as well."""
 
 
 def masked(value: object, key: str = "") -> object:
@@ -65,11 +67,13 @@ def _with_masks(text: str) -> str:
 def _names_secret(name: str, between: str, value: str) -> bool:
     if not between.strip() and not name.startswith("-"):
         return False
-    shortest = _SHORTEST if "=" in between else _SHORTEST_APART
+    shortest = _SHORTEST if "=" in between or name.startswith("-") else _SHORTEST_APART
     return _is_secret(name) and _may_be_secret(value, shortest)
 
 
 def _is_secret(name: str) -> bool:
+    if _ELSEWHERE.fullmatch(name) is not None:
+        return False
     return name.upper() == _HEADER or secret_names.is_secret_variable(name)
 
 

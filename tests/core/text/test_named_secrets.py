@@ -23,6 +23,7 @@ from prloom.core.text import named_secrets
         ),
         ('{"password": "qwertyuiop123", "user": "ann"}', '{"password": "[secret]", "user": "ann"}'),
         ("run --token tok_1234567890abcdef --fast", "run --token [secret] --fast"),
+        ("run --password hunter2 --fast", "run --password [secret] --fast"),
     ],
 )
 def test_the_value_after_the_name_of_a_secret_is_masked(text: str, shown: str) -> None:
@@ -37,6 +38,7 @@ def test_the_value_after_the_name_of_a_secret_is_masked(text: str, shown: str) -
         "--token=$MY_TOKEN",
         "TOKEN=${MY_TOKEN}",
         "--token-from=GITLAB_TOKEN",
+        "--token-file=secrets.txt",
         "token: see the documents",
         "--model=claude-sonnet-4-5-20250929",
         "a key by which rows are sorted",
@@ -58,4 +60,6 @@ def test_the_word_after_an_option_and_the_value_of_a_key_with_the_name_of_a_secr
         "name": "a-long-name",
     }
     assert named_secrets.masked("GITLAB_TOKEN", "token_variable") == "GITLAB_TOKEN"
+    assert named_secrets.masked("MYTOKEN", "token_env") == "MYTOKEN"
+    assert named_secrets.masked("keys/github.pem", "private_key_path") == "keys/github.pem"
     assert named_secrets.masked(12, "max_tokens") == 12
