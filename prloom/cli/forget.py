@@ -66,6 +66,7 @@ def command(given: Options, plan: str, *, yes: bool, worktree: bool) -> None:
 
 def _forget_draft(where: RepositoryPaths, plan: str) -> bool:
     """Set a draft aside if there is one of that name, and no plan."""
+    from prloom.engine.bus import inbox  # noqa: PLC0415 - likewise
     from prloom.engine.operator import plan_texts  # noqa: PLC0415 - likewise
     from prloom.engine.views import plan_names  # noqa: PLC0415 - likewise
     from prloom.storage import paths, repair  # noqa: PLC0415 - likewise
@@ -74,6 +75,7 @@ def _forget_draft(where: RepositoryPaths, plan: str) -> bool:
         return False
     with plan_texts.open_inbox(where) as drafts:
         aside = repair.quarantine(drafts, paths.draft(plan), "forgotten")
+        inbox.unblock(drafts, plan)
     click.echo(
         f"Draft {terminal.paint(terminal.clean(plan), 'name')} is given up. Its text is in {drafts.where(aside)}."
     )

@@ -138,6 +138,19 @@ def test_a_draft_that_a_hook_keeps_from_being_queued_can_be_queued_all_the_same(
     assert (shown(prloom)["status"], shown(prloom)["blocked"]) == ("queued", False)
 
 
+def test_a_draft_that_is_given_up_blocks_no_other_with_its_text(
+    stage: Stage, prloom: Prloom, hook: Callable[[str], None]
+) -> None:
+    hook('ctx.block("ask the board")')
+    prloom("new", "Fast", "--design")
+    text = draft(stage)
+    prloom("forget", "fast")
+
+    (stage.root / "prloom/.local/inbox/fast.md").write_text(text)
+
+    assert (shown(prloom)["blocked"], shown(prloom)["block"]) == (False, None)
+
+
 def test_what_a_designer_wrote_is_kept_where_it_becomes_no_draft(
     stage: Stage, prloom: Prloom, hook: Callable[[str], None]
 ) -> None:
