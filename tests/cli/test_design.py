@@ -151,6 +151,17 @@ def test_a_draft_that_is_given_up_blocks_no_other_with_its_text(
     assert (shown(prloom)["blocked"], shown(prloom)["block"]) == (False, None)
 
 
+def test_a_note_of_a_block_that_cannot_be_read_hides_no_other_draft(stage: Stage, prloom: Prloom) -> None:
+    prloom("new", "Fast")
+    prloom("new", "Small")
+    (stage.root / "prloom/.local/inbox/fast.block.json").mkdir()
+
+    fast, small = json.loads(prloom("status", "--json").out)["plans"]
+
+    assert "fast.block.json is a folder" in fast["lastError"]
+    assert (small["id"], small["blocked"]) == ("small", False)
+
+
 def test_what_a_designer_wrote_is_kept_where_it_becomes_no_draft(
     stage: Stage, prloom: Prloom, hook: Callable[[str], None]
 ) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from prloom.core.plans import front_matter, plan_file
 from prloom.core.plans.front_matter import FrontMatter
 from prloom.core.text import naming
-from prloom.errors import PrloomError
+from prloom.errors import PrloomError, StorageError
 from prloom.model import record
 from prloom.model.plan import DraftBlock
 from prloom.model.record import Timestamp
@@ -140,12 +140,19 @@ def block(inbox: SafeDir, plan_id: str, reason: str) -> None:
 
 
 def _block_of(inbox: SafeDir, draft: Draft) -> str | None:
-    """Return why a draft is to be corrected before it is queued; None where it was, or was queued all the same."""
-    if draft.error is not None or draft.queued or not inbox.exists(_block_name(draft.id)):
+    """Return why a draft is to be corrected before it is queued; None where it was, or was queued all the same.
+
+    A note that cannot be read, such as a folder in its place, is the reason itself: it hides no other draft.
+    """
+    if draft.error is not None or draft.queued:
         return None
-    value = Document(inbox, _block_name(draft.id)).peek().value
     try:
+        if not inbox.exists(_block_name(draft.id)):
+            return None
+        value = Document(inbox, _block_name(draft.id)).peek().value
         noted = None if value is None else record.from_wire(DraftBlock, value)
+    except StorageError as error:
+        return str(error)
     except msgspec.ValidationError:
         return None
     if noted is None or noted.digest != _digest(draft.text):
