@@ -12,8 +12,8 @@ _BLANK = frozenset(
     {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0)},
 )
 
-_MOST_MARKS = 4
-"""How many combining marks a letter may have: more of them would be painted over the lines above and below."""
+_MOST_MARKS = 6
+"""How many combining marks a letter may have: Burmese and pointed Hebrew need as many, more cover other lines."""
 _MARK_CATEGORIES = frozenset({"Mn", "Me"})
 
 

@@ -55,8 +55,8 @@ class TooLongError(StorageError):
 class Effect(Protocol):
     """A file that is brought up to the decision log; `apply` may be called again with a decision it has had."""
 
-    def apply(self, decision: Decision) -> None:
-        """Bring the file up to a decision."""
+    def apply(self, decision: Decision, state: DispatchState, /) -> None:
+        """Bring the file up to a decision, after which the log amounts to this state."""
 
 
 class EventStore:
@@ -92,18 +92,10 @@ class EventStore:
 
     @classmethod
     def open(
-        cls,
-        bus: SafeDir,
-        clock: Clock,
-        effects: Sequence[Effect] = (),
-        *,
-        rotate_at: int = ROTATE_AT,
-        made: Callable[[EventStore], object] | None = None,
+        cls, bus: SafeDir, clock: Clock, effects: Sequence[Effect] = (), *, rotate_at: int = ROTATE_AT
     ) -> EventStore:
-        """Open a bus and bring all its files up to its decision log; `made` gets the store before that."""
+        """Open a bus and bring all its files up to its decision log."""
         event_store = cls(bus, clock, effects, rotate_at=rotate_at)
-        if made is not None:
-            made(event_store)
         event_store._decisions.heal()
         event_store._actions.heal()
         event_store._catch_up()
@@ -198,7 +190,7 @@ class EventStore:
         failures = []
         for effect in self._effects:
             try:
-                effect.apply(decision)
+                effect.apply(decision, self.state)
             except StorageError as error:
                 failures.append(error)
         if failures:

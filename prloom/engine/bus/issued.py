@@ -14,7 +14,7 @@ from prloom.model.decision import Decision, Todo
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 from prloom.model.record import START
-from prloom.model.state import IssuedPost, IssuedTodo
+from prloom.model.state import DispatchState, IssuedPost, IssuedTodo
 from prloom.storage import envelope, paths
 from prloom.storage.journal import Journal
 from prloom.storage.reader import JournalReader
@@ -41,7 +41,7 @@ class IssuedPosts:
         self._name = _file_name(plan)
         self._posts: Posts | None = None
 
-    def apply(self, decision: Decision) -> None:
+    def apply(self, decision: Decision, _: DispatchState) -> None:
         """Remember the posts and TODOs that a decision issues, before any of them is delivered."""
         if self._name is None:
             return

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from prloom.core.plans import front_matter, lost_text, plan_file, plan_text, todo_ids
 from prloom.core.plans.plan_file import PlanTodo, TodoItem
-from prloom.engine.bus.event_store import EventStore
 from prloom.errors import PrloomError, StorageError
 from prloom.model.decision import Decision, PlanText
 from prloom.model.hook_points import AFTER_ACTIVATE
 from prloom.model.plan import Plan
+from prloom.model.state import DispatchState
 from prloom.model.work import WorkStep
 from prloom.storage import file_stamp, locks, paths, repair
 from prloom.storage.file_stamp import FileStamp
@@ -28,13 +28,12 @@ _EXACTLY = "surrogateescape"  # bytes that are no UTF-8 stay what they are where
 class PlanFile:
     """`plan.md` of one plan. People edit it too, so a decision adds to what is there, and never takes away.
 
-    While TODOs have not ended, of which it knows by the log that it follows, a file that is missing or empty was lost,
-    and a decision adds to the text that was read last.
+    While TODOs of the log have not ended, a file that is missing or empty was lost, and a decision adds to the text
+    that was read last.
     """
 
     def __init__(self, local: SafeDir) -> None:
         self._local = local
-        self._awaited: Callable[[], Collection[str]] = tuple
         self._last = b""
         self._blank = False
         self._blank_stamp: FileStamp | None = None
@@ -43,10 +42,6 @@ class PlanFile:
         self._before: frozenset[str] | None = None
         self._problem: str | None = None
         self._problem_stamp: FileStamp | None = None
-
-    def follow(self, event_store: EventStore) -> None:
-        """Know from now on by this store which TODOs have not ended."""
-        self._awaited = lambda: lost_text.awaited(event_store.state)
 
     def todos(self) -> tuple[TodoItem, ...]:
         """Return the TODOs; the text is read again only where the file has changed."""
@@ -121,7 +116,7 @@ class PlanFile:
             return None
         return file_stamp.of(found)
 
-    def apply(self, decision: Decision) -> None:
+    def apply(self, decision: Decision, state: DispatchState) -> None:
         """Write the plan that a hook returned, append TODOs and notes, and set the box of the TODO that was worked on.
 
         Leave the rest of the file alone.
@@ -130,12 +125,12 @@ class PlanFile:
         if decision.plan is None and not decision.todos and (step is None or not (step.box or step.notes)):
             return
         with locks.locked(self._local):
-            self._apply(decision, step)
+            self._apply(decision, state, step)
 
-    def _apply(self, decision: Decision, step: WorkStep | None) -> None:
+    def _apply(self, decision: Decision, state: DispatchState, step: WorkStep | None) -> None:
         content = known = self._content()
         if not content.strip():
-            known = self._underlying(content, decision)
+            known = self._underlying(content, decision, state)
         if decision.plan:
             text = self._rewritten(known, decision.plan)
         else:
@@ -147,12 +142,12 @@ class PlanFile:
             text = _with_step(text, step)
         self._write(content, text)
 
-    def _underlying(self, content: bytes, decision: Decision) -> bytes:
+    def _underlying(self, content: bytes, decision: Decision, state: DispatchState) -> bytes:
         """Return what a decision adds to where the file has no text: the last one, if that was lost.
 
         A file with nothing but new TODOs or notes would say that all others were taken out.
         """
-        if set(self._awaited()) <= {todo.id for todo in decision.todos}:
+        if lost_text.awaited(state) <= {todo.id for todo in decision.todos}:
             return content
         has_notes = decision.work is not None and bool(decision.work.notes)
         if not self._last and (decision.todos or decision.plan or has_notes):
@@ -217,7 +212,7 @@ class PlanState:
     def __init__(self, edit: Edit) -> None:
         self._edit = edit
 
-    def apply(self, decision: Decision) -> None:
+    def apply(self, decision: Decision, _: DispatchState) -> None:
         """Note that the pull request was opened, closed, merged or reopened, and that the plan is well on its way."""
         opened = decision.opened
         if opened is not None:

@@ -12,6 +12,7 @@ from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.errors import PrloomError
 from prloom.model.decision import Decision, Scope, StateWrite
 from prloom.model.record import Json, Record
+from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.paths import RepositoryPaths
@@ -60,7 +61,7 @@ class PluginStores:
         """Return the version that the plugin's next write makes."""
         return self.get(plugin).version + 1
 
-    def apply(self, decision: Decision) -> None:
+    def apply(self, decision: Decision, _: DispatchState) -> None:
         """Make the decision's writes of this scope; a write whose predecessors are missing waits for them.
 
         Where a file cannot be written, this raises StorageError and keeps the write in memory. It is written when the

@@ -128,7 +128,7 @@ def _opened_plans(
             effects: list[Effect] = [text, stores, shared, _plan_state(local)]
             if plan_id != REPOSITORY:
                 effects.append(IssuedPosts(top, plans.load(local), clock))
-            opened.append(OfflinePlan(plan_id, EventStore.open(bus, clock, effects, made=text.follow), text))
+            opened.append(OfflinePlan(plan_id, EventStore.open(bus, clock, effects), text))
             opened[-1].event_store.plan_id = plan_id
         shared.settle()
         yield tuple(opened)

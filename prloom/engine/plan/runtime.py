@@ -120,7 +120,7 @@ class PlanRuntime:
     def _open(self) -> None:
         bus = self.folders.local.make_sub(paths.BUS)
         effects = (self.text, self.stores, self.shared_stores, PlanState(self.edit), self.issued)
-        self.event_store = EventStore.open(bus, self.clock, effects, rotate_at=self._rotate_at, made=self.text.follow)
+        self.event_store = EventStore.open(bus, self.clock, effects, rotate_at=self._rotate_at)
         self.event_store.plan_id = self.id
         self.event_store.audience = self.audience
         self.event_store.posting = self.rules.posting
@@ -258,7 +258,6 @@ class PlanRuntime:
         """Close the plan's files; what still runs for it can write nothing any more."""
         self.event_store.close("the plan was closed")
         self._replaced.close()
-        self.text.awaited = tuple  # it holds this runtime, and what holds itself stays open until Python looks for it
         self.folders.local.close()
 
 

@@ -58,9 +58,9 @@ ACUTE = "\u0301"
     ("text", "shown"),
     [
         ("caf" + "e" + ACUTE, "caf" + "e" + ACUTE),
-        ("a" + 4 * ACUTE, "a" + 4 * ACUTE),
-        ("a" + 6 * ACUTE + "b" + ACUTE, "a" + 4 * ACUTE + "\\u0301\\u0301" + "b" + ACUTE),
-        ("a" + 3 * ACUTE + "\u20dd\u20dd", "a" + 3 * ACUTE + "\u20dd" + "\\u20dd"),
+        ("a" + 6 * ACUTE, "a" + 6 * ACUTE),
+        ("a" + 8 * ACUTE + "b" + ACUTE, "a" + 6 * ACUTE + "\\u0301\\u0301" + "b" + ACUTE),
+        ("a" + 5 * ACUTE + "\u20dd\u20dd", "a" + 5 * ACUTE + "\u20dd" + "\\u20dd"),
         (ACUTE + "a", "\\u0301a"),
         ("\u1e02\u0323 \u0e01\u0e34\u0e48", "\u1e02\u0323 \u0e01\u0e34\u0e48"),
         ("\u0928\u092e\u0938\u094d\u0924\u0947", "\u0928\u092e\u0938\u094d\u0924\u0947"),

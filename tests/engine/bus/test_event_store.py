@@ -22,6 +22,7 @@ from prloom.engine.bus import entries
 from prloom.engine.bus.event_store import Effect, EventStore, TooLongError
 from prloom.errors import StorageError
 from prloom.model.decision import Change, Decision, DeliveryChange
+from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.disk import REAL, Disk
 from prloom.storage.safe_dir import SafeDir
@@ -72,7 +73,7 @@ class Effects:
         self.had: list[int] = []
         self.fails = False
 
-    def apply(self, decision: Decision) -> None:
+    def apply(self, decision: Decision, _: DispatchState) -> None:
         if self.fails:
             raise StorageError("no room")
         self.had.append(decision.seq)

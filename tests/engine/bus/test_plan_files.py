@@ -9,6 +9,7 @@ import pytest
 
 from prloom.engine.bus.plan_files import PlanFile, text_digest
 from prloom.model.decision import Decision, PlanText, Todo
+from prloom.model.state import DispatchState
 from prloom.storage.safe_dir import SafeDir
 
 
@@ -31,8 +32,8 @@ def test_a_hooks_plan_replaces_the_text_that_it_had_seen(local: SafeDir, tmp_pat
     file = tmp_path / "local/plan.md"
     file.write_text("old\n")
 
-    PlanFile(local).apply(rewriting("old\n", "new\n"))
-    PlanFile(local).apply(rewriting("old\n", "new\n"))
+    PlanFile(local).apply(rewriting("old\n", "new\n"), DispatchState())
+    PlanFile(local).apply(rewriting("old\n", "new\n"), DispatchState())
 
     assert file.read_text() == "new\n"
     assert local.names() == ("plan.md",)
@@ -42,7 +43,7 @@ def test_what_a_person_wrote_meanwhile_stays_and_the_hooks_text_is_beside_it(loc
     file = tmp_path / "local/plan.md"
     file.write_text("mine\n")
 
-    PlanFile(local).apply(rewriting("old\n", "new\n"))
+    PlanFile(local).apply(rewriting("old\n", "new\n"), DispatchState())
 
     assert file.read_text() == "mine\n"
     (aside,) = [name for name in local.names() if name.startswith("plan.md.hook-")]
@@ -51,7 +52,7 @@ def test_what_a_person_wrote_meanwhile_stays_and_the_hooks_text_is_beside_it(loc
 
 def test_a_todo_is_appended_once(local: SafeDir, tmp_path: Path):
     for _ in range(2):
-        PlanFile(local).apply(asking("rename it"))
+        PlanFile(local).apply(asking("rename it"), DispatchState())
 
     assert (tmp_path / "local/plan.md").read_text().count("rename it") == 1
 
@@ -60,7 +61,7 @@ def test_a_todo_leaves_every_byte_of_a_persons_text_as_it_is(local: SafeDir, tmp
     file = tmp_path / "local/plan.md"
     file.write_bytes(b"caf\xe9 in latin-1\n")
 
-    PlanFile(local).apply(asking("rename it"))
+    PlanFile(local).apply(asking("rename it"), DispatchState())
 
     assert file.read_bytes().startswith(b"caf\xe9 in latin-1\n")
 
@@ -70,13 +71,13 @@ def test_the_permissions_that_a_person_gave_the_file_are_kept(local: SafeDir, tm
     file.write_text("")
     file.chmod(0o640)
 
-    PlanFile(local).apply(asking("rename it"))
+    PlanFile(local).apply(asking("rename it"), DispatchState())
 
     assert file.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_decision_without_plan_and_todos_touches_nothing(local: SafeDir):
-    PlanFile(local).apply(Decision(seq=1, stage="intake", by="prloom"))
+    PlanFile(local).apply(Decision(seq=1, stage="intake", by="prloom"), DispatchState())
 
     assert local.names() == ()
 

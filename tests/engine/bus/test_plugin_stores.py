@@ -14,6 +14,7 @@ from prloom.api import PluginContext, TriageContext
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.errors import StorageError
 from prloom.model.decision import Decision, Scope, StateWrite
+from prloom.model.state import DispatchState
 from prloom.storage.document import CHECK
 from prloom.storage.safe_dir import SafeDir
 
@@ -43,8 +44,8 @@ def on_disk(folder: SafeDir, plugin: str = "p") -> dict[str, object]:
 def test_a_write_makes_the_version_that_it_names(folder: SafeDir):
     stores = PluginStores(folder, "global", none)
 
-    stores.apply(wrote(1))
-    stores.apply(wrote(2))
+    stores.apply(wrote(1), DispatchState())
+    stores.apply(wrote(2), DispatchState())
 
     assert on_disk(folder) == {"v": 2, "$prloom": {"version": 2}}
     assert stores.next_version("p") == 3
@@ -52,9 +53,9 @@ def test_a_write_makes_the_version_that_it_names(folder: SafeDir):
 
 def test_a_write_that_the_file_has_had_is_not_made_again(folder: SafeDir):
     for version in (1, 2):
-        PluginStores(folder, "global", none).apply(wrote(version))
+        PluginStores(folder, "global", none).apply(wrote(version), DispatchState())
 
-    PluginStores(folder, "global", none).apply(wrote(1))
+    PluginStores(folder, "global", none).apply(wrote(1), DispatchState())
 
     assert on_disk(folder)["v"] == 2
 
@@ -62,7 +63,7 @@ def test_a_write_that_the_file_has_had_is_not_made_again(folder: SafeDir):
 def test_writes_of_the_other_scope_are_not_this_stores(folder: SafeDir):
     stores = PluginStores(folder, "plan", none)
 
-    stores.apply(wrote(1, scope="global"))
+    stores.apply(wrote(1, scope="global"), DispatchState())
 
     assert folder.names() == ()
 
@@ -70,9 +71,9 @@ def test_writes_of_the_other_scope_are_not_this_stores(folder: SafeDir):
 def test_a_write_ahead_of_its_turn_waits_for_those_before_it(folder: SafeDir):
     stores = PluginStores(folder, "global", none)
 
-    stores.apply(wrote(2))
+    stores.apply(wrote(2), DispatchState())
     assert stores.get("p").values == {}
-    stores.apply(wrote(1))
+    stores.apply(wrote(1), DispatchState())
 
     assert stores.get("p").values == {"v": 2}
     assert on_disk(folder)["v"] == 2
@@ -80,7 +81,7 @@ def test_a_write_ahead_of_its_turn_waits_for_those_before_it(folder: SafeDir):
 
 def test_a_write_whose_predecessor_is_gone_for_good_is_made_in_the_end(folder: SafeDir):
     stores = PluginStores(folder, "global", none)
-    stores.apply(wrote(3))
+    stores.apply(wrote(3), DispatchState())
 
     stores.settle()
 
@@ -89,12 +90,13 @@ def test_a_write_whose_predecessor_is_gone_for_good_is_made_in_the_end(folder: S
 
 def test_deleted_keys_are_gone(folder: SafeDir):
     stores = PluginStores(folder, "global", none)
-    stores.apply(wrote(1))
+    stores.apply(wrote(1), DispatchState())
 
     stores.apply(
         Decision(
             seq=2, stage="", by="", writes=(StateWrite(plugin="p", scope="global", version=2, deleted=("v", "never")),)
-        )
+        ),
+        DispatchState(),
     )
 
     assert on_disk(folder) == {"$prloom": {"version": 2}}
@@ -103,10 +105,10 @@ def test_deleted_keys_are_gone(folder: SafeDir):
 def test_what_could_not_be_written_is_written_when_it_is_applied_again(tmp_path: Path):
     stores = PluginStores(SafeDir.make(tmp_path, "stores", disk=FailingDisk("rename")), "global", none)
     with pytest.raises(StorageError):
-        stores.apply(wrote(1))
+        stores.apply(wrote(1), DispatchState())
     assert stores.next_version("p") == 2
 
-    stores.apply(wrote(1))
+    stores.apply(wrote(1), DispatchState())
 
     assert on_disk(SafeDir.make(tmp_path, "stores"))["v"] == 1
 
@@ -115,9 +117,9 @@ def test_a_plugins_file_that_cannot_be_written_is_no_other_plugins_trouble(folde
     stores = PluginStores(folder, "global", none)
     (tmp_path / "stores/bad.json").mkdir()
     with pytest.raises(StorageError, match=r"bad\.json is a folder"):
-        stores.apply(wrote(1, "bad"))
+        stores.apply(wrote(1, "bad"), DispatchState())
 
-    stores.apply(wrote(1, "good"))
+    stores.apply(wrote(1, "good"), DispatchState())
 
     assert on_disk(folder, "good")["v"] == 1
 

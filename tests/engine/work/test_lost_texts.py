@@ -140,7 +140,7 @@ async def test_no_todo_is_added_to_a_text_that_was_lost(stage: Stage, drafted: D
 def test_a_decision_adds_to_the_text_that_was_read_last_where_that_was_lost(tmp_path: Path):
     with SafeDir.make(tmp_path) as local, SafeDir.make(tmp_path, "bus") as bus:
         text = PlanFile(local)
-        store = EventStore.open(bus, lambda: datetime.now(UTC), (text,), made=text.follow)
+        store = EventStore.open(bus, lambda: datetime.now(UTC), (text,))
         store.commit("todo", "test", todos=(Todo(id="t-1", title="a"),))
         text.todos()
         (tmp_path / "plan.md").unlink()
@@ -160,7 +160,7 @@ def test_a_decision_adds_to_the_text_that_was_read_last_where_that_was_lost(tmp_
 def test_a_decision_makes_no_text_of_its_own_where_one_was_lost(tmp_path: Path, parts: DecisionParts):
     def opened() -> EventStore:
         text = PlanFile(local)
-        return EventStore.open(bus, lambda: datetime.now(UTC), (text,), made=text.follow)
+        return EventStore.open(bus, lambda: datetime.now(UTC), (text,))
 
     with SafeDir.make(tmp_path) as local, SafeDir.make(tmp_path, "bus") as bus:
         before = opened()
