@@ -54,6 +54,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=time_limit, reverse=True)
 
 
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of what Python looks through for garbage: it stays to the end."""
+    gc.collect()
+    gc.freeze()
+
+
 def time_limit(item: pytest.Item) -> float:
     mark = item.get_closest_marker("timeout")
     return float(mark.args[0]) if mark is not None and mark.args else 0.0
