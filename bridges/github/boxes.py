@@ -49,9 +49,11 @@ def _note(cursor: GithubCursor, number: int | None, item: Json, *, counts: bool)
     state, node = cursor.pull_requests.get(number or 0), answers.text(item, "node_id")
     if state is None or number is None or not node:
         return
-    boxes = ticked(answers.text(item, "body")) if counts else ()
     reported = state.boxes.get(node, [])
-    if not counts:
+    boxes: Sequence[str] = ()
+    if counts:
+        boxes = ticked(answers.text(item, "body"))
+    else:
         cursor.boxes_due.pop(node, None)
     if not set(boxes) <= set(reported):
         cursor.boxes_due[node] = number

@@ -227,7 +227,9 @@ def _steps(poll: PollContext, tracked: Tracked) -> tuple[Step, ...]:
 
 async def _try(poll: PollContext, number: int, step: Step) -> bool:
     """Take a step for one pull request, whose failure does not stop the others; return whether to go on."""
-    what = f"#{number}" if number else "the rest"
+    what = "the rest"
+    if number:
+        what = f"#{number}"
     is_new = number not in poll.cursor.pull_requests
     try:
         await step.read(number)

@@ -27,9 +27,10 @@ def match(line: str) -> re.Match[str] | None:
 
 def plain(line: str) -> str:
     """Return the first line of an item without what is invisible before its bullet, and indented by spaces."""
-    leading = _LEADING.match(line)
-    rest = line[leading.end() :] if leading else line
-    plainer = "".join(_as_space(sign) for sign in line[: len(line) - len(rest)]) + rest
+    leading, end = _LEADING.match(line), 0
+    if leading:
+        end = leading.end()
+    plainer = "".join(_as_space(sign) for sign in line[:end]) + line[end:]
     if _ITEM.fullmatch(plainer):
         return plainer
     return line

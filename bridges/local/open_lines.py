@@ -37,5 +37,7 @@ class OpenLines:
         elif line.text != text:
             line = _OpenLine(text, now, line.first)
         waits = line.first is not None and line.since <= now < min(line.since + QUIET, line.first + LONGEST)
-        self._lines[plan] = line if waits else line._replace(first=None)
+        if not waits:
+            line = line._replace(first=None)
+        self._lines[plan] = line
         return waits

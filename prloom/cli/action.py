@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 @pass_options
 def command(given: Options, plugin: str, name: str, params: str, plan: str | None, *, as_json: bool) -> None:
     """Run an action that the daemon of a plugin has registered, and show what it answers."""
-    from prloom.cli.plugins import background_plugins, daemons  # noqa: PLC0415 - `prloom action --help` needs none
+    from prloom.cli.plugins import daemon_names, daemons  # noqa: PLC0415 - `prloom action --help` needs none
     from prloom.engine.plugin_requests import operator_actions  # noqa: PLC0415 - likewise
 
-    key = background_plugins.of_daemon(given, plugin)
+    key = daemon_names.of_daemon(given, plugin)
     if plan is not None:
         plan = context.plan_id(context.repository(given), plan)
     asked = {"plugin": key, "name": name.removeprefix("/"), "params": _object(params), "plan": plan}

@@ -57,7 +57,10 @@ def command(
 
     now = datetime.now(UTC)
     if path is not None:
-        events = emit.parse(input_file.events(path), "stdin" if path == STDIN else path)
+        name = path
+        if path == STDIN:
+            name = "stdin"
+        events = emit.parse(input_file.events(path), name)
     else:
         events = (_event(emit.plan(where, plan_id), body or "", now, about),)
     emit.append(where, plan_id, [emit.with_trust(event, trust) for event in events], now)

@@ -8,7 +8,7 @@ import signal
 import sys
 from io import TextIOWrapper
 from itertools import pairwise
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import click
 
@@ -198,8 +198,11 @@ def _report_error(error: BaseException, *, verbose: bool, as_json: bool) -> int:
     text, code = told
     from prloom.cli.output import log_output  # noqa: PLC0415 - only a failure needs it
 
+    level: Literal["ERROR", "WARNING"] = "ERROR"
+    if code == _INTERRUPTED:
+        level = "WARNING"
     for line in text.split("\n"):
-        log_output.print_failure(line, as_json=as_json, level="WARNING" if code == _INTERRUPTED else "ERROR")
+        log_output.print_failure(line, as_json=as_json, level=level)
     return code
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from prloom.config.models import Config
     from prloom.engine.adoption.issue import IssuePlan
     from prloom.engine.operator.new_draft import Created
+    from prloom.storage.paths import RepositoryPaths
 
 
 _EMPTY = "## TODO\n"
@@ -65,24 +66,37 @@ def command(
         text, source = _read_issue(given, config, issue)
     blocked = None
     if design:
-        from prloom.cli import design as designing  # noqa: PLC0415 - likewise
-        from prloom.core.plans import front_matter  # noqa: PLC0415 - likewise
-
         request = f"{title or ''}\n\n{text.removeprefix(_EMPTY)}".strip()
-        title = None
-        text, blocked = designing.write(given, config.for_preset(preset), request, plan_id=plan_id)
-        if blocked is not None:
-            queue, text = False, front_matter.with_status(text, "draft")
+        text, blocked = _design(given, config.for_preset(preset), request, plan_id)
+        title, queue = None, queue and blocked is None
     options = new_draft.DraftOptions(title, plan_id, branch, base, preset, source, queue=queue)
     try:
         made = new_draft.create(where, config, text, options)
     except PrloomError as error:
-        if not design:
-            raise
-        raise PrloomError(f"{error}; what was written is in {designing.keep(where, text)}") from error
+        if design:
+            raise _with_text_kept(error, where, text) from error
+        raise
     if blocked is not None:
         new_draft.block(where, made.id, blocked)
     _print_next(made, where.local / "inbox" / f"{made.id}.md", blocked=blocked)
+
+
+def _design(given: Options, config: Config, request: str, plan_id: str | None) -> tuple[str, str | None]:
+    """Have an agent write a plan; return its text, and why a plugin keeps it from being queued, if one does."""
+    from prloom.cli import design  # noqa: PLC0415 - likewise
+    from prloom.core.plans import front_matter  # noqa: PLC0415 - likewise
+
+    text, blocked = design.write(given, config, request, plan_id=plan_id)
+    if blocked is not None:
+        text = front_matter.with_status(text, "draft")
+    return text, blocked
+
+
+def _with_text_kept(error: PrloomError, where: RepositoryPaths, text: str) -> PrloomError:
+    """Keep what an agent has written for a plan that cannot be made, and return an error that says where it is."""
+    from prloom.cli import design  # noqa: PLC0415 - likewise
+
+    return PrloomError(f"{error}; what was written is in {design.keep(where, text)}")
 
 
 def _print_next(made: Created, path: Path, *, blocked: str | None) -> None:

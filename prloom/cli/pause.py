@@ -45,8 +45,10 @@ def resume(given: Options, plans: tuple[str, ...], *, all_plans: bool, commit: b
     if commit and stash:
         raise click.UsageError("give --commit or --stash, not both", click.get_current_context())
     how: How | None = None
-    if commit or stash:
-        how = "commit" if commit else "stash"
+    if commit:
+        how = "commit"
+    elif stash:
+        how = "stash"
     if how is not None and not plans:
         raise click.UsageError(f"--{how} needs the name of a plan", click.get_current_context())
     if plans:

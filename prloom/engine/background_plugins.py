@@ -14,7 +14,7 @@ from prloom.extensions.filters import PluginSelection
 from prloom.storage.safe_dir import SafeDir
 
 
-def to_run(selected: PluginSelection) -> tuple[DiscoveredPlugin, ...]:
+def enabled(selected: PluginSelection) -> tuple[DiscoveredPlugin, ...]:
     """Return the enabled plugins that have a daemon."""
     return tuple(found for found in selected.chosen if filters.runs_daemon(found))
 
@@ -22,7 +22,7 @@ def to_run(selected: PluginSelection) -> tuple[DiscoveredPlugin, ...]:
 def read(local: SafeDir | None, selected: PluginSelection) -> tuple[DaemonStatus, ...]:
     """Return the daemons of the plugins that are to run, and all others that the running dispatcher has not stopped."""
     known = {each.name: each for each in daemons.of_dispatcher(local)}
-    names = [found.key for found in to_run(selected)]
+    names = [found.key for found in enabled(selected)]
     found = [known.pop(name, DaemonStatus(name=name)) for name in names]
     for name, why in _broken(selected).items():
         found.append(_with_reason(known.pop(name, DaemonStatus(name=name)), why))
@@ -31,7 +31,7 @@ def read(local: SafeDir | None, selected: PluginSelection) -> tuple[DaemonStatus
 
 def why_not(key: str, selected: PluginSelection) -> str | None:
     """Return why no daemon of a plugin is to run: what is broken, or that it is not to run; None where it is."""
-    if key in {found.key for found in to_run(selected)}:
+    if key in {found.key for found in enabled(selected)}:
         return None
     failed = [each.reason for each in selected.failures if each.name == key]
     if failed:

@@ -52,7 +52,9 @@ def checked(method: str, value: T) -> T:
     expected = get_type_hints(getattr(Forge, method))["return"]
     if not _fits(value, expected):
         raise ExtensionError(f"{method}() returned {_shown(value)}, not {_named(expected)}; correct the bridge")
-    results = value if _is_collection(value) else (value,)
+    results: Collection[object] = (value,)
+    if _is_collection(value):
+        results = value
     wrong = next(filter(None, (problem(each) for each in results if isinstance(each, Result))), None)
     if wrong is not None:
         raise ExtensionError(f"{method}() returned a wrong field: {wrong}; correct the bridge")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args, get_origin
 
 import msgspec
@@ -67,8 +67,10 @@ def converted(value: Json, kind: Json, where: str) -> Json:
 
 def check_characters(value: Json, where: str) -> None:
     """Raise ExtensionError for what no path, argument or message can have: a NUL character, half of a character."""
-    texts = [value] if isinstance(value, str) else value
-    if isinstance(texts, list | tuple) and any(isinstance(each, str) and "\0" in each for each in texts):
+    texts: Sequence[Json] = (value,)
+    if isinstance(value, list | tuple):
+        texts = value
+    if any(isinstance(each, str) and "\0" in each for each in texts):
         raise ExtensionError(f"{where}: {shown(value)} contains a NUL character; remove it")
     try:
         msgspec.json.encode(value)

@@ -73,7 +73,9 @@ class PersonServer:
 def _unusable(given: Mapping[str, Json]) -> str | None:
     """Return which argument has a character that no command line and no event can have, or None."""
     for name, value in given.items():
-        texts = value if isinstance(value, list) else [value]
+        texts = [value]
+        if isinstance(value, list):
+            texts = value
         if any(isinstance(text, str) and "\0" in text for text in texts):
             return f"{name}: it contains a NUL character; remove it"
         if any(isinstance(text, str) and not _encodable(text) for text in texts):

@@ -78,7 +78,9 @@ def sign_in(scope: Scope, *, needs_password: bool, wrong: bool = False, undone: 
     """Return the page for somebody who is not let in; `undone` says that an action was requested, and nothing done."""
     if wants_json(scope):
         text = "open the link that `prloom web` has printed"
-        return JSONResponse({"error": f"nothing was done; {text}" if undone else text}, 401)
+        if undone:
+            text = f"nothing was done; {text}"
+        return JSONResponse({"error": text}, 401)
     values = {"title": "Sign in", "needs_password": needs_password, "wrong": wrong, "undone": undone}
     return page(scope, "sign_in.html", values, status=401)
 

@@ -19,6 +19,13 @@ def scene(tmp_path: Path) -> OperatorScene:
     return OperatorScene(tmp_path)
 
 
+async def told_of(told: asyncio.Queue[str], plan: str) -> None:
+    """Wait until a plan, and nothing else, is reported as new."""
+    assert await told.get() == plan
+    while not told.empty():
+        assert told.get_nowait() == plan
+
+
 async def test_it_tells_which_plan_is_new_and_first_of_all_that_everything_may_be(scene: OperatorScene) -> None:
     scene.plan("pr-1")
     told: asyncio.Queue[str] = asyncio.Queue()
@@ -30,9 +37,7 @@ async def test_it_tells_which_plan_is_new_and_first_of_all_that_everything_may_b
         (home / paths.SEEN_IDS).touch()
         (home / ".plan.md.0123.tmp").touch()
         (home / "plan.md").write_text("# Changed\n")
-        assert await told.get() == "pr-1"
-        while not told.empty():
-            assert told.get_nowait() == "pr-1"
+        await told_of(told, "pr-1")
 
         scene.plan("pr-2")
         assert await told.get() == ALL
@@ -50,9 +55,7 @@ async def test_a_change_of_the_configuration_is_told_at_once_and_none_of_the_fil
         home = scene.where.worktree("pr-1").joinpath(*paths.LOCAL)
         (scene.root / "README.md").write_text("# Read me\n")
         (home / "plan.md").write_text("# Changed\n")
-        assert await told.get() == "pr-1"
-        while not told.empty():
-            assert told.get_nowait() == "pr-1"
+        await told_of(told, "pr-1")
 
         for text in ("[dispatch\n", "[dispatcher]\n", "[dispatch\n"):  # more often than the first looks tell of all
             (scene.root / "prloom.toml").write_text(text)

@@ -10,7 +10,7 @@ import click
 from prloom.cli import context
 from prloom.cli.context import Options, pass_options
 from prloom.cli.output import terminal
-from prloom.cli.plugins import background_plugins, daemons
+from prloom.cli.plugins import daemon_names, daemons
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def command(given: Options, name: str, *, given_values: tuple[str, ...], variabl
     file of your own outside the repository, or stays in an environment variable that you name with --env.
     """
     context.refuse_in_run("prloom plugins config")
-    selected = background_plugins.selection(given)
-    key = background_plugins.resolved(name, selected)
+    selected = daemon_names.selection(given)
+    key = daemon_names.resolved(name, selected)
     schema = _schema(next(each for each in selected.chosen if each.key == key))
     if not schema:
         click.echo(f"{terminal.clean(key)} takes no settings.")

@@ -12,7 +12,7 @@ import click
 from prloom.cli import dispatcher_request
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import layout, terminal
-from prloom.cli.plugins import background_plugins
+from prloom.cli.plugins import daemon_names
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ NO_DISPATCHER = "no dispatcher is running; `prloom start` runs it, and with it t
 @pass_options
 def start(given: Options, name: str) -> None:
     """Start a plugin's daemon, and wait until it runs."""
-    _order(given, "start", background_plugins.to_start(given, name), "runs")
+    _order(given, "start", daemon_names.to_start(given, name), "runs")
 
 
 @click.command("stop")
@@ -42,7 +42,7 @@ def start(given: Options, name: str) -> None:
 @pass_options
 def stop(given: Options, name: str) -> None:
     """Stop a plugin's daemon until `plugins start`, or until the dispatcher starts again."""
-    _order(given, "stop", background_plugins.of_daemon(given, name), "is stopped")
+    _order(given, "stop", daemon_names.of_daemon(given, name), "is stopped")
 
 
 @click.command("restart")
@@ -50,7 +50,7 @@ def stop(given: Options, name: str) -> None:
 @pass_options
 def restart(given: Options, name: str) -> None:
     """Stop a plugin's daemon and start it again, with its settings as they are now."""
-    _order(given, "restart", background_plugins.to_start(given, name), "runs again")
+    _order(given, "restart", daemon_names.to_start(given, name), "runs again")
 
 
 @click.command("status")
@@ -58,10 +58,10 @@ def restart(given: Options, name: str) -> None:
 @pass_options
 def status(given: Options, *, as_json: bool) -> None:
     """Show the daemons of background plugins: whether they run, since when, and what they printed last."""
-    from prloom.engine import background_plugins as listed  # noqa: PLC0415 - `prloom plugins --help` needs none
+    from prloom.engine import background_plugins  # noqa: PLC0415 - `prloom plugins --help` needs none
     from prloom.engine.views import daemons  # noqa: PLC0415 - likewise
 
-    found = listed.read(background_plugins.local(given), background_plugins.selection(given))
+    found = background_plugins.read(daemon_names.local(given), daemon_names.selection(given))
     if as_json:
         terminal.echo_json(daemons.DaemonList(plugins=found))
     elif found:
@@ -79,8 +79,8 @@ def logs(given: Options, name: str, *, follow: bool, lines: int) -> None:
     """Show what a plugin's daemon printed; control characters are shown as text."""
     from prloom.storage import paths  # noqa: PLC0415 - `prloom plugins --help` needs none
 
-    key = background_plugins.of_daemon(given, name)
-    local = background_plugins.local(given)
+    key = daemon_names.of_daemon(given, name)
+    local = daemon_names.local(given)
     folder = None
     if local is not None:
         folder = local.sub(paths.DAEMONS, paths.plugin_folder(key))
@@ -135,8 +135,10 @@ def _summary(daemon: DaemonStatus) -> str:
         parts.append(f"process {daemon.pid}")
     if daemon.since is not None and daemon.pid is not None:
         parts.append(f"since {terminal.when(datetime.fromisoformat(daemon.since), now)}")
-    if daemon.restarts:
-        parts.append(f"restarted {daemon.restarts} {'time' if daemon.restarts == 1 else 'times'}")
+    if daemon.restarts == 1:
+        parts.append("restarted 1 time")
+    elif daemon.restarts:
+        parts.append(f"restarted {daemon.restarts} times")
     return ", ".join(parts)
 
 

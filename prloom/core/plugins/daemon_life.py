@@ -84,9 +84,11 @@ def checked(life: DaemonLife, now: float, rules: HealthRules, *, healthy: bool) 
 
 def with_problem(life: DaemonLife, now: float, problem: str | None) -> DaemonLife:
     """Return the life of a running daemon that has said what does not work; None where all of it does."""
-    since = None
-    if problem is not None:
-        since = life.problem_since if life.problem_since is not None else now
+    since = life.problem_since
+    if problem is None:
+        since = None
+    elif since is None:
+        since = now
     return replace(life, problem=problem, problem_since=since)
 
 

@@ -46,11 +46,15 @@ def masked(value: object, key: str = "") -> object:
 def _masked_words(words: list[object], key: str) -> list[object]:
     """Return the words of a list, such as a command line, in which the name of a secret may stand before it."""
     found: list[object] = []
-    before = ""
+    option = ""
     for word in words:
-        is_value = isinstance(word, str) and before.startswith("-") and not word.startswith("-")
-        found.append(masked(word, before if is_value else key))
-        before = word if isinstance(word, str) and "=" not in word else ""
+        name = key
+        if option and isinstance(word, str) and not word.startswith("-"):
+            name = option
+        found.append(masked(word, name))
+        option = ""
+        if isinstance(word, str) and word.startswith("-") and "=" not in word:
+            option = word
     return found
 
 
@@ -67,7 +71,9 @@ def _with_masks(text: str) -> str:
 def _names_secret(name: str, between: str, value: str) -> bool:
     if not between.strip() and not name.startswith("-"):
         return False
-    shortest = _SHORTEST if "=" in between or name.startswith("-") else _SHORTEST_APART
+    shortest = _SHORTEST_APART
+    if "=" in between or name.startswith("-"):
+        shortest = _SHORTEST
     return _is_secret(name) and _may_be_secret(value, shortest)
 
 

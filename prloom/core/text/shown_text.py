@@ -120,8 +120,10 @@ def _with_few_marks(text: str) -> str:
         return text
     parts, count = [], _MOST_MARKS
     for char in text:
-        if char not in marks:
-            count = _MOST_MARKS if char == "\n" else 0
+        if char == "\n":
+            count = _MOST_MARKS
+        elif char not in marks:
+            count = 0
         elif count < _MOST_MARKS:
             count += 1
         else:

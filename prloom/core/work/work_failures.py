@@ -199,7 +199,7 @@ def lifted(work: TodoWork) -> WorkStep:
     return WorkStep(todo_id=work.id, verdict="lifted", reason="a person ended the wait", work=after)
 
 
-def reset(work: TodoWork, reason: str) -> WorkStep:
+def limit_changed(work: TodoWork, reason: str) -> WorkStep:
     """Return the end of a TODO's wait for a limit that is not what it was; the one that there is now holds."""
     return WorkStep(todo_id=work.id, verdict="lifted", reason=reason, work=work_results.without_wait(work))
 

@@ -15,7 +15,7 @@ from prloom.model.work import Block, WorkStep
 
 _DAILY = tuple(f"{brake_notices.NAMED}{limit} " for limit in brakes.DAILY)
 _IS_ON = " is on"
-_RESET = "the daily limit that it waited for was changed"
+_CHANGED = "the daily limit that it waited for was changed"
 
 
 def resumed(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
@@ -55,10 +55,10 @@ def _retried(event: OpenEvent, why: str) -> Change:
 
 def waits_for_daily_limit(state: DispatchState) -> bool:
     """Whether the TODO that is worked on, or an event, waits because no run may be started today."""
-    return bool(reset(state, None))
+    return bool(limits_changed(state, None))
 
 
-def reset(state: DispatchState, brake: str | None) -> DecisionParts:
+def limits_changed(state: DispatchState, brake: str | None) -> DecisionParts:
     """Return that what waits for a daily limit is tried again, unless that is the `brake` that is on now.
 
     A setting of `[limits]` was changed; what is tried meets the limit that it has now.
@@ -66,9 +66,9 @@ def reset(state: DispatchState, brake: str | None) -> DecisionParts:
     parts: DecisionParts = {}
     work = state.work
     if work is not None and work.limited and _is_other_brake(work.waits_for, brake):
-        parts["work"] = work_failures.reset(work, _RESET)
+        parts["work"] = work_failures.limit_changed(work, _CHANGED)
     waiting = (event for event in state.open.values() if event.state == "deferred")
-    changes = tuple(_retried(event, _RESET) for event in waiting if _is_other_brake(event.reason, brake))
+    changes = tuple(_retried(event, _CHANGED) for event in waiting if _is_other_brake(event.reason, brake))
     if changes:
         parts["changes"] = changes
     return parts

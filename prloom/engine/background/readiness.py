@@ -54,7 +54,7 @@ async def health(client: Client, limit: timedelta) -> tuple[str | None, str | No
         if error.code != METHOD_NOT_FOUND:
             return str(error), None
         return None, None
-    problem = result.get("problem") if isinstance(result, dict) else None
-    if not isinstance(problem, str) or not problem.strip():
-        return None, None
-    return None, one_line.of(problem)
+    match result:
+        case {"problem": str(problem)} if problem.strip():
+            return None, one_line.of(problem)
+    return None, None

@@ -150,12 +150,14 @@ def _block_of(inbox: SafeDir, draft: Draft) -> str | None:
         if not inbox.exists(_block_name(draft.id)):
             return None
         value = Document(inbox, _block_name(draft.id)).peek().value
-        noted = None if value is None else record.from_wire(DraftBlock, value)
+        if value is None:
+            return None
+        noted = record.from_wire(DraftBlock, value)
     except StorageError as error:
         return str(error)
     except msgspec.ValidationError:
         return None
-    if noted is None or noted.digest != _digest(draft.text):
+    if noted.digest != _digest(draft.text):
         return None
     return noted.reason
 

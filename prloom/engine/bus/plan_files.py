@@ -1,25 +1,20 @@
-"""Read and write the files of a plan: `plan.md`, the status in `state.json`, and the folder as extensions see it."""
+"""Read and write `plan.md`, the text of a plan."""
 
 from __future__ import annotations
 
 import stat
-import time
 from collections.abc import Callable, Collection
 from hashlib import sha256
-
-from msgspec.structs import replace
 
 from prloom.core.plans import front_matter, lost_text, plan_file, plan_text, todo_ids
 from prloom.core.plans.plan_file import PlanTodo, TodoItem
 from prloom.errors import PrloomError, StorageError
 from prloom.model.decision import Decision, PlanText
-from prloom.model.hook_points import AFTER_ACTIVATE
-from prloom.model.plan import Plan
 from prloom.model.state import DispatchState
 from prloom.model.work import WorkStep
 from prloom.storage import file_stamp, locks, paths, repair
 from prloom.storage.file_stamp import FileStamp
-from prloom.storage.replaced_files import ReplacedFiles
+from prloom.storage.file_value import FileValue
 from prloom.storage.safe_dir import FILE_MODE, SafeDir
 
 _EXACTLY = "surrogateescape"  # bytes that are no UTF-8 stay what they are where only a TODO is added
@@ -35,41 +30,21 @@ class PlanFile:
     def __init__(self, local: SafeDir) -> None:
         self._local = local
         self._last = b""
-        self._blank = False
-        self._blank_stamp: FileStamp | None = None
-        self._todos: tuple[TodoItem, ...] = ()
-        self._todos_stamp: FileStamp | None = None
-        self._before: frozenset[str] | None = None
-        self._problem: str | None = None
-        self._problem_stamp: FileStamp | None = None
+        self._todos: FileValue[tuple[TodoItem, ...]] = FileValue()
+        self._problem: FileValue[str | None] = FileValue()
+        self._blank: FileValue[bool] = FileValue()
 
     def todos(self) -> tuple[TodoItem, ...]:
         """Return the TODOs; the text is read again only where the file has changed."""
-        stamp = self.stamp()
-        if stamp is None or stamp != self._todos_stamp:
-            if self._todos_stamp is not None:
-                self._before = frozenset(todo.id for todo in self._todos if todo.id)
-            self._todos = plan_file.todos(self.read())
-            self._todos_stamp = stamp
-        return self._todos
+        return self._todos.at(self.stamp(), lambda: plan_file.todos(self.read()))
 
     def problem(self) -> str | None:
         """Return what is wrong with the front matter, if anything; it is read again only where the file has changed."""
-        stamp = self.stamp()
-        if stamp is None or stamp != self._problem_stamp:
-            self._problem = _front_matter_problem(self.read())
-            self._problem_stamp = stamp
-        return self._problem
+        return self._problem.at(self.stamp(), lambda: _front_matter_problem(self.read()))
 
     def is_blank(self) -> bool:
         """Whether the file is missing or has no text; it is read again only where it has changed."""
-        stamp = self.stamp()
-        if stamp is None:
-            return True
-        if stamp != self._blank_stamp:
-            self._blank = not self._content().strip()
-            self._blank_stamp = stamp
-        return self._blank
+        return self._blank.at(self.stamp(), lambda: not self._content().strip())
 
     def put_back(self) -> bool:
         """Write the text that was read last where the file is missing or empty; return whether it has a text now."""
@@ -87,7 +62,10 @@ class PlanFile:
         todos = self.todos()
         if all(todo.id for todo in todos):
             return
-        taken = todo_ids.not_meant(done, todos, self._before)
+        before = None
+        if self._todos.previous is not None:
+            before = frozenset(todo.id for todo in self._todos.previous if todo.id)
+        taken = todo_ids.not_meant(done, todos, before)
         self.edit(lambda text: plan_file.with_ids(text, todo_ids.by_title(), taken))
 
     def edit(self, change: Callable[[str], str]) -> str:
@@ -200,74 +178,3 @@ def _front_matter_problem(text: str) -> str | None:
 def text_digest(text: str) -> str:
     """Return a digest, by which two texts of a plan are compared."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-Edit = Callable[[Callable[[Plan], Plan]], object]
-"""Changes what `state.json` holds, if that is a change."""
-
-
-class PlanState:
-    """Writes what decisions say of the plan itself; leaves all else in `state.json` alone."""
-
-    def __init__(self, edit: Edit) -> None:
-        self._edit = edit
-
-    def apply(self, decision: Decision, _: DispatchState) -> None:
-        """Note that the pull request was opened, closed, merged or reopened, and that the plan is well on its way."""
-        opened = decision.opened
-        if opened is not None:
-            about = {"pr": opened.number, "forge": opened.forge, "url": opened.url, "pr_base": opened.base}
-            self._edit(lambda plan: replace(plan, **about))
-        status = decision.plan_status
-        if status is not None:
-            self._edit(lambda plan: replace(plan, status=status))
-        if decision.work is not None and decision.work.hook == AFTER_ACTIVATE:
-            self._edit(lambda plan: replace(plan, activates=False))
-
-
-class PlanFolder:
-    """Implements `prloom.api.Files` over `<worktree>/prloom/.local`; `was_read` says whether a file was read.
-
-    `replaced` are the files that were replaced through it or another one a moment ago.
-    """
-
-    def __init__(
-        self, folder: SafeDir, clock: Callable[[], float] = time.time, replaced: ReplacedFiles | None = None
-    ) -> None:
-        self._folder = folder
-        self._clock = clock
-        self._replaced = replaced or ReplacedFiles(folder)
-        self._read: dict[str, bytes] = {}
-        self.was_read = False
-
-    def read_text(self, name: str) -> str | None:
-        """Return the text of a file, or None if there is none; bytes that are not UTF-8 are shown as U+FFFD."""
-        self.was_read = True
-        self._replaced.bring_over(name)
-        content = self._folder.read_bytes(name)
-        if content is None:
-            return None
-        self._read[name] = content
-        return content.decode("utf-8", "replace")
-
-    def replace_text(self, name: str, text: str) -> None:
-        """Write a file whole, or leave it as it was; its permissions are kept, for people edit it too."""
-        found = self._folder.stat(name)
-        if found is None:
-            mode = FILE_MODE
-        else:
-            mode = stat.S_IMODE(found.st_mode)
-        self._replaced.keep(name, self._read.pop(name, None))
-        self._folder.replace(name, text.encode("utf-8", "replace"), mode=mode)
-
-    def stamp(self, name: str) -> str | None:
-        """Return a text that differs whenever the file has changed; None where it changed too recently to be sure."""
-        self.was_read = True
-        self._replaced.bring_over(name)
-        found = self._folder.stat(name)
-        if found is None:
-            return "missing"
-        if not file_stamp.is_settled(max(found.st_mtime, found.st_ctime), self._clock()):
-            return None
-        _device, *stamp = file_stamp.of(found)
-        return "-".join(map(str, stamp))

@@ -67,10 +67,12 @@ class InFlight:
 
     def note_wait(self, reason: str | None) -> None:
         """Note for what the run of a TODO waits that nobody has begun yet, or that it waits no more."""
-        before, self.todo_limit = self.todo_limit, None
-        if reason is not None:
-            since = before.since if before is not None else Timestamp.of(self.clock())
-            self.todo_limit = RunLimit(reason=reason, since=since)
+        if reason is None:
+            self.todo_limit = None
+        elif self.todo_limit is None:
+            self.todo_limit = RunLimit(reason=reason, since=Timestamp.of(self.clock()))
+        else:
+            self.todo_limit = RunLimit(reason=reason, since=self.todo_limit.since)
 
     def clear(self, event_ids: AbstractSet[str], opened: AbstractSet[str]) -> None:
         """Show events together with others again; forget also those that are not open any more."""

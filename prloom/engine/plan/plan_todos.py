@@ -48,8 +48,8 @@ def resolve(runtime: PlanRuntime) -> bool:
     return moved
 
 
-def has_text(runtime: PlanRuntime) -> bool:
-    """Return whether the plan's text is there; one that vanished while a worker may have written is put back."""
+def ensure_text(runtime: PlanRuntime) -> bool:
+    """Put back a text that vanished while a worker may have written; return whether the plan has its text."""
     if not runtime.has_lost_text:
         return True
     if not believed_boxes.is_doubtful(runtime.event_store.state) or not runtime.text.put_back():

@@ -22,7 +22,7 @@ from prloom.core.events import admission as routing
 from prloom.core.text import naming
 from prloom.core.trust import Policy, Unknown
 from prloom.engine.bus import entries, upserts
-from prloom.engine.bus.plan_files import PlanFolder
+from prloom.engine.bus.plan_folder import PlanFolder
 from prloom.engine.plan import admission, appended_lines
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import ExtensionError, PrloomError, StorageError

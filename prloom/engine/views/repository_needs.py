@@ -237,7 +237,6 @@ def _problem(daemon: DaemonStatus, problem: str) -> Need:
 
 
 def _time(text: str | None) -> Timestamp | None:
-    read = record.read_time(text) if text is not None else None
-    if read is None:
+    if text is None or (read := record.read_time(text)) is None:
         return None
     return Timestamp.of(read)

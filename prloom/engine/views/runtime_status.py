@@ -135,7 +135,9 @@ def _problem_of(report: Document, *, running: bool) -> str | None:
         return str(error)
     if reason is None:
         return None
-    begin = "restart" if running else "start"
+    begin = "start"
+    if running:
+        begin = "restart"
     return f"{report.path} cannot be read: {reason}; {begin} prloom: it sets the file aside and rebuilds it"
 
 

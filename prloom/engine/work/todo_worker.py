@@ -70,8 +70,7 @@ class TodoWorker:
         if runtime.in_flight.working:  # a worker that runs may have deleted the branch, which is put back after it
             return False
         lost_branch.block(self._changes.repo, runtime)
-        if runtime.usable:
-            self._workers.reset_limits(runtime)
+        self._workers.compare_limits(runtime)
         left_open = runtime.usable and appended_lines.is_left_open(runtime)
         if self._next(runtime, dependencies) is None and not left_open:
             return False
@@ -114,7 +113,7 @@ class TodoWorker:
         return self._next(runtime, dependencies)
 
     def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
-        if not runtime.usable or not plan_todos.has_text(runtime):
+        if not runtime.usable or not plan_todos.ensure_text(runtime):
             return None
         life = life_hooks.next_step(runtime, dependencies)
         if life is not None or runtime.plan.status != "active":
@@ -264,8 +263,9 @@ class TodoWorker:
         return None
 
     async def _withdraw(self, runtime: PlanRuntime, step: Withdraw) -> None:
-        stays = step.work.commit is not None  # on the branch
-        remark = None if stays else await self._keep(runtime, step.work)
+        remark = None
+        if step.work.commit is None:  # else it stays on the branch
+            remark = await self._keep(runtime, step.work)
         _commit(runtime, work_results.removed(context(runtime), step, remark))
 
     async def _report(self, runtime: PlanRuntime, work: TodoWork) -> None:

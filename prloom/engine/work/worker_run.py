@@ -77,15 +77,18 @@ class WorkerRuns:
         if running.run is not None:
             await self.pool.commits.forget_worker(runtime.id, running.run, found=work.phase == "running")
 
-    def reset_limits(self, runtime: PlanRuntime) -> None:
+    def compare_limits(self, runtime: PlanRuntime) -> None:
         """Have what waits for a daily limit tried again where the limit was changed since; done once after a start."""
         state = runtime.event_store.state
-        if runtime.limits_checked or not work_requests.waits_for_daily_limit(state):
+        if not runtime.usable or runtime.limits_checked or not work_requests.waits_for_daily_limit(state):
             return
         runtime.limits_checked = True
         running = [plan or "" for plan in self.pool.activity.unended().values()]
         limit = daily_limit(self.pool.root, runtime.rules.config, runtime.id, runtime.clock(), running=running)
-        parts = work_requests.reset(state, None if limit is None else limit.reason)
+        brake = None
+        if limit is not None:
+            brake = limit.reason
+        parts = work_requests.limits_changed(state, brake)
         if parts:
             runtime.event_store.commit("work", "prloom", **parts)
 

@@ -69,7 +69,7 @@ def _read(site: Site) -> ExtensionDocument:
     if local is not None:
         with local:
             bridges = runtime_status.of(local, paths.BRIDGES, "bridges", BridgeStatus)
-            logs = {name: tuple(_log(local, name)) for name in [each.name for each in daemons]}
+            logs = {each.name: tuple(_log(local, each.name)) for each in daemons}
     return ExtensionDocument(
         plugins=plugins.plugins, warnings=plugins.warnings, daemons=daemons, logs=logs, bridges=bridges
     )

@@ -31,7 +31,7 @@ from prloom.api import (
     UpsertPlan,
     marker,
 )
-from prloom.engine.bus.plan_files import PlanFolder
+from prloom.engine.bus.plan_folder import PlanFolder
 from prloom.storage.safe_dir import SafeDir
 from prloom.testing.bridge_scene import MemoryFiles
 

@@ -224,8 +224,8 @@ async def test_agents_there_have_no_forge_token_and_cannot_reach_the_exchange(be
     assert shown.endswith("False")
 
 
-async def test_a_worktree_that_a_person_changed_meanwhile_keeps_that(bench: MachineBench, machine: Make):
-    other = machine("other")
+async def held_up(bench: MachineBench, other: OtherMachine) -> tuple[Path, asyncio.Task[None]]:
+    """Have a machine begin to make it fast, and wait for a file; return that, and the tick that waits for the run."""
     gate = other.home / "gate"
     waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
     other.script(Run({"fast.py": "fast\n"}, code=waits, answer=DONE))
@@ -233,6 +233,12 @@ async def test_a_worktree_that_a_person_changed_meanwhile_keeps_that(bench: Mach
     bench.todo("- [ ] Make it fast")
     tick = asyncio.create_task(bench.tick())
     await appeared(other.home / "worker-0.md")
+    return gate, tick
+
+
+async def test_a_worktree_that_a_person_changed_meanwhile_keeps_that(bench: MachineBench, machine: Make):
+    other = machine("other")
+    gate, tick = await held_up(bench, other)
 
     (bench.worktree / "mine.txt").write_text("mine\n")
     gate.write_text("")
@@ -248,13 +254,7 @@ async def test_a_change_that_the_dispatchers_own_git_cannot_look_at_now_is_kept_
     bench: MachineBench, machine: Make
 ):
     other = machine("other")
-    gate = other.home / "gate"
-    waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
-    other.script(Run({"fast.py": "fast\n"}, code=waits, answer=DONE))
-    other.start()
-    bench.todo("- [ ] Make it fast")
-    tick = asyncio.create_task(bench.tick())
-    await appeared(other.home / "worker-0.md")
+    gate, tick = await held_up(bench, other)
     made = bench.project.root / ".git/worktrees/made"  # as it is while another git makes it
     made.mkdir()
     for name, text in (("commondir", ""), ("gitdir", "/nowhere/.git\n"), ("HEAD", "ref: refs/heads/made\n")):

@@ -42,7 +42,7 @@ def resolved(name: str, selected: PluginSelection, reported: Collection[str] = (
     from prloom.engine import background_plugins  # noqa: PLC0415 - likewise
     from prloom.extensions import keys  # noqa: PLC0415 - likewise
 
-    known = [found.key for found in background_plugins.to_run(selected)]
+    known = [found.key for found in background_plugins.enabled(selected)]
     key = keys.resolve(name, [*known, *reported])
     if key is not None:
         return key
