@@ -88,6 +88,7 @@ FAILED = "plugin looks: afterDesign failed: "
         ('return plan + "x" * 2_000_000', "bytes"),
         ('return await ctx.run_agent("Is it good?")', "the plan has no title"),
         ('ctx.run_agent("x")', "it was not awaited"),
+        ('return plan + "\\ud800"', "surrogate"),
     ],
 )
 def test_a_hook_that_makes_no_plan_of_it_leaves_what_the_designer_wrote_and_is_named(
@@ -136,6 +137,32 @@ def test_a_draft_that_a_hook_keeps_from_being_queued_can_be_queued_all_the_same(
     assert prloom("queue", "fast").code == 0
 
     assert (shown(prloom)["status"], shown(prloom)["blocked"]) == ("queued", False)
+
+
+def test_a_draft_that_was_queued_once_is_not_blocked_by_what_a_hook_said_before(
+    stage: Stage, prloom: Prloom, hook: Callable[[str], None]
+) -> None:
+    hook('ctx.block("ask the board")')
+    prloom("new", "Fast", "--design")
+    path = stage.root / "prloom/.local/inbox/fast.md"
+    written = draft(stage)
+
+    path.write_text(f"---\nstatus: queued\n---\n{WRITTEN}")
+    by_hand = shown(prloom)
+    path.write_text(written)
+    prloom("queue", "fast")
+    path.write_text(written)
+
+    assert (by_hand["status"], by_hand["blocked"]) == ("queued", False)
+    assert (shown(prloom)["status"], shown(prloom)["blocked"]) == ("draft", False)
+
+
+@pytest.mark.parametrize("note", ["{}", "{", "[]", '{"reason": "ask", "digest": 1}'])
+def test_a_note_of_a_block_that_says_nothing_blocks_no_draft(stage: Stage, prloom: Prloom, note: str) -> None:
+    prloom("new", "Fast")
+    (stage.root / "prloom/.local/inbox/fast.block.json").write_text(note)
+
+    assert (shown(prloom)["status"], shown(prloom)["blocked"]) == ("draft", False)
 
 
 def test_a_draft_that_is_given_up_blocks_no_other_with_its_text(
@@ -187,6 +214,7 @@ def test_a_draft_that_was_queued_waits_again_where_a_hook_blocks_it(
 
     assert (ran.code, draft(stage)) == (1, f"---\nstatus: draft\n---\n{WRITTEN}")
     assert "plugin looks: ask the board; the plan is saved" in ran.err
+    assert (shown(prloom)["blocked"], shown(prloom)["block"]["reason"]) == (True, "plugin looks: ask the board")
 
 
 def test_a_plan_is_blocked_where_a_hook_blocks_what_became_of_it(

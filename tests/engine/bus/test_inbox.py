@@ -92,3 +92,27 @@ def test_a_draft_that_was_changed_meanwhile_is_not_taken_away(drafts: SafeDir):
 
 def test_a_repository_without_an_inbox_has_no_drafts(tmp_path: Path):
     assert inbox.every(RepositoryPaths(tmp_path, tmp_path / "worktrees")) == ()
+
+
+def test_what_was_noted_of_a_draft_is_gone_with_it(drafts: SafeDir, tmp_path: Path):
+    where = RepositoryPaths(tmp_path, tmp_path / "worktrees")
+    inbox.add(drafts, "fast", "# Fast\n")
+    inbox.block(drafts, "fast", "ask the board")
+    (blocked,) = inbox.every(where)
+    assert blocked.block == "ask the board"
+
+    assert inbox.remove_as_read(drafts, blocked)
+
+    inbox.add(drafts, "fast", "# Fast\n")
+    assert [draft.block for draft in inbox.every(where)] == [None]
+
+
+def test_a_draft_that_cannot_be_used_says_that_and_not_what_was_noted_of_it(drafts: SafeDir, tmp_path: Path):
+    inbox.add(drafts, "fast", "# Fast\n")
+    inbox.block(drafts, "fast", "ask the board")
+    inbox.put(drafts, "fast", "---\nbranch: [\n---\n# Fast\n")
+
+    (draft,) = inbox.every(RepositoryPaths(tmp_path, tmp_path / "worktrees"))
+
+    assert draft.error is not None
+    assert draft.block is None
