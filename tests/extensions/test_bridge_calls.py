@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,16 @@ def test_an_interrupt_that_the_bridges_code_raises_is_an_error_of_the_bridge() -
 
     with pytest.raises(ExtensionError, match=r"^KeyboardInterrupt$"):
         asyncio.run(bridge_calls.wait(interrupts))
+
+
+def test_so_is_one_in_another_thread_which_no_person_interrupts() -> None:
+    async def interrupts() -> None:
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor() as threads:
+        failure = threads.submit(asyncio.run, bridge_calls.wait(interrupts)).exception()
+
+    assert isinstance(failure, ExtensionError)
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])

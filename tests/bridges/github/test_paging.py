@@ -192,6 +192,21 @@ async def test_a_list_that_must_be_whole_is_an_error_if_it_leads_to_itself(
     ]
 
 
+async def test_a_list_without_an_end_is_an_error(
+    new_runtime: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    runtime = new_runtime(rules=NONE)
+    runtime.track(runtime.hub.pull())
+    numbers = iter(range(2, 320))
+    links(runtime, "/issues/1/comments", lambda url: f"{url.partition('?')[0]}?page={next(numbers, 2)}")
+
+    await runtime.poll()
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "the next poll reads #1 again: /repos/ada/engine/issues/1/comments: more than 300 pages"
+    ]
+
+
 async def test_an_address_of_a_page_that_is_not_valid_stops_one_pull_request_only(
     runtime: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -135,6 +135,13 @@ async def test_a_permission_that_an_answer_does_not_say_is_not_known(runtime: An
         await runtime.bridge.permission(runtime.context(), "ann")
 
 
+async def test_a_pull_request_is_not_called_missing_where_an_answer_does_not_show_the_repository(runtime: Any) -> None:
+    runtime.hub.before_next(ok({}), on="GET /repos/ada/engine")
+
+    with pytest.raises(HttpError, match="/repos/ada/engine: the answer has no id"):
+        await runtime.bridge.pull_request(runtime.context(), 99)
+
+
 async def test_an_account_that_an_answer_does_not_name_is_nobodys_guess(runtime: Any, pull: Any) -> None:
     await runtime.say(None)
     runtime.hub.before_next(ok({}), on="GET /user")
