@@ -6,11 +6,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from stage import Stage
+
+from prloom.cli import main
 
 Prloom = Callable[..., Any]
 
@@ -130,6 +134,17 @@ def test_what_could_not_become_a_plan_is_not_written(
     assert error in ran.err
     assert ran.err.count("\n") == 1
     assert not list((stage.root / "prloom/.local").glob("inbox/*"))
+
+
+def test_of_what_is_piped_in_no_more_is_read_than_a_plan_may_have(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped = BytesIO(b"x" * (1 << 21))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=piped))
+
+    assert main.run(main.cli, ["-C", str(stage.root), "new", "--file", "-"]) == 1
+
+    assert piped.tell() == (1 << 20) + 1
 
 
 @pytest.mark.parametrize(

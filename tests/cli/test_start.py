@@ -171,13 +171,14 @@ def test_what_does_not_work_is_said_before_the_first_round(stage: Stage, prloom:
     assert "prloom is running." in ran.out
 
 
+@pytest.mark.parametrize("option", [("--log-format", "json"), ("--log-format=json",)])
 @pytest.mark.parametrize("text", ["[dispatch\n", "nothing = 1\n"])
 def test_a_broken_configuration_is_a_line_of_the_log_where_that_is_json(
-    stage: Stage, prloom: Prloom, text: str
+    stage: Stage, prloom: Prloom, text: str, option: tuple[str, ...]
 ) -> None:
     (stage.root / "prloom.toml").write_text(text)
 
-    ran = prloom("start", "--log-format", "json")
+    ran = prloom("start", *option)
 
     assert ran.code == 1
     told = [json.loads(line) for line in ran.err.splitlines()]

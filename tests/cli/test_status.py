@@ -385,11 +385,10 @@ def test_a_watch_on_a_terminal_draws_in_place_what_fits(stage: Stage, no_colour:
     assert second.startswith("dispatcher ")
 
 
-def test_a_watch_on_a_narrow_terminal_draws_no_more_rows_than_it_has(stage: Stage) -> None:
-    for number in range(30):
-        stage.adopt(f"a-plan-with-a-long-name-of-its-own-{number}", pr=number)
+def watched(stage: Stage, rows: int, columns: int) -> list[str]:
+    """Return the lines that a watch draws first on a terminal of this size, with the last one about those below."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 40, 0, 0))
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--all", "--watch"]
     told = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES"}}
     with subprocess.Popen(
@@ -397,17 +396,33 @@ def test_a_watch_on_a_narrow_terminal_draws_no_more_rows_than_it_has(stage: Stag
     ) as watch:
         os.close(theirs)
         shown = b""
-        while b"q ends" not in shown:
+        while b"\n" not in shown.partition(b" more; ")[2]:
             shown += os.read(ours, 65536)
         watch.send_signal(signal.SIGINT)
         assert watch.wait() == 130
     os.close(ours)
-
     lines = shown.decode().partition("\x1b[J")[2].split("\r\n")
-    drawn = lines[: next(number for number, line in enumerate(lines) if "scroll" in line) + 1]
+    return lines[: next(number for number, line in enumerate(lines) if " more; " in line) + 1]
+
+
+def test_a_watch_on_a_narrow_terminal_draws_no_more_rows_than_it_has(stage: Stage) -> None:
+    for number in range(30):
+        stage.adopt(f"a-plan-with-a-long-name-of-its-own-{number}", pr=number)
+
+    drawn = watched(stage, 12, 40)
+
     assert drawn[-1].startswith("… ")
     assert drawn[-1].endswith(" more; arrow keys scroll, q ends")
     assert sum(max(1, -(-len(line) // 40)) for line in drawn) <= 11
+
+
+def test_a_watch_on_a_terminal_with_hardly_a_row_draws_one_line(stage: Stage) -> None:
+    stage.adopt()
+
+    first, last = watched(stage, 2, 60)
+
+    assert first.startswith("dispatcher ")
+    assert last.startswith("… ")
 
 
 def test_a_watch_and_one_document_exclude_each_other(prloom: Prloom) -> None:

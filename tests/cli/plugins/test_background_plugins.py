@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from real_command import Repository
+
+from prloom.storage import paths
+from prloom.storage.dispatcher_files import DispatcherLock
+from prloom.storage.document import Document
+from prloom.storage.safe_dir import SafeDir
 
 
 @pytest.fixture
@@ -18,6 +24,16 @@ def add(repository: Repository, name: str, manifest: str) -> None:
     folder = repository.root / "prloom/plugins" / name
     folder.mkdir(parents=True)
     (folder / "plugin.yaml").write_text(f"name: {name}\n{manifest}")
+
+
+def report(repository: Repository, name: str, state: str) -> None:
+    """Write what a dispatcher reports of its only daemon."""
+    with SafeDir.make(repository.root, *paths.LOCAL, paths.BUS, paths.BUS_STATE) as folder:
+        Document(folder, paths.DAEMON_STATUS).save({"daemons": [{"name": name, "state": state}]})
+
+
+def running_dispatcher(repository: Repository) -> AbstractContextManager[object]:
+    return DispatcherLock(SafeDir.make(repository.root, *paths.LOCAL))
 
 
 def of_plugins(findings: Any) -> list[tuple[str, str, str]]:
@@ -69,6 +85,28 @@ def test_a_command_says_that_a_plugin_is_not_enabled_or_has_no_daemon(repository
 
     assert "plugin off does not run: not enabled; `prloom plugins enable off` enables it" in off
     assert "plugin code has no background process; `prloom plugins list` lists all plugins" in code
+
+
+@pytest.mark.parametrize(("state", "is_running"), [("stopped", True), ("running", False)])
+def test_a_daemon_that_was_stopped_or_whose_dispatcher_is_gone_is_not_said_to_run(
+    repository: Repository, state: str, *, is_running: bool
+) -> None:
+    add(repository, "off", "background: {command: python3}\n")
+    report(repository, "off", state)
+
+    with running_dispatcher(repository) if is_running else nullcontext():
+        said = repository.run("plugins", "start", "off", code=1).stderr
+
+    assert "plugin off does not run: not enabled" in said
+
+
+def test_the_daemon_of_a_plugin_that_is_gone_may_be_named_with_another_hyphen(repository: Repository) -> None:
+    report(repository, "my-daemon", "running")
+
+    with running_dispatcher(repository):
+        said = repository.run("plugins", "logs", "my_daemon", code=1).stderr
+
+    assert "the daemon of plugin my-daemon has printed nothing yet" in said
 
 
 def test_doctor_names_what_has_no_effect_once_and_says_where_it_is_corrected(repository: Repository) -> None:

@@ -54,6 +54,7 @@ def test_the_word_after_an_option_and_the_value_of_a_key_with_the_name_of_a_secr
     assert named_secrets.masked(["tool", "--token", "tok_1234567890", "--verbose", "more-or-less"]) == [
         *("tool", "--token", "[secret]", "--verbose", "more-or-less"),
     ]
+    assert named_secrets.masked(["tool", "--password", "--from-a-file"]) == ["tool", "--password", "--from-a-file"]
     assert named_secrets.masked("tok_1234567890", "api_token") == "[secret]"
     assert named_secrets.masked({"api_token": "tok_1234567890", "name": "a-long-name"}) == {
         "api_token": "[secret]",
