@@ -69,6 +69,14 @@ def test_a_run_that_is_lost_is_waited_for_no_more():
     assert signals.waits == 0
 
 
+def test_a_worker_that_is_to_stop_waits_for_no_room():
+    signals = Signals(stops=1)
+
+    disk_room.wait(lease(), signals, Disk(float("inf")).write)
+
+    assert signals.waits == 0
+
+
 def test_a_disk_that_stays_full_ends_the_wait_after_a_while():
     with pytest.raises(AgentError, match="cannot be written: No space left on device; make room on this machine's"):
         disk_room.wait(lease(), Signals(), Disk(float("inf")).write, patience=0.0)

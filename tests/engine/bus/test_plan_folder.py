@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,17 @@ def test_a_file_that_was_replaced_is_kept_open_for_a_minute(tmp_path: Path, file
     replaced.bring_over("review.md")
 
     assert file.read_text() == "two"
+
+
+def test_a_file_that_could_not_be_replaced_many_times_is_open_once(file: Path) -> None:
+    folder = SafeDir.open(file.parent)
+    assert folder is not None
+    replaced = ReplacedFiles(folder)
+    replaced.keep("review.md")
+
+    for _ in range(5):
+        replaced.keep("review.md")
+
+    handles = [Path("/proc/self/fd", handle) for handle in os.listdir("/proc/self/fd")]
+    assert sum(handle.exists() and handle.samefile(file) for handle in handles) == 1
+    replaced.close()

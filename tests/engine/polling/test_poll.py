@@ -136,6 +136,24 @@ async def test_an_event_for_a_plan_that_is_not_there_is_parked_where_status_show
     assert stage.triager.batches == [("b",)]
 
 
+async def test_one_that_a_plugin_sees_is_not_parked(stage: Stage):
+    seen: list[str] = []
+
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("onGlobalEvent")
+        def look(event: Any, hook: Any) -> None:
+            seen.append(event.id)
+
+    stage.plugin("p", register)
+    stage.adopt()
+    stage.bridge.news = [said("a", pr=None, context={"plan": "nope"})]
+
+    await stage.tick()
+
+    assert seen == ["a"]
+    assert not repository_state(stage).get("open")
+
+
 async def test_it_is_parked_again_when_a_person_retries_it_or_approves_a_strangers(stage: Stage):
     stage.adopt()
     stage.bridge.news = [

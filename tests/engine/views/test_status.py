@@ -512,6 +512,15 @@ def test_a_report_of_the_dispatcher_that_cannot_be_read_is_named(stage: Stage, c
     assert f"{state}/bridges.json {told}" in read(stage)["dispatcher"]["trouble"]
 
 
+def test_a_report_that_cannot_be_read_takes_the_place_of_no_other_trouble(stage: Stage) -> None:
+    state = stage.root / "prloom/.local/bus/state"
+    state.mkdir(parents=True)
+    (state / "bridges.json").write_text("{")
+    (stage.root / "prloom/.local/dispatcher.owner.json").mkdir()
+
+    assert read(stage)["dispatcher"]["trouble"].startswith("it is not known whether a dispatcher runs: ")
+
+
 def test_a_dispatcher_that_runs_is_shown_and_one_that_has_ended_is_not(stage: Stage) -> None:
     with SafeDir.make(stage.root, "prloom", ".local") as local:
         with DispatcherLock(local):
