@@ -191,6 +191,41 @@ async def test_where_the_commit_that_a_run_began_with_is_not_here_any_more_anoth
     assert "did not begin with what the TODO is based on" in (other.home / "worker-2.md").read_text()
 
 
+async def test_where_that_commit_cannot_be_looked_at_now_the_change_is_kept_and_applied_later(
+    bench: MachineBench, machine: Make
+):
+    other = machine("other")
+    gate = other.home / "gate"
+    waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
+    really = Run({"fast.py": "fast\nreally\n"}, answer=DONE)
+    other.script(FAST, replace(really, code=waits))
+    other.start()
+    bench.configure('checks = ["grep -q really fast.py"]')
+    bench.todo("- [ ] Make it fast")
+    tick = asyncio.create_task(bench.tick())
+    await appeared(other.home / "worker-1.md")
+    messages = (bench.worktree / "prloom/.local/runs").glob("*-worker-*/message.json")
+    base = bench.project.git("rev-parse", "HEAD", cwd=bench.worktree).strip()
+    (begun_with,) = {json.loads(each.read_text())["commit"] for each in messages} - {base}
+    stored = bench.project.root / ".git/objects" / begun_with[:2] / begun_with[2:]
+    aside = stored.rename(bench.project.root.parent / "aside")
+    stored.mkdir()
+
+    gate.write_text("")
+    await tick
+
+    work = bench.state.work
+    assert work is not None
+    assert (work.phase, work.attempt) == ("running", 2)
+    assert (work.waits_for or "").endswith("mmap failed: No such device")
+    stored.rmdir()
+    aside.rename(stored)
+    bench.stage.clock.advance(hours=1)
+    await bench.ticks(1)
+    assert bench.commits == ["Be fast"]
+    assert not (other.home / "worker-2.md").exists()
+
+
 @pytest.mark.parametrize("rules", ["", "[work]\nprotected = []\n"], ids=["by the machine", "by the dispatcher"])
 async def test_what_breaks_a_rule_is_refused_and_the_dispatcher_inspects_what_a_machine_lets_pass(
     bench: MachineBench, machine: Make, rules: str
