@@ -305,15 +305,19 @@ async def test_everything_about_all_plans_is_what_there_is_about_each(stage: Sta
         begun = Timestamp.of(now - timedelta(hours=1, minutes=-number))
         found = {**run, "id": f"{begun:%Y%m%dT%H%M%S}000Z-worker-0000000{number}", "started_at": begun}
         run_log.append(stage.root, RunRecord(**found), now)
-    OperatorScene(stage.root, now).run("pr-7", f"{now:%Y%m%dT%H%M%S}000Z-worker-00000009")
+    queued = now - timedelta(minutes=30)
+    OperatorScene(stage.root, now).run("pr-7", f"{queued:%Y%m%dT%H%M%S}000Z-worker-00000009")
     stage.adopt("other", pr=2)
 
-    every, one = prloom("status", "--all").out, prloom("status", "pr-7").out
+    every, one = (
+        re.sub(r"queued after \d+ s", "queued after 1800 s", prloom("status", *given).out)  # a second may lie between
+        for given in (["--all"], ["pr-7"])
+    )
 
     about = one.partition("\n\npr-7  ")[2].rstrip()
     assert "TODOs (2)" in about
     assert about.partition("Latest runs\n")[2].count(": worker by ") == 5
-    assert "00000009" in about
+    assert "00000009: worker by ; queued after 1800 s" in about
     assert f"\n\npr-7  {about}\n" in every
 
 
