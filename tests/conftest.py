@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import environment
 import memory
@@ -22,6 +22,7 @@ HOME = pytest.StashKey[str]()
 STARTED_IN = Path.cwd()
 FILES_OPEN = 256
 """How many files may be open after a test; many machines let a process have 1,024."""
+_NO_PARAMETERS = SimpleNamespace(params={})
 
 
 def pytest_configure() -> None:
@@ -94,12 +95,16 @@ def extensions(modules: dict[str, ModuleType]) -> set[str]:
 
 
 @pytest.fixture(autouse=True)
-def _few_files_open() -> Iterator[None]:
+def _few_files_open(request: pytest.FixtureRequest) -> Iterator[None]:
     """Close what earlier tests have left open, before it is so much that a process may have no more files.
 
     A dispatcher keeps its folders open until it is collected, and Python may look for garbage once in a hundred tests.
+    An exception that is a test's parameter lives to the end, and with it every frame that it passed through.
     """
     yield
+    for parameter in getattr(request.node, "callspec", _NO_PARAMETERS).params.values():
+        if isinstance(parameter, BaseException):
+            parameter.__traceback__ = None
     if len(os.listdir("/dev/fd")) > FILES_OPEN:
         gc.collect()
 
