@@ -207,18 +207,26 @@ def _now(life: EventLife) -> Iterator[str]:
         yield from layout.paragraph(f"{what}; its history: {layout.to_run('why', todo.id)}.")
 
 
+def _run(now: Progress, by: str, since: str) -> str:
+    """Return what is happening with a pending event while there is a run of the agent `by`."""
+    run = terminal.clean(now.run or "")
+    if now.kind == "agent_busy":
+        return f"the agent {by} is working on other events of the plan (run {run}); this one is in the next run"
+    if now.kind == "run_wait":
+        end = f"; next try {layout.clock(now.until)}" if now.until else ""
+        return f"the run {run} of the agent {by} waits{since}: {terminal.clean(now.reason or '')}{end}"
+    return f"the agent {by} has been working on it{since} (run {run})"
+
+
 def _happening(now: Progress, plan: str) -> str:
     """Return what is happening with a pending event."""
     by = terminal.clean(now.by or "an agent")
-    run = terminal.clean(now.run or "")
     since = f" since {layout.clock(now.since)}" if now.since else ""
     match now.kind:
-        case "agent":
-            return f"the agent {by} has been working on it{since} (run {run})"
+        case "agent" | "run_wait" | "agent_busy":
+            return _run(now, by, since)
         case "hook":
             return f"the {terminal.clean(now.hook or '')} hook of the plugin {by} has been running{since}"
-        case "agent_busy":
-            return f"the agent {by} is working on other events of the plan (run {run}); this one is in the next run"
         case "agent_queue":
             limit = terminal.clean(now.reason or "dispatcher.max_parallel_plans")
             return f"it waits for one of the running agents to end (`{limit}`)"

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from prloom import errors
+from prloom.core.work.progress import RunWait
 from prloom.engine import running_work
 from prloom.engine.adopted_counts import AdoptedCounts
 from prloom.engine.bus import plans, plugin_stores
@@ -41,7 +42,8 @@ class PlanRegistry:
     `ready` are the plans in which there may be something to do, as of the last `update`. `unreadable` says why a plan
     is not open. `closed` are the runtimes of plans that are gone, whose tasks are to be ended. `plugins` are the keys
     of the plugins. `refused_drafts` says why drafts could not become plans, `read_files` has bridges read the files of
-    plans, and `show_todos` writes down the TODOs of a plan if they have changed. Plugins may request something while
+    plans, `show_todos` writes down the TODOs of a plan if they have changed, and `run_waits` has the runs that nobody
+    has begun. Plugins may request something while
     it is `accepting` that: from the first `update` until the dispatcher ends.
     """
 
@@ -64,6 +66,7 @@ class PlanRegistry:
         self.read_files: Callable[[], Awaitable[None]] | None = None
         self.show_todos: Callable[[PlanRuntime], None] | None = None
         self.refused_drafts: Mapping[str, str] = {}
+        self.run_waits: Mapping[str, RunWait] = {}
         self.ready: tuple[PlanRuntime, ...] = ()
         self.accepting = False
         self.idle_plans = IdlePlans()
@@ -173,7 +176,9 @@ class PlanRegistry:
         try:
             self._status_files.write(
                 running_work.report(
-                    (*self.runtimes.values(), self.repository), self.repository.rules.config.dispatcher
+                    (*self.runtimes.values(), self.repository),
+                    self.run_waits,
+                    self.repository.rules.config.dispatcher,
                 ),
                 plugins,
                 bridges,

@@ -7,13 +7,17 @@ from datetime import timedelta
 from typing import Any
 
 from prloom.config.models import DispatcherSection
-from prloom.core.work.progress import RunningWork
+from prloom.core.work.progress import RunningWork, RunWait
 from prloom.engine.plan.runtime import PlanRuntime, is_triaging
 from prloom.model import record
 
 
-def report(runtimes: Collection[PlanRuntime], config: DispatcherSection) -> Mapping[str, Any]:
+def report(
+    runtimes: Collection[PlanRuntime], run_waits: Mapping[str, RunWait], config: DispatcherSection
+) -> Mapping[str, Any]:
     """Return what is under way now, for `prloom status`; the agents' runs stand in the decision logs.
+
+    `run_waits` are the runs that nobody has begun, by their ids.
 
     How often it ticks, and when a person is told that nothing moves, is what readers have to know of its configuration.
     """
@@ -25,6 +29,7 @@ def report(runtimes: Collection[PlanRuntime], config: DispatcherSection) -> Mapp
         waiting=tuple(each.id for each in queued if not is_triaging(each.event_store.state)),
         limits={plan: each.waits_for for plan, each in under_way if each.waits_for is not None},
         todo_limits={plan: each.todo_limit for plan, each in under_way if each.todo_limit is not None},
+        run_waits=dict(run_waits),
     )
     found: Mapping[str, Any] = record.to_wire(running)
     return {**found, "stallAfterMs": _milliseconds(config.stall_after), "tickMs": _milliseconds(config.tick_interval)}

@@ -4,13 +4,16 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from stage import Stage, said
 from stage_parts import deferring, refusing
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
+from prloom.core.work.progress import RunWait
 from prloom.errors import StorageError
+from prloom.model.record import Timestamp
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red]"
 Prloom = Callable[..., Any]
@@ -234,6 +237,26 @@ async def test_an_event_that_waits_for_an_agents_slot_says_so(stage: Stage, prlo
         slot = "Now pending; it waits for one of the running agents to end (`dispatcher.max_parallel_plans`)."
         await stage.until(lambda: stage.fate("e") == ["pending"])
         await stage.until(lambda: now(prloom) == slot)
+
+
+async def test_an_event_whose_run_nobody_has_begun_says_what_that_waits_for(stage: Stage, prloom: Prloom) -> None:
+    go_on, since = asyncio.Event(), Timestamp.of(stage.clock())
+    until = Timestamp.of(since + timedelta(minutes=5))
+    wait = RunWait(reason="no machine does the run yet", since=since, until=until, plan="pr-7")
+    stage.triager.before = go_on.wait  # type: ignore[assignment]
+    stage.adopt()
+    stage.append(said("e"))
+    async with stage.running() as dispatcher:
+        dispatcher.board.run_waits = {"run-1": wait}
+        told = (
+            "Now pending; the run run-1 of the agent scripted waits since 2026-01-01 12:00:00: "
+            "no machine does the run yet; next try 2026-01-01 12:05:00."
+        )
+        await stage.until(lambda: any(decision.get("run") for decision in stage.decisions()))
+        await stage.until(lambda: now(prloom) == told)
+        document = json.loads(prloom("why", "e", "--json").out)["now"]
+        assert (document["kind"], document["until"]) == ("run_wait", "2026-01-01T12:05:00.000Z")
+        go_on.set()
 
 
 async def test_an_event_of_a_plan_that_is_not_worked_on_says_why(stage: Stage, prloom: Prloom) -> None:

@@ -312,7 +312,14 @@ class Stage:
     @asynccontextmanager
     async def running(self, tick: timedelta = timedelta(milliseconds=5)) -> AsyncIterator[Dispatcher]:
         """Have a dispatcher at work, as `prloom start` has."""
-        dispatcher = self.dispatcher()
+        async with self.running_of(self.dispatcher(), tick) as dispatcher:
+            yield dispatcher
+
+    @asynccontextmanager
+    async def running_of(
+        self, dispatcher: Dispatcher, tick: timedelta = timedelta(milliseconds=5)
+    ) -> AsyncIterator[Dispatcher]:
+        """Have that dispatcher at work."""
         task = asyncio.create_task(dispatcher.run(tick))
         try:
             yield dispatcher

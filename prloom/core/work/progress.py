@@ -12,7 +12,16 @@ from prloom.model.record import Record, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 
 Kind = Literal[
-    "agent", "hook", "agent_busy", "agent_queue", "next", "paused", "plan_error", "not_taken_in", "no_dispatcher"
+    "agent",
+    "run_wait",
+    "hook",
+    "agent_busy",
+    "agent_queue",
+    "next",
+    "paused",
+    "plan_error",
+    "not_taken_in",
+    "no_dispatcher",
 ]
 
 
@@ -21,6 +30,8 @@ class Progress:
     """What is happening with a pending event.
 
     - `agent`: `by` is at work on it, in the run `run`.
+    - `run_wait`: the run `run` of `by` is for it, and nobody has begun that yet because of `reason`; a machine looks
+      at it again at `until`, where that is known.
     - `hook`: `by` is the plugin whose `hook` is running on it.
     - `agent_busy`: `by` is at work on other events of the plan, in the run `run`; it is in the next one.
     - `agent_queue`: as many agents run as may, and the plan waits for one of them to end; `reason` is the setting that
@@ -37,6 +48,7 @@ class Progress:
     hook: str | None = None
     since: Timestamp | None = None
     reason: str | None = None
+    until: Timestamp | None = None
 
 
 def of_pending(
@@ -52,6 +64,11 @@ def of_pending(
     if work is None:
         return Progress("paused" if state.paused else "no_dispatcher")
     if event is not None and event.run is not None:
+        wait = work.run_waits.get(event.run)
+        if wait is not None:
+            return Progress(
+                "run_wait", by=event.by, run=event.run, since=wait.since, reason=wait.reason, until=wait.until
+            )
         return Progress("agent", by=event.by, run=event.run)
     for hook in work.hooks:
         if hook.plan == plan_id and event_id in hook.events:
@@ -84,24 +101,43 @@ class RunningHook(Record, frozen=True, kw_only=True):
 
 
 class RunLimit(Record, frozen=True, kw_only=True):
-    """What the next run for a TODO waits for, and since when.
+    """The setting because of which the next run for a TODO waits until another run has ended, and since when."""
 
-    It waits until another run has ended, because of a setting; or, where nobody has begun it yet, for a `reason`.
+    setting: str
+    since: Timestamp
+
+
+class RunWait(Record, frozen=True, kw_only=True):
+    """What a run waits for that nobody has begun, since when, and of which plan and TODO it is.
+
+    `until` is when a machine looks at it again; None for as soon as one can.
     """
 
-    setting: str = ""
+    reason: str
     since: Timestamp
-    reason: str | None = None
+    until: Timestamp | None = None
+    plan: str | None = None
+    todo: str | None = None
 
 
 class RunningWork(Record, frozen=True, kw_only=True):
     """The hook calls that are under way, and the plans that wait until one more agent may run.
 
     `limits` names the setting because of which the next run of a plan waits, where it is that of one agent program.
-    `todo_limits` names that because of which the next step of a plan's TODO waits.
+    `todo_limits` names that because of which the next step of a plan's TODO waits. `run_waits` has the runs,
+    by id, that are published and that nobody has begun.
     """
 
     hooks: tuple[RunningHook, ...] = ()
     waiting: tuple[str, ...] = ()
     limits: Mapping[str, str] = msgspec.field(default_factory=dict)
     todo_limits: Mapping[str, RunLimit] = msgspec.field(default_factory=dict)
+    run_waits: Mapping[str, RunWait] = msgspec.field(default_factory=dict)
+
+    def wait_of_todo(self, plan_id: str, todo_id: str) -> RunWait | None:
+        """Return what the next step of the TODO waits for that a plan works on, if it waits."""
+        limit = self.todo_limits.get(plan_id)
+        if limit is not None:
+            return RunWait(reason=f"as many runs are active as {limit.setting} allows", since=limit.since)
+        of_todo = (wait for wait in self.run_waits.values() if (wait.plan, wait.todo) == (plan_id, todo_id))
+        return next(of_todo, None)

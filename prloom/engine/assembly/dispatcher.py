@@ -93,6 +93,7 @@ def assemble(
     base = Base(root, config, environ, clock, registry, activity, select_plugins(root, config, environ))
     plugins = _plugins(base, load_again or (lambda: config))
     pool = _pool(base)
+    registry.run_waits = pool.waits.waiting
     triager = AgentTriager(pool, registry.read_plan)
     run_tools = _tools(base, plugins, triager)
     pool.tools = run_tools.services

@@ -21,9 +21,9 @@ class InFlight:
     `deliveries` are the bridges that deliver actions of this plan, each with whether those are of low priority.
     `agent_queued` says that a triage run waits for a free slot, or has one. `working` says that a TODO is worked on,
     `took` that one was begun, and `preparing` that it is prepared for a worker. `waits_for` is the setting because
-    of which the next run for events or a hook has to wait, and `todo_limit` what the run for a TODO waits for.
-    `at_forge` says that the pull request is opened or described. `writers` counts the programs that may write in the
-    plan's folder.
+    of which the next run for events or a hook has to wait, and `todo_limit` that because of which the one for a TODO
+    has to. `at_forge` says that the pull request is opened or described. `writers` counts the programs that may write
+    in the plan's folder.
     """
 
     clock: Clock
@@ -64,15 +64,6 @@ class InFlight:
             yield
         finally:
             self.todo_limit = None
-
-    def note_wait(self, reason: str | None) -> None:
-        """Note for what the run of a TODO waits that nobody has begun yet, or that it waits no more."""
-        if reason is None:
-            self.todo_limit = None
-        elif self.todo_limit is None:
-            self.todo_limit = RunLimit(reason=reason, since=Timestamp.of(self.clock()))
-        else:
-            self.todo_limit = RunLimit(reason=reason, since=self.todo_limit.since)
 
     def clear(self, event_ids: AbstractSet[str], opened: AbstractSet[str]) -> None:
         """Show events together with others again; forget also those that are not open any more."""

@@ -76,7 +76,7 @@ class RunExchange:
 
     A run's message has the run's id as its own, and as its key: however often a run is published, it is one message.
     So a dispatcher that finds a run in its state has it done again, and gets the reply that there is. Replies that were
-    read are acknowledged, and what ended longer ago than `keep` is removed. `waits` tells what runs wait for.
+    read are acknowledged, and what ended longer ago than `keep` is removed. `waits` knows what runs wait for.
     """
 
     def __init__(
@@ -134,6 +134,7 @@ class RunExchange:
             raise AgentError(f"run {folder.name} cannot be done: {error}") from error
         finally:
             self._awaited.pop(folder.name, None)
+            self._waits.waiting.pop(folder.name, None)
         if reply.folder is None:
             return run_end.of_result(await asyncio.to_thread(run_end.concluded, folder, draft, lost=reply.alone))
         await asyncio.to_thread(processes.clean_up, environment.RUN_VARIABLE, folder.name)
@@ -184,7 +185,7 @@ class RunExchange:
 
     async def _reply(self, draft: Draft, future: asyncio.Future[Message], *, found: bool) -> Message | RunLoss:
         """Return the reply to a run that is published, or why there will be none."""
-        exchange = await self._opened()
+        exchange, asked = await self._opened(), run_message.read_message(draft.body)
         pool = self._pool
         self._follow(exchange)
         while True:
@@ -196,7 +197,7 @@ class RunExchange:
             if gone is not None:
                 await self.cancel(draft.id, f"the run's folder {gone}")
                 return RunLoss(folder=gone)
-            if _worker_died(await self._waits.inspect(exchange, draft.id)) and not future.done():
+            if _worker_died(await self._waits.inspect(exchange, draft.id, asked)) and not future.done():
                 alone = not found and pool is not None and pool is self._pool and pool.alive()
                 if await self.cancel(draft.id, "the run's worker died"):
                     return RunLoss(alone=alone)

@@ -1,58 +1,78 @@
-"""Tell what a run that nobody has begun waits for: machines refuse it, or the exchange does not answer."""
+"""Know what each run waits for that nobody has begun: a machine that does it, or an exchange that answers."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from prloom.agents import run_message
+from prloom.agents.run_message import RunMessage
 from prloom.core.text.naming import printable
+from prloom.core.work.progress import RunWait
 from prloom.exchange.aio import AsyncExchange
 from prloom.exchange.claim import MessageEntry
+from prloom.model.record import Timestamp
 
 _SLOW: Final = 5.0  # seconds in which an exchange answers that can be reached
+_UNTAKEN: Final = timedelta(seconds=30)  # by then, a pool of this machine has begun a run
 _LONGEST: Final = 300
 _AWAY: Final = "the exchange of the runs does not answer; prloom tries to reach it"
+_NOBODY: Final = "no worker has taken the run yet"
+_ELSEWHERE: Final = "; `prloom worker` on a machine that has the agent does"
 
 
 class RunWaits:
-    """Knows who is to be told what a run waits for."""
+    """Knows the runs that are published and that nobody has begun: `waiting`, by their ids.
 
-    def __init__(self) -> None:
-        self._told: dict[str, Callable[[str | None], None]] = {}
+    Who waits for the reply to a run takes it out.
+    """
 
-    @contextmanager
-    def telling(self, run: str, tell: Callable[[str | None], None]) -> Iterator[None]:
-        """Call `tell` with what a run waits for, and with None when it waits no more, until the block ends."""
-        self._told[run] = tell
+    def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.waiting: dict[str, RunWait] = {}
+        self._clock = clock
+
+    async def inspect(
+        self, exchange: AsyncExchange, run: str, asked: RunMessage, *, slow: float = _SLOW
+    ) -> MessageEntry:
+        """Return the message of a run, and note what the run waits for; raises ExchangeError."""
+        looking = asyncio.get_running_loop().create_task(exchange.inspect(run))
         try:
-            yield
+            await asyncio.wait([looking], timeout=slow)
+            if not looking.done():
+                self.waiting[run] = self._away(run, asked)
+            entry = await looking
         finally:
-            self._told.pop(run, None)
-            tell(None)
-
-    async def inspect(self, exchange: AsyncExchange, run: str, *, slow: float = _SLOW) -> MessageEntry:
-        """Return the message of a run, and tell what the run waits for; raises ExchangeError."""
-        asked = asyncio.get_running_loop().create_task(exchange.inspect(run))
-        try:
-            await asyncio.wait([asked], timeout=slow)
-            if not asked.done():
-                self._notify(run, _AWAY)
-            entry = await asked
-        finally:
-            asked.cancel()
-        self._notify(run, refusal(entry))
+            looking.cancel()
+        self.waiting.pop(run, None)
+        wait = wait_for_worker(entry, asked, self._clock())
+        if wait is not None:
+            self.waiting[run] = wait
         return entry
 
-    def _notify(self, run: str, reason: str | None) -> None:
-        if run in self._told:
-            self._told[run](reason)
+    def _away(self, run: str, asked: RunMessage) -> RunWait:
+        """Return the wait for an exchange that does not answer, which may have begun earlier."""
+        known = self.waiting.get(run)
+        since = Timestamp.of(self._clock())
+        if known is not None and known.reason == _AWAY:
+            since = known.since
+        return RunWait(reason=_AWAY, since=since, plan=asked.plan, todo=asked.todo)
 
 
-def refusal(entry: MessageEntry) -> str | None:
-    """Return why the last machine that had a message left it to others, while it waits for one of them."""
-    delivery = entry.delivery
-    if delivery.state != "ready" or delivery.available_at is None or not entry.claims:
+def wait_for_worker(entry: MessageEntry, asked: RunMessage, now: datetime) -> RunWait | None:
+    """Return the wait of a run that no worker has begun: others have refused it, or none has looked at it for long."""
+    message, delivery = entry.message, entry.delivery
+    if delivery.state != "ready":
         return None
-    return printable(f"no machine does the run yet; the last one said: {entry.claims[-1].error}", _LONGEST)
+    since, until, reason = message.created_at, None, _NOBODY
+    if delivery.available_at is not None and entry.claims:
+        reason = printable(f"no machine does the run yet; the last one said: {entry.claims[-1].error}", _LONGEST)
+        until = Timestamp.of(delivery.available_at)
+    else:
+        since = max((claim.completed_at or claim.lease_until for claim in entry.claims), default=since)
+        if now - since < _UNTAKEN:
+            return None
+        if message.topic != run_message.topic_here(asked.stage):
+            reason += _ELSEWHERE
+    return RunWait(reason=reason, since=Timestamp.of(since), until=until, plan=asked.plan, todo=asked.todo)

@@ -22,7 +22,7 @@ from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
-    from prloom.core.work.progress import RunLimit, RunningWork
+    from prloom.core.work.progress import RunningWork
 
 R = TypeVar("R", bound=Record)
 
@@ -160,11 +160,12 @@ def work(local: SafeDir) -> RunningWork:
         return RunningWork()
 
 
-def todo_limits(local: SafeDir) -> Mapping[str, RunLimit]:
-    """Return, by plan, the setting because of which its TODO waits; none where no dispatcher is running."""
-    if not _published_state(local, paths.WORK).get("todoLimits") or not dispatcher(local).running:
-        return {}
-    return work(local).todo_limits
+def waiting_work(local: SafeDir) -> RunningWork | None:
+    """Return what a running dispatcher is doing, if the work on any TODO waits in it; None where there is none."""
+    published = _published_state(local, paths.WORK)
+    if not (published.get("todoLimits") or published.get("runWaits")) or not dispatcher(local).running:
+        return None
+    return work(local)
 
 
 def stall_after(local: SafeDir) -> timedelta | None:

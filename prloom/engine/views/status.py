@@ -35,7 +35,7 @@ from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from prloom.core.reports.costs import CostGroup
-    from prloom.core.work.progress import RunLimit
+    from prloom.core.work.progress import RunWait
 
 NOTHING_SPENT = Spent(runs=0, seconds=0, input_tokens=0, output_tokens=0, cost_usd=None, unmeasured_runs=0)
 
@@ -83,7 +83,7 @@ def _plans(
     refused_since: Mapping[str, Timestamp] = {}
     if refused:
         refused_since = runtime_status.unopened_since(local)
-    limits = runtime_status.todo_limits(local)
+    waiting = runtime_status.waiting_work(local)
     sessions = plan_session.sessions(repository.root)
     return tuple(
         plan_status(
@@ -91,7 +91,7 @@ def _plans(
             now,
             refused=refused.get(each.plan.id),
             refused_since=refused_since.get(each.plan.id),
-            limit=limits.get(each.plan.id),
+            wait=work_status.wait(waiting, each.plan.id, each.bus.state),
             session=sessions.get(each.plan.id),
         )
         for each in listed
@@ -150,13 +150,13 @@ def plan_status(
     *,
     refused: str | None = None,
     refused_since: Timestamp | None = None,
-    limit: RunLimit | None = None,
+    wait: RunWait | None = None,
     session: PlanSession | None = None,
 ) -> PlanStatus:
     """Return the status of one plan.
 
-    `refused` is why the dispatcher could not open it, and `refused_since` since when; `limit` is the setting because of
-    which its next run waits, and `session` the one that a person has in its worktree.
+    `refused` is why the dispatcher could not open it, and `refused_since` since when; `wait` is what its
+    next run waits for, and `session` the one that a person has in its worktree.
     """
     state, plan = of.bus.state, of.plan
     shown = PlanStatus(
@@ -169,7 +169,7 @@ def plan_status(
         pr=plan.pr,
         worktree=None if of.is_draft else str(of.worktree),
         last_error=of.error or refused or plan.last_error or _lost_text(of),
-        todos=work_status.todo_counts(of, limit, now),
+        todos=work_status.todo_counts(of, wait, now),
         commits=state.commits,
         events=plan_counts.events(of, now),
         actions=plan_counts.actions(state, now),

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from prloom.core.plans import plan_file
 from prloom.core.plans.plan_file import TodoItem
-from prloom.core.work.progress import RunLimit
+from prloom.core.work.progress import RunWait
 from prloom.engine.bus import late_results, plans, replay
 from prloom.engine.bus.replay import ReplayStep
-from prloom.engine.views import event_history, history, runtime_status, search, snapshot
+from prloom.engine.views import event_history, history, runtime_status, search, snapshot, work_status
 from prloom.engine.views.event_history import EventHistory
 from prloom.engine.views.history import HistoryStep, Mentions
 from prloom.errors import PrloomError
@@ -31,8 +31,8 @@ _ENDS = frozenset(("done", "nothing_to_do", "parked", "removed"))
 class TodoHistory(NamedTuple):
     """A TODO as the plan has it (`state` is `removed` where it has it no more), and all that happened to it.
 
-    `now` is the state of the plan, and `limit` the setting because of which its next run waits, if it does. `events`
-    are those that requested the TODO, as far as they can be found.
+    `now` is the state of the plan, and `wait` what its next run waits for, if it does. `events` are those that
+    requested the TODO, as far as they can be found.
     """
 
     plan: str
@@ -41,7 +41,7 @@ class TodoHistory(NamedTuple):
     happened: tuple[HistoryStep, ...]
     now: DispatchState
     events: tuple[EventHistory, ...] = ()
-    limit: RunLimit | None = None
+    wait: RunWait | None = None
 
     @property
     def commit(self) -> str | None:
@@ -109,7 +109,7 @@ def _of_plan(repository: RepositoryPaths, plan_id: str, todo_id: str) -> TodoHis
         return None
     events = _events(repository, plan_id, trail.event_ids or item.event_ids)
     steps = _with_late_results(trail.steps(), repository.worktree(plan_id))
-    return TodoHistory(plan_id, item, state, steps, now, events, _limit(repository, plan_id))
+    return TodoHistory(plan_id, item, state, steps, now, events, _wait(repository, plan_id, now))
 
 
 def _with_late_results(steps: tuple[HistoryStep, ...], worktree: Path) -> tuple[HistoryStep, ...]:
@@ -125,12 +125,12 @@ def _with_late_results(steps: tuple[HistoryStep, ...], worktree: Path) -> tuple[
     return tuple(sorted((*steps, *late), key=attrgetter("ts")))
 
 
-def _limit(repository: RepositoryPaths, plan_id: str) -> RunLimit | None:
+def _wait(repository: RepositoryPaths, plan_id: str, now: DispatchState) -> RunWait | None:
     local = SafeDir.open(repository.root, *paths.LOCAL)
     if local is None:
         return None
     with local:
-        return runtime_status.todo_limits(local).get(plan_id)
+        return work_status.wait(runtime_status.waiting_work(local), plan_id, now)
 
 
 def _events(repository: RepositoryPaths, plan_id: str, event_ids: tuple[str, ...]) -> tuple[EventHistory, ...]:

@@ -62,6 +62,7 @@ class Now(Record, frozen=True, kw_only=True):
     hook: str | None
     since: Timestamp | None
     reason: str | None
+    until: Timestamp | UnsetType = UNSET
 
 
 class Why(Record, frozen=True, kw_only=True):
@@ -135,7 +136,7 @@ def _now(repository: RepositoryPaths, found: search.SearchHits, followed: EventH
             state = snapshot.current_state(bus)
     now = progress.of_pending(found.event_ids[-1], found.plan, state, work=work, plan_error=error)
     started = [each.ts for each in followed.happened if now.run is not None and each.run == now.run]
-    if started:
+    if started and now.since is None:
         return replace(now, since=started[0])
     return now
 
@@ -157,9 +158,13 @@ def _plan_error(repository: RepositoryPaths, plan_id: str) -> str | None:
 def document(life: EventLife) -> Why:
     """Return the document for `--json`."""
     event = {**record.to_wire(life.event), "plan": life.plan}
-    now = UNSET if life.now is None else Now(**asdict(life.now))
+    now = UNSET if life.now is None else _shown(life.now)
     steps = tuple(step(each) for each in life.happened)
     return Why(event=event, state=life.state, steps=steps, now=now, todos=life.todos or UNSET)
+
+
+def _shown(now: Progress) -> Now:
+    return Now(**{**asdict(now), "until": now.until or UNSET})
 
 
 def step(happened: HistoryStep) -> WhyStep:

@@ -56,7 +56,7 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
 
 def current(of: TodoHistory) -> CurrentTodo | None:
     """Return the TODO as the one that is worked on, or None where it is not."""
-    found = work_status.current(of.now, of.limit)
+    found = work_status.current(of.now, of.wait)
     if found is None or found.id != of.item.id:
         return None
     return found

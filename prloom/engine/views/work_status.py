@@ -26,20 +26,20 @@ from prloom.storage.plan_session import PlanSession
 
 if TYPE_CHECKING:
     from prloom.core.plans.plan_file import TodoItem
-    from prloom.core.work.progress import RunLimit
+    from prloom.core.work.progress import RunningWork, RunWait
 
 
-def todo_counts(of: Snapshot, limit: RunLimit | None, now: datetime) -> TodoCounts:
+def todo_counts(of: Snapshot, wait: RunWait | None, now: datetime) -> TodoCounts:
     """Return how many TODOs a plan has, and the one that is worked on; a TODO that was dropped counts no more.
 
-    `limit` is the setting because of which the next run waits.
+    `wait` is what its next run waits for.
     """
     states = [todo.state for todo in of.todos]
     return TodoCounts(
         total=len(states) - states.count("dropped"),
         done=states.count("done"),
         blocked=states.count("blocked"),
-        current=current(of.bus.state, limit, now),
+        current=current(of.bus.state, wait, now),
         proposed=_proposed(of),
         parked=_parked(of) or UNSET,
     )
@@ -81,17 +81,23 @@ def session(found: PlanSession | None) -> SessionStatus | UnsetType:
     return SessionStatus(kind=found.kind, pid=found.pid, since=found.since)
 
 
-def current(state: DispatchState, limit: RunLimit | None = None, now: datetime | None = None) -> CurrentTodo | None:
-    """Return the TODO that is worked on, or None; `limit` is what its run waits for."""
+def wait(waiting: RunningWork | None, plan_id: str, state: DispatchState) -> RunWait | None:
+    """Return what the next run of the TODO waits for that a plan works on; `waiting` is what a dispatcher reports."""
+    if waiting is None or state.work is None:
+        return None
+    return waiting.wait_of_todo(plan_id, state.work.id)
+
+
+def current(state: DispatchState, wait: RunWait | None = None, now: datetime | None = None) -> CurrentTodo | None:
+    """Return the TODO that is worked on, or None; `wait` is what its run waits for."""
     work = state.work
     if work is None:
         return None
-    wait: WorkWait | UnsetType = UNSET
+    shown: WorkWait | UnsetType = UNSET
     if work.retry_at is not None and work.waits_for is not None:
-        wait = WorkWait(reason=work.waits_for, since=work.waits_since, until=work.retry_at)
-    elif limit is not None:
-        reason = limit.reason or f"as many runs are active as {limit.setting} allows"
-        wait = WorkWait(reason=reason, since=limit.since, until=None)
+        shown = WorkWait(reason=work.waits_for, since=work.waits_since, until=work.retry_at)
+    elif wait is not None:
+        shown = WorkWait(reason=wait.reason, since=wait.since, until=wait.until)
     return CurrentTodo(
         id=work.id,
         title=work.title,
@@ -101,7 +107,7 @@ def current(state: DispatchState, limit: RunLimit | None = None, now: datetime |
         age_ms=plan_counts.age_or_unset(work.started_at, now),
         phase=work.phase,
         agent=work.agent or UNSET,
-        wait=wait,
+        wait=shown,
     )
 
 

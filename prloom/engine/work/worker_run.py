@@ -202,8 +202,7 @@ class WorkerRuns:
             reason = f"this prloom does not know the agent {work.agent}"
             runtime.event_store.commit("work", "prloom", **work_failures.cut_short(work, reason))
             return None
-        with self.pool.waits.telling(work.run, runtime.in_flight.note_wait):
-            reply = await self.pool.reply(folder, agent, runtime.id, runtime.clock, found=found)
+        reply = await self.pool.reply(folder, agent, runtime.id, runtime.clock, found=found)
         result = reply.result
         said = await asyncio.to_thread(run_folder.read_answer, folder)
         if result.trouble == "session":

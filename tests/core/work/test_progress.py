@@ -7,13 +7,14 @@ from datetime import UTC
 import pytest
 
 from prloom.core.work import progress
-from prloom.core.work.progress import Progress, RunningHook, RunningWork
+from prloom.core.work.progress import Progress, RunLimit, RunningHook, RunningWork, RunWait
 from prloom.model.record import Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 
 SINCE = Timestamp(2026, 1, 1, 12, tzinfo=UTC)
 HOOK = RunningHook(plan="pr-7", plugin="quiet", hook="beforeTriage", events=("a", "b"), since=SINCE)
 IDLE = RunningWork()
+WAIT = RunWait(reason="no machine", since=SINCE, until=SINCE, plan="pr-7", todo="t-1")
 
 
 def an_event(event_id: str = "a", run: str | None = None) -> OpenEvent:
@@ -34,6 +35,18 @@ def a_state(*events: OpenEvent, paused: bool = False) -> DispatchState:
         (a_state(an_event()), None, None, Progress("no_dispatcher")),
         (a_state(an_event(), paused=True), None, None, Progress("paused")),
         (a_state(an_event(run="r-1")), IDLE, None, Progress("agent", by="claude", run="r-1")),
+        (
+            a_state(an_event(run="r-1")),
+            RunningWork(run_waits={"r-1": WAIT}),
+            None,
+            Progress("run_wait", by="claude", run="r-1", since=SINCE, reason="no machine", until=SINCE),
+        ),
+        (
+            a_state(an_event(run="r-2")),
+            RunningWork(run_waits={"r-1": WAIT}),
+            None,
+            Progress("agent", by="claude", run="r-2"),
+        ),
         (
             a_state(an_event()),
             RunningWork(hooks=(HOOK,)),
@@ -67,3 +80,18 @@ def test_a_hook_of_another_plan_on_an_event_of_the_same_id_is_not_meant() -> Non
     work = RunningWork(hooks=(HOOK,))
 
     assert progress.of_pending("a", "pr-8", a_state(an_event()), work=work, plan_error=None) == Progress("next")
+
+
+@pytest.mark.parametrize(
+    ("plan", "todo", "waits"), [("pr-7", "t-1", WAIT), ("pr-7", "t-2", None), ("pr-8", "t-1", None)]
+)
+def test_a_todo_waits_for_what_its_own_run_waits_for(plan: str, todo: str, waits: RunWait | None) -> None:
+    assert RunningWork(run_waits={"r-1": WAIT}).wait_of_todo(plan, todo) == waits
+
+
+def test_a_todo_whose_run_may_not_begin_yet_waits_for_that() -> None:
+    limit = RunLimit(setting="agents.workers", since=SINCE)
+
+    wait = RunningWork(todo_limits={"pr-7": limit}).wait_of_todo("pr-7", "t-1")
+
+    assert wait == RunWait(reason="as many runs are active as agents.workers allows", since=SINCE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import platform
 import shutil
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 from workbench import Run
 
 from prloom.cli import main
+from prloom.engine.assembly.dispatcher import assemble
 from prloom.engine.views import runtime_status, why_todo, work_status
 from prloom.exchange import connect
 from prloom.storage import paths
@@ -70,8 +72,11 @@ async def test_a_machine_that_does_not_do_a_run_leaves_it_to_one_that_is_busy_an
     able.script(FAST)
     idle.start()
     bench.todo("- [ ] Make it fast")
-    bench.employ()
-    async with bench.stage.running(), asyncio.timeout(PATIENCE):
+    bench.configure("", f"[exchange]\nlocal = false\nurl = {json.dumps(bench.url)}")
+    dispatcher = assemble(
+        bench.project.root, bench.stage.config, environ={"PATH": os.environ["PATH"], "HOME": str(bench.home)}
+    )
+    async with asyncio.timeout(PATIENCE), bench.stage.running_of(dispatcher):
         await bench.stage.until(lambda: "[work] mode" in waits_for(bench))
         (run,) = [each.name for each in bench.worktree.glob("prloom/.local/runs/*")]
         with connect(bench.url) as exchange:
@@ -89,8 +94,8 @@ def waits_for(bench: MachineBench) -> str:
     local = SafeDir.open(bench.project.root, *paths.LOCAL)
     assert local is not None
     with local:
-        limits = runtime_status.todo_limits(local)
-    current = work_status.current(bench.state, limits.get("work"))
+        waiting = runtime_status.waiting_work(local)
+    current = work_status.current(bench.state, work_status.wait(waiting, "work", bench.state))
     if current is None or not current.wait:
         return ""
     return current.wait.reason
