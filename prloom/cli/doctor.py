@@ -16,7 +16,9 @@ from prloom.cli.output import layout, terminal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from prloom.config.models import Config
     from prloom.engine.views.doctor import Finding
+    from prloom.storage.paths import RepositoryPaths
 
 
 @click.command("doctor")
@@ -70,7 +72,14 @@ def _findings(given: Options) -> Iterator[Finding]:
         yield from doctor.guarded(lambda: plugin_checks.of_tools(config, where.root, os.environ), "the plugins")
         yield from doctor.guarded(lambda: plugin_checks.of_gemini(config, where, os.environ), "the agents")
         yield from doctor.guarded(lambda: environment_checks.of_presets(config, where), "the presets")
-        yield from doctor.guarded(lambda: environment_checks.of_tokens(config, where), "the bridges")
+        yield from doctor.guarded(lambda: _of_bridges(config, where), "the bridges")
+
+
+def _of_bridges(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
+    """Yield what keeps bridges from their work; raises PrloomError where no dispatcher could start with them."""
+    from prloom.engine import configured_bridges, environment_checks  # noqa: PLC0415 - likewise
+
+    yield from environment_checks.of_tokens(configured_bridges.load(where.root, config), config, where)
 
 
 def _lines(found: list[Finding]) -> Iterator[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prloom.config.models import Config
-    from prloom.extensions.bridges import FailedBridge
+    from prloom.extensions.bridges import FailedBridge, LoadedBridges
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ async def _run_once(root: Path, config: Config, load_again: Callable[[], Config]
 
     with _ended_by(signal.SIGTERM):
         dispatcher = assemble(root, config, load_again=load_again)
-        for problem in await asyncio.to_thread(_problems, root, config):
+        for problem in await asyncio.to_thread(_problems, root, config, dispatcher.bridges):
             log.warning("%s", problem)
         await dispatcher.once()
         return tuple(_with_remedy(failed) for failed in dispatcher.bridges.failed)
@@ -122,13 +122,13 @@ async def _run_forever(root: Path, config: Config, load_again: Callable[[], Conf
         dispatcher = assemble(root, config, load_again=load_again)
         for name, error in dispatcher.bridges.failed:
             log.warning("bridge %s is not used: %s", name, error)
-        for problem in await asyncio.to_thread(_problems, root, config):
+        for problem in await asyncio.to_thread(_problems, root, config, dispatcher.bridges):
             log.warning("%s", problem)
         begun()
         await dispatcher.run(config.dispatcher.tick_interval)
 
 
-def _problems(root: Path, config: Config) -> tuple[str, ...]:
+def _problems(root: Path, config: Config, bridges: LoadedBridges) -> tuple[str, ...]:
     """Return what is missing for the agents and the presets, and the token of a forge that nothing uses yet.
 
     What keeps a plugin or a bridge from its present work is reported when the first round tries it.
@@ -141,7 +141,7 @@ def _problems(root: Path, config: Config) -> tuple[str, ...]:
     found = (
         *doctor.guarded(lambda: environment_checks.of_agents(config, root), "the agents"),
         *doctor.guarded(lambda: environment_checks.of_presets(config, where), "the presets"),
-        *doctor.guarded(lambda: environment_checks.of_unused_forges(config, where), "the bridges"),
+        *doctor.guarded(lambda: environment_checks.of_unused_forges(bridges, config, where), "the bridges"),
     )
     return tuple(f"{each.where}: {each.what}; {each.fix}" for each in found)
 

@@ -14,7 +14,6 @@ from prloom.agents import registry
 from prloom.api.http import UsesHttp
 from prloom.config import loading, stages
 from prloom.config.models import Config
-from prloom.engine import configured_bridges
 from prloom.engine.assembly.plugins import select_plugins
 from prloom.engine.bus import plans
 from prloom.engine.views import plan_names
@@ -126,12 +125,13 @@ def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
                 yield _finding("error", what, f"plan {plan_id}", fix)
 
 
-def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+def of_tokens(
+    bridges: LoadedBridges, config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ
+) -> Iterator[Finding]:
     """Yield the bridges that have no token while a plan's pull request, or a rule of `[[adopt]]`, is for their forge.
 
-    Nothing is sent. Raises PrloomError where the bridges do not fit together, with which no dispatcher starts.
+    Nothing is sent.
     """
-    bridges = configured_bridges.load(where.root, config)
     used = _used(bridges, config, where)
     for each in bridges.loaded:
         error = _no_token(each, environ) if each in used else None
@@ -141,10 +141,9 @@ def of_tokens(config: Config, where: RepositoryPaths, environ: Mapping[str, str]
 
 
 def of_unused_forges(
-    config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ
+    bridges: LoadedBridges, config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ
 ) -> Iterator[Finding]:
     """Yield the forges that have no token and need none yet, because no plan and no rule uses them; as `of_tokens`."""
-    bridges = configured_bridges.load(where.root, config)
     used = _used(bridges, config, where)
     for each in bridges.forges():
         error = None if each in used else _no_token(each, environ)

@@ -174,7 +174,7 @@ def _load(candidate: _Candidate, repo_root: Path, *, alone: bool) -> LoadedBridg
     if not alone:
         raise ExtensionError("another bridge's name differs only in '-' and '_'; rename one of the two")
     file = _code(candidate, repo_root)
-    module = _run_step("its module", partial(_execute, candidate.name, file))
+    module = _run_step("its module", partial(_execute, candidate, file))
     create = getattr(module, "create", None)
     if not callable(create):
         raise ExtensionError(f"{file.name} has no create(config); add one that returns the bridge")
@@ -212,10 +212,11 @@ def _is_worktree(folder: Path) -> bool:
     return link.is_file() and "/worktrees/" in link.read_text("utf-8", "replace")
 
 
-def _execute(name: str, file: Path) -> ModuleType:
+def _execute(candidate: _Candidate, file: Path) -> ModuleType:
     """Execute the module afresh, whatever Python remembers of an earlier load."""
-    _forget(_module_name(name))
-    return loading.execute(_module_name(name), file)
+    name = _module_name(candidate.name)
+    _forget(name)
+    return loading.execute(name, file, bundled=candidate.source == BUNDLED)
 
 
 def _module_name(name: str) -> str:

@@ -97,10 +97,11 @@ def _entry(found: DiscoveredPlugin) -> tuple[ModuleType, Callable[[PluginContext
     return module, register
 
 
-def execute(name: str, file: Path) -> ModuleType:
+def execute(name: str, file: Path, *, bundled: bool = False) -> ModuleType:
     """Execute a file as the module of this name, which is in `sys.modules` before it runs.
 
-    An `__init__.py` becomes a package, so that relative imports find its neighbours. Raises what the code raises.
+    An `__init__.py` becomes a package, so that relative imports find its neighbours. Only of what comes with prloom
+    (`bundled`) does Python keep the bytecode. Raises what the code raises.
     """
     parent_name, _, last = name.rpartition(".")
     parent = sys.modules.get(parent_name)
@@ -115,17 +116,17 @@ def execute(name: str, file: Path) -> ModuleType:
         raise ExtensionError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    with _nothing_left_beside():
+    with _bytecode(kept=bundled):
         spec.loader.exec_module(module)
     setattr(parent, last, module)
     return module
 
 
 @contextlib.contextmanager
-def _nothing_left_beside() -> Iterator[None]:
-    """Let Python write no `__pycache__` into the operator's checkout while an extension is imported."""
+def _bytecode(*, kept: bool) -> Iterator[None]:
+    """Let Python write no `__pycache__` into the operator's checkout while an extension is imported, unless `kept`."""
     before = sys.dont_write_bytecode
-    sys.dont_write_bytecode = True
+    sys.dont_write_bytecode = before or not kept
     try:
         yield
     finally:

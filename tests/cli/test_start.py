@@ -54,6 +54,17 @@ def test_a_round_with_a_bridge_that_cannot_be_loaded_is_done_and_fails_with_one_
     )
 
 
+@pytest.mark.parametrize("command", [["start", "--once"], ["doctor"]])
+def test_the_module_of_a_bridge_is_executed_once(stage: Stage, prloom: Prloom, command: list[str]) -> None:
+    executed = stage.root / "executed"
+    (stage.root / "ci.py").write_text(f"{CI}\nwith open({str(executed)!r}, 'a') as file: file.write('.')\n")
+    (stage.root / "prloom.toml").write_text(f'{INLINE}{AGENT}[bridges.ci]\nmodule = "./ci.py"\n')
+
+    prloom(*command)
+
+    assert executed.read_text() == "."
+
+
 def test_a_round_says_which_polls_failed_and_the_next_one_since_when(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
     (stage.root / "ci.py").write_text(CI)

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from layouts import git
 
 from prloom.config import loading
-from prloom.engine import environment_checks
+from prloom.engine import configured_bridges, environment_checks
 from prloom.engine.bus import plans
+from prloom.engine.views.doctor import Finding
 from prloom.model.plan import Plan
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
@@ -158,11 +160,17 @@ def adopted(repo: Path, forge: str | None) -> RepositoryPaths:
     return where
 
 
+def of_tokens(repo: Path, forge: str | None, environ: Mapping[str, str]) -> list[Finding]:
+    """Return what is found of the tokens, where one plan looks after a pull request on a forge."""
+    where, config = adopted(repo, forge), loading.load(repo, {})
+    return list(environment_checks.of_tokens(configured_bridges.load(repo, config), config, where, environ))
+
+
 @pytest.mark.parametrize("forge", ["github", None])
 def test_a_forge_of_a_pull_request_without_a_token_is_an_error_that_says_where_to_put_one(
     repo: Path, forge: str | None
 ) -> None:
-    found = list(environment_checks.of_tokens(loading.load(repo, {}), adopted(repo, forge), ENVIRON))
+    found = of_tokens(repo, forge, ENVIRON)
 
     assert [(each.severity, each.where, each.what) for each in found] == (
         [("error", "bridge github", "there is no token")] if forge else []
@@ -175,7 +183,7 @@ def test_a_forge_of_a_pull_request_without_a_token_is_an_error_that_says_where_t
 def test_a_file_without_a_token_is_named(repo: Path) -> None:
     environ = {**ENVIRON, "GITHUB_TOKEN_FILE": "/nowhere/token"}
 
-    (finding,) = environment_checks.of_tokens(loading.load(repo, {}), adopted(repo, "github"), environ)
+    (finding,) = of_tokens(repo, "github", environ)
 
     assert finding.what.startswith("GITHUB_TOKEN_FILE names /nowhere/token, which cannot be read")
     assert finding.fix == "fix it"
@@ -184,4 +192,4 @@ def test_a_file_without_a_token_is_named(repo: Path) -> None:
 def test_a_token_that_is_there_is_no_finding_and_is_not_shown_to_anybody(repo: Path) -> None:
     environ = {**ENVIRON, "GITHUB_TOKEN": "ghp_whatever"}
 
-    assert list(environment_checks.of_tokens(loading.load(repo, {}), adopted(repo, "github"), environ)) == []
+    assert of_tokens(repo, "github", environ) == []

@@ -98,6 +98,21 @@ def test_a_folder_is_a_package_whose_relative_imports_work(repo: Path, bundled: 
     assert type(loaded.bridge).__module__ == "prloom_bridges.my_acme.base"
 
 
+def test_the_bytecode_of_a_bundled_bridge_is_kept_and_the_repository_stays_as_it_is(
+    repo: Path, bundled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    for folder in (bundled / "wall", repo / "tools" / "acme"):
+        write(folder / "__init__.py", "from .inner import create")
+        write(folder / "inner.py", A_BRIDGE.replace("there", folder.name))
+
+    found = load(repo, bundled, acme={"module": "./tools/acme"})
+
+    assert [each.name for each in found.loaded] == ["wall", "acme"]
+    assert [file.parent.parent.name for file in sorted(bundled.parent.rglob("*.pyc"))] == ["wall", "wall"]
+    assert not sys.dont_write_bytecode
+
+
 def test_a_bundled_bridge_needs_no_configuration(repo: Path, bundled: Path) -> None:
     write(bundled / "shipped" / "__init__.py", A_BRIDGE)
     (bundled / "empty").mkdir()
