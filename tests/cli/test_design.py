@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import terminal_output
 from stage import Stage
 
 Prloom = Callable[..., Any]
@@ -244,9 +245,7 @@ def in_a_terminal(stage: Stage, agent: str, *argv: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "prloom", "-C", str(stage.root), *argv]
     done = subprocess.run(command, stdin=screen, stdout=screen, stderr=screen, env=environ, check=False)
     os.close(screen)
-    said = os.read(main, 20_000).decode()
-    os.close(main)
-    return done.returncode, said
+    return done.returncode, terminal_output.read_all(main).decode()
 
 
 WRITES = f'pathlib.Path(re.search(r"into the file (\\S+),", prompt)[1]).write_text({WRITTEN!r})\n'

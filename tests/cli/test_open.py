@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import terminal_output
 from stage import Stage
 
 Prloom = Callable[..., Any]
@@ -35,8 +36,7 @@ def test_in_a_terminal_it_opens_the_shell_there_and_says_what_comes_next(stage: 
     done = subprocess.run(argv, stdin=terminal, stdout=terminal, stderr=terminal, env=environ, check=False)
 
     os.close(terminal)
-    said = os.read(main, 10_000).decode()
-    os.close(main)
+    said = terminal_output.read_all(main).decode()
     assert done.returncode == 0, said
     assert f"\r\n{stage.paths.worktree('pr-7')}\r\n" in said
     assert "prloom does not work on it until you leave this shell." in said

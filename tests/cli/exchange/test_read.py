@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import terminal_output
 
 from prloom.exchange.exchange import Exchange
 
@@ -84,25 +85,13 @@ def test_on_a_terminal_nothing_in_a_body_is_obeyed(exchange: Exchange, start: St
     reading = start("read", stdout=theirs)
     os.close(theirs)
 
-    shown = _all(ours)
+    shown = terminal_output.read_all(ours)
     reading.wait(60)
 
     assert b"\x1b]0" not in shown
     assert b"\x07" not in shown
     assert rb"\x1b]0;owned\x07\x1b[2Jred" in shown
     assert rb"over\u202ewritten" in shown
-
-
-def _all(descriptor: int) -> bytes:
-    found = b""
-    try:
-        while chunk := os.read(descriptor, 65536):
-            found += chunk
-    except OSError:  # Linux says so that the other side is closed
-        pass
-    finally:
-        os.close(descriptor)
-    return found
 
 
 def test_followed_messages_come_as_they_are_published_each_on_a_line(exchange: Exchange, start: Start):
