@@ -197,10 +197,9 @@ def _code(candidate: _Candidate, repo_root: Path) -> Path:
     between = [folder for folder in path.parents if folder.is_relative_to(root) and folder != root]
     if path.is_relative_to(root / "prloom" / ".local") or any(_is_worktree(folder) for folder in between):
         raise ExtensionError(f"its module {path} is in a plan's worktree; use the file in the main checkout")
+    file = path
     if path.is_dir():
         file = path / "__init__.py"
-    else:
-        file = path
     if not file.is_file():
         raise ExtensionError(f"there is no {file}; correct `module` in [bridges.{candidate.name}]")
     return file
