@@ -41,7 +41,7 @@ OPTIONS = (
 )
 _NOT_YET = (NoSuchElementException, StaleElementReferenceException)  # the page is just being replaced
 
-PATIENCE = 20.0  # seconds that a page may take
+PATIENCE = 60.0  # seconds that a page may take
 
 
 def is_installed() -> bool:

@@ -7,17 +7,22 @@ import socket
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from stage import Stage, said
 
 from prloom.errors import PrloomError
 from prloom.web import access, app, server, stream
-from prloom.web.server import Limits, PatientProtocol
+from prloom.web.server import Limits
 from prloom.web.sessions import Session, Sessions
 from prloom.web.site import Site
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+
+PATIENCE = 60.0
+PATIENT = Limits(request_within=PATIENCE, read_within=PATIENCE)
+"""What no test gets to, for this process is both ends, and may stand still between a connection and its request."""
 
 
 @dataclass
@@ -26,7 +31,7 @@ class Serving:
 
     port: int
     session: Session
-    connections: Collection[object]
+    connections: Collection[Any]
 
     def head(self, path: str) -> bytes:
         return (
@@ -49,7 +54,7 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(site: Site, limits: Limits = PatientProtocol.limits) -> AsyncIterator[Serving]:
+async def serving(site: Site, limits: Limits = PATIENT) -> AsyncIterator[Serving]:
     listening = server.listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
     sessions = Sessions(site.clock)
@@ -76,7 +81,7 @@ async def test_a_change_reaches_a_page_that_is_open(stage: Stage, site: Site):
         told = asyncio.create_task(reader.readuntil(b"event: change"))
         not_told = asyncio.create_task(other.readuntil(b"event: change"))
         stage.append(said("d"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await told
         assert not not_told.done()
         not_told.cancel()
@@ -104,7 +109,7 @@ async def test_a_thousand_streams_leave_the_pages_as_they_were(site: Site):
 
 async def ended(reader: asyncio.StreamReader) -> None:
     """Read until the other end closes the connection."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         with suppress(ConnectionError):
             while await reader.read(65536):
                 pass
@@ -113,7 +118,7 @@ async def ended(reader: asyncio.StreamReader) -> None:
 async def test_connections_that_are_too_many_say_nothing_in_the_operators_terminal(
     site: Site, caplog: pytest.LogCaptureFixture
 ):
-    async with serving(site, Limits(connections=1)) as served:
+    async with serving(site, PATIENT._replace(connections=1)) as served:
         _, first = await served.open("/live")
         assert [await served.status("/healthz") for _ in range(5)] == [503] * 5
         first.close()
@@ -123,11 +128,14 @@ async def test_connections_that_are_too_many_say_nothing_in_the_operators_termin
 
 @pytest.mark.parametrize("before", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"])
 async def test_a_client_that_sends_slowly_is_given_up(site: Site, before: bytes):
-    async with serving(site, Limits(request_within=0.1)) as served:
+    short = PATIENT._replace(request_within=0.1)
+    async with serving(site, PATIENT if before else short) as served:
         reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
-        writer.write(before)
         if before:
+            writer.write(before)
             await reader.readuntil(b"</html>")
+            (connection,) = served.connections
+            connection.limits = short
         writer.write(b"GET / HTTP/1.1\r\nHost: 127")
         await ended(reader)
         writer.close()
@@ -150,14 +158,14 @@ async def test_a_refused_body_is_not_read_on(site: Site, begin: str):
 
 
 async def test_a_client_that_does_not_read_is_given_up(site: Site):
-    async with serving(site, Limits(read_within=0.1)) as served:
+    async with serving(site, PATIENT._replace(read_within=0.1)) as served:
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(("127.0.0.1", served.port))
             client.setblocking(False)  # noqa: FBT003 - it takes no keyword
             with suppress(BlockingIOError):
                 client.sendall(served.head("/static/prloom.css") * 2000)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while not served.connections:  # noqa: ASYNC110 - uvicorn has no event for it
                     await asyncio.sleep(0.01)
                 while served.connections:  # noqa: ASYNC110 - likewise
