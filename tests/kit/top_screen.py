@@ -17,7 +17,9 @@ from prloom.top.panes import Pane
 
 
 def app(where: RepositoryPaths) -> TopApp:
-    return TopApp(Operator(where, Options(str(where.root))), clock=lambda: NOW)
+    made = TopApp(Operator(where, Options(str(where.root))), clock=lambda: NOW)
+    made.NOTIFICATION_TIMEOUT = 600.0  # type: ignore[misc] - what is told stays until the test has looked
+    return made
 
 
 def screen(shown: TopApp) -> str:
@@ -28,7 +30,7 @@ def screen(shown: TopApp) -> str:
 
 async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
     """Let the application go on until something is true."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not true():
             await pilot.pause(0.01)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textual.app import App, ComposeResult
+from top_screen import until
 
 from prloom.top.panes import Detail, Header, Pane
 
@@ -28,13 +29,13 @@ async def test_what_is_shown_once_more_is_not_drawn_once_more() -> None:
 
         show(1)
         await pilot.pause()
+        await until(pilot, lambda: not (header._layout_required or pane._repaint_required or detail._repaint_required))
         show(2)
 
         assert not header._layout_required
         assert not pane._repaint_required
         assert not detail._repaint_required
-        await pilot.pause()
-        assert "2 s ago" in str(header.render())
+        await until(pilot, lambda: "2 s ago" in str(header.render()))
 
 
 async def test_a_header_that_needs_another_line_gets_it() -> None:
@@ -43,9 +44,8 @@ async def test_a_header_that_needs_another_line_gets_it() -> None:
         header = shown.query_one(Header)
         header.show("dispatcher running")
         await pilot.pause()
-        assert header.size.height == 1
+        await until(pilot, lambda: header.size.height == 1)
 
         header.show("dispatcher running, " + "a source that fails, " * 3)
-        await pilot.pause()
 
-        assert header.size.height > 1
+        await until(pilot, lambda: header.size.height > 1)
