@@ -38,9 +38,8 @@ def hook(stage: Stage) -> Callable[[str], None]:
             f'def register(ctx):\n    @ctx.hook("afterDesign")\n    async def look(plan, ctx):\n{lines}'
         )
         argv = json.dumps([sys.executable, str(program)])
-        stage.configure(
-            f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n[plugins]\nenabled = ["looks"]\n'
-        )
+        plugins = '[plugins]\nhook_timeout = "5m"\nenabled = ["looks"]\n'
+        stage.configure(f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n{plugins}')
 
     return use
 

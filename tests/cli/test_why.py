@@ -218,6 +218,7 @@ async def test_while_a_hook_runs_on_it_the_plugin_is_named(stage: Stage, prloom:
     async def wait(call: Any) -> None:
         await go_on.wait()
 
+    stage.configure('[plugins]\nhook_timeout = "5m"\n')
     stage.adopt()
     stage.plugin("quiet", deferring(once=True)).meets = wait
     stage.append(said("e"))

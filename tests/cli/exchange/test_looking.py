@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -95,12 +96,12 @@ def test_any_message_names_its_conversation(run: Run, exchange: Exchange):
 def test_all_that_happened_to_a_message_is_shown(run: Run, exchange: Exchange):
     asked = exchange.publish("jobs", "x\x1b[2J", producer="me", metadata={"pr": 7}, key="k", concurrency_key="here")
     exchange.claim("jobs", group="old", instance="w1").release("tired")  # type: ignore[union-attr]
-    exchange.claim("jobs", group="new", instance="w2")
+    exchange.claim("jobs", group="new", instance="w2", lease=timedelta(minutes=90))
 
     out = run("inspect", asked.id).out
     document = run("inspect", "--conversation", asked.id, "--json").json
 
-    for text in ("leased", "by me", "pr", "7", "attempts", "1 of 5", "key", "here", r"x\x1b[2J", "lease ends in 1 min"):
+    for text in ("leased", "by me", "pr", "7", "attempts", "1 of 5", "key", "here", r"x\x1b[2J", "lease ends in 1 h"):
         assert text in out
     assert "attempt 1  old/w1  claimed " in out
     assert "cancelled after" in out
