@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 from typing import get_args
 
@@ -27,12 +28,15 @@ from prloom.engine.plugin_requests import (
 from prloom.engine.plugin_requests.caller import Params
 from prloom.extensions.background import call_error, client, connection, environment
 from prloom.model.activity import ActivityEvent
-from prloom.testing import BackgroundPluginContract
+from prloom.testing import BackgroundPluginContract, background_contract
 from prloom.testing.running_daemon import RunningDaemon
 
 PAGE = (Path(__file__).parents[2] / "docs" / "writing-a-background-plugin.md").read_text("utf-8")
 FILES = dict(re.findall(r"<!-- file prloom/plugins/call-counter/(\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL))
 REQUESTING = dict(re.findall(r"<!-- file prloom/plugins/failed-runs/(\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL))
+
+PATIENCE = timedelta(minutes=1)
+PATIENT = "  startup_timeout: 120000\n  shutdown_grace_period: 60000\n  healthcheck: {timeout: 60000}\n"
 
 
 class TestTheCounterOfThePage(BackgroundPluginContract):
@@ -44,6 +48,14 @@ class TestTheCounterOfThePage(BackgroundPluginContract):
         for name, text in FILES.items():
             (self.plugin / name).parent.mkdir(exist_ok=True)
             (self.plugin / name).write_text(text)
+        manifest = self.plugin / "plugin.yaml"
+        manifest.write_text(manifest.read_text().replace("background:\n", f"background:\n{PATIENT}"))
+
+    @pytest.fixture(autouse=True)
+    def _patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Give a daemon all the time that a busy machine needs for an answer."""
+        monkeypatch.setattr(background_contract, "_HEALTH_LIMIT", PATIENCE)
+        monkeypatch.setattr(RunningDaemon.call, "__defaults__", (None, PATIENCE))
 
     async def after_events(self, daemon: RunningDaemon, count: int) -> None:
         assert (await daemon.call("count"))["data"] == {"read_file": count}

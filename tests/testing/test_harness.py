@@ -337,10 +337,11 @@ def register(ctx: PluginContext) -> None:
 def test_a_plugin_of_a_file_runs_the_same_in_a_process_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "tiny.py").write_text(FILE)
     event = a_comment("hello", id="e1")
-    host = ProcessHost(runners.find_plugin(tmp_path / "tiny.py"), {}, repo_root=tmp_path, environ={})
+    found, patience = runners.find_plugin(tmp_path / "tiny.py"), timedelta(minutes=2)
+    host = ProcessHost(found, {}, repo_root=tmp_path, environ={}, start_limit=patience)
 
     here = harness(tmp_path / "tiny.py", repo_root=tmp_path)
-    there = Harness(HostedRunner(host), repo_root=tmp_path, strict=False)
+    there = Harness(HostedRunner(host, patience), repo_root=tmp_path, strict=False)
     try:
         assert there.registered == here.registered
         assert there.show(event) == here.show(event)
