@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import git_folder
 import pytest
 
 from prloom.cli import main
-from prloom.testing import GOLDEN_EVENTS
+from prloom.extensions.host import process
+from prloom.testing import GOLDEN_EVENTS, trial
 
 NOTED = """
     def register(ctx):
@@ -40,12 +43,18 @@ BROKEN = """
         return event.author.login
 """
 
+PATIENCE = timedelta(minutes=4)
+"""The time for what comes to its end by itself, however busy the machine is."""
+
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git_folder.make(tmp_path / ".git")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PRLOOM_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(trial, "broken_promises", partial(trial.broken_promises, limit=PATIENCE))
+    monkeypatch.setattr(process, "ProcessHost", partial(process.ProcessHost, start_limit=PATIENCE))
+    monkeypatch.setenv("PRLOOM_PLUGINS__HOOK_TIMEOUT", "4m")
     return tmp_path
 
 
@@ -120,8 +129,9 @@ def test_a_plugin_that_dies_again_and_again_is_not_shown_everything(
 
 
 def test_a_plugin_that_hangs_is_stopped_at_the_operators_limit(
-    repository: Path, capsys: pytest.CaptureFixture[str]
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("PRLOOM_PLUGINS__HOOK_TIMEOUT")
     write(repository, NOTED.replace("for event in triage.events:", "while True: pass\n            for event in []:"))
     (repository / "prloom.toml").write_text('[plugins]\nhook_timeout = "200ms"\n')
 
@@ -370,7 +380,8 @@ def write_daemon(root: Path, code: str = HOOKED, **manifest: Any) -> None:
     folder = root / "prloom/plugins/answering"
     folder.mkdir(parents=True)
     (folder / "daemon.py").write_text(textwrap.dedent(code))
-    background = {"command": "python3", "args": ["daemon.py"], "shutdown_grace_period": 1000}
+    patient = {"startup_timeout": 240_000, "healthcheck": {"timeout": 60_000}}
+    background = {"command": "python3", "args": ["daemon.py"], "shutdown_grace_period": 1000, **patient}
     table = {"name": "answering", "background": background, **manifest}
     (folder / "plugin.json").write_text(json.dumps(table))
 
