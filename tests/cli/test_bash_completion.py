@@ -105,7 +105,6 @@ def shell(cwd: Path) -> Iterator[int]:
         os.waitpid(pid, 0)
 
 
-@pytest.mark.timeout(60)
 def test_on_a_terminal_an_id_with_colons_is_completed_to_its_end(held: Stage) -> None:
     with shell(held.root) as terminal:
         os.write(terminal, b'eval "$(prloom completion bash)"; bind "set bell-style none"; echo rea""dy\n')

@@ -89,7 +89,7 @@ async def ended(stage: Stage, run: StartedRun, *, usage: TokenUsage | None = Non
 
 async def says(run: StartedRun) -> None:
     """Wait until a run has said something, and its supervisor who it is."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         # Files of another process: there is no event to wait for.
         while not all(  # noqa: ASYNC110
             run_folder.read(run.folder, name) for name in (run_folder.OUTPUT, run_folder.SUPERVISOR)

@@ -153,7 +153,6 @@ class Ending:
 """A bridge that ends the dispatcher with its first poll."""
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_what_does_not_work_is_said_before_the_first_round(stage: Stage, prloom: Prloom, log_format: str) -> None:
     plugin = stage.root / "prloom/plugins/broken"

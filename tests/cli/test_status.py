@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import terminal_output
 from operator_scene import OperatorScene
 from stage import Stage, said
 from stage_parts import deferring
@@ -339,7 +340,6 @@ def test_a_watch_in_a_pipe_prints_once_for_each_change_and_ends_with_ctrl_c(stag
     assert second[1] == "1 plan: 1 pending.\n"
 
 
-@pytest.mark.timeout(60)
 def test_a_watch_on_a_terminal_ends_silently_with_q(stage: Stage) -> None:
     stage.adopt()
     ours, theirs = pty.openpty()
@@ -379,8 +379,8 @@ def test_a_watch_on_a_terminal_draws_in_place_what_fits(stage: Stage, no_colour:
         while shown.count(b"30 plans: nothing waits.") < 2:
             shown += os.read(ours, 65536)
         watch.send_signal(signal.SIGINT)
+        shown += terminal_output.read_all(ours)
         assert watch.wait() == 130
-    os.close(ours)
 
     first, _, second = shown.decode().partition("\x1b[9F\x1b[J")
     assert first.startswith("\x1b[Jdispatcher ")
@@ -403,8 +403,8 @@ def watched(stage: Stage, rows: int, columns: int) -> list[str]:
         while b"\n" not in shown.partition(b" more; ")[2]:
             shown += os.read(ours, 65536)
         watch.send_signal(signal.SIGINT)
+        shown += terminal_output.read_all(ours)
         assert watch.wait() == 130
-    os.close(ours)
     lines = shown.decode().partition("\x1b[J")[2].split("\r\n")
     return lines[: next(number for number, line in enumerate(lines) if " more; " in line) + 1]
 
