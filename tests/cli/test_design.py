@@ -242,9 +242,10 @@ def in_a_terminal(stage: Stage, agent: str, *argv: str) -> tuple[int, str]:
     main, screen = os.openpty()
     environ = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
     command = [sys.executable, "-m", "prloom", "-C", str(stage.root), *argv]
-    done = subprocess.run(command, stdin=screen, stdout=screen, stderr=screen, env=environ, check=False)
-    os.close(screen)
-    return done.returncode, terminal_output.read_all(main).decode()
+    with subprocess.Popen(command, stdin=screen, stdout=screen, stderr=screen, env=environ) as running:
+        os.close(screen)
+        said = terminal_output.read_all(main).decode()  # while it runs: a terminal that nobody reads is full sometime
+    return running.returncode, said
 
 
 WRITES = f'pathlib.Path(re.search(r"into the file (\\S+),", prompt)[1]).write_text({WRITTEN!r})\n'
