@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,11 @@ async def process_host(tmp_path: Path, environ: Mapping[str, str]) -> AsyncItera
     opened: list[ProcessHost] = []
 
     def open_host(found: DiscoveredPlugin, settings: Mapping[str, Json] | None = None, **more: object) -> ProcessHost:
-        usual: dict[str, Any] = {"repo_root": tmp_path, "environ": {**os.environ, **environ}}
+        usual: dict[str, Any] = {
+            "repo_root": tmp_path,
+            "environ": {**os.environ, **environ},
+            "start_limit": timedelta(minutes=1),
+        }
         opened.append(ProcessHost(found, settings or {}, **{**usual, **more}))
         return opened[-1]
 

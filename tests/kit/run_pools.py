@@ -15,7 +15,7 @@ from fork_server import processes
 from prloom.engine.runs import pool
 from prloom.engine.runs.pool_process import Pool
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class ForkedPool:

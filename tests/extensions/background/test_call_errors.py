@@ -18,7 +18,7 @@ from prloom.extensions.background import connection
 from prloom.extensions.background.call_error import CallError
 from prloom.extensions.background.client import Client
 
-LIMIT = timedelta(seconds=10)
+LIMIT = timedelta(seconds=60)
 NOBODY = 65534
 
 

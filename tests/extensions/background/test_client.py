@@ -13,7 +13,7 @@ import pytest
 
 from prloom.extensions.background.client import Client
 
-LIMIT = timedelta(seconds=10)
+LIMIT = timedelta(seconds=60)
 AT_ONCE = timedelta(0)
 
 
@@ -95,7 +95,7 @@ async def one_connection_a_request(path: str, server: OneEach, limit: timedelta 
     client = Client("P", path, limit)
     async with await asyncio.start_unix_server(server.serve, path):
         await client.first_answer(LIMIT)
-        await client.probe()
+        await client.probe(LIMIT)
         yield client
         await client.close()
 

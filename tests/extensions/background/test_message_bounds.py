@@ -17,7 +17,7 @@ from prloom.extensions.background.call_error import CallError
 from prloom.extensions.background.client import Client
 from prloom.extensions.background.message_bounds import MessageBounds
 
-LIMIT = timedelta(seconds=10)
+LIMIT = timedelta(seconds=60)
 NOTIFICATION = b'{"jsonrpc":"2.0","method":"x"}\n'
 REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"x"}\n'
 LONG_REQUEST = b'{"jsonrpc":"2.0","id":"%s","method":"x"}\n' % (b"x" * 1000)

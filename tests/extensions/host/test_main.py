@@ -127,4 +127,4 @@ def test_the_process_ends_when_nobody_speaks_to_it_any_more_even_while_a_hook_ha
 
     process.stdin.close()
 
-    assert process.wait(10) in {0, -signal.SIGKILL}
+    assert process.wait(60) in {0, -signal.SIGKILL}

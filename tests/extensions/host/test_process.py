@@ -33,14 +33,14 @@ Make = Callable[..., HookCall]
 Open = Callable[..., ProcessHost]
 Tell = Callable[..., Awaitable[str | None]]
 
-LONG = timedelta(seconds=20)
+LONG = timedelta(seconds=60)
 SHORT = timedelta(milliseconds=200)
 
 OBEDIENT = """
     import ctypes, json, os, signal, subprocess, sys, threading, time
     from pathlib import Path
 
-    STARTED = threading.Event()
+    STARTED, DONE = threading.Event(), threading.Event()
 
     def answer(result):
         line = json.dumps(result).encode() + b"\\n"
@@ -104,10 +104,10 @@ def gone(pids: str | None) -> list[bool]:
         ("os.kill(os.getpid(), signal.SIGKILL)", "it was ended by SIGKILL"),
         ("ctypes.string_at(0)", "it was ended by SIGSEGV"),
         # Its main thread either waits for a message already and is killed, or finds the pipe closed and ends by itself.
-        ("os.closerange(3, 64); time.sleep(20)", ("it was ended by SIGKILL", "it exited with status 0")),
-        ("answer('garbage'); time.sleep(20)", "a line is not a JSON-RPC 2.0 message"),
+        ("os.closerange(3, 64); time.sleep(300)", ("it was ended by SIGKILL", "it exited with status 0")),
+        ("answer('garbage'); time.sleep(300)", "a line is not a JSON-RPC 2.0 message"),
         (
-            "answer({'jsonrpc': '2.0', 'id': 3, 'result': {'plan': 5}}); time.sleep(20)",
+            "answer({'jsonrpc': '2.0', 'id': 3, 'result': {'plan': 5}}); time.sleep(300)",
             "its answer is not a valid outcome: Expected `str | null`, got `int` - at `$.plan`",
         ),
     ],
@@ -199,7 +199,7 @@ FAMILY = """
 """
 
 
-@pytest.mark.parametrize("end", ["time.sleep(20)", "os._exit(0)", "stop"])
+@pytest.mark.parametrize("end", ["time.sleep(300)", "os._exit(0)", "stop"])
 async def test_all_that_a_plugin_started_ends_with_its_process(host: ProcessHost, tell: Tell, end: str) -> None:
     family = await tell(FAMILY)
     assert gone(family) == [False] * 6
@@ -213,10 +213,10 @@ async def test_all_that_a_plugin_started_ends_with_its_process(host: ProcessHost
 
 
 async def test_a_call_that_was_stopped_because_another_overran_is_not_at_fault(tell: Tell) -> None:
-    innocent = asyncio.create_task(failure(tell("STARTED.set(); time.sleep(20)")))
-    await tell("STARTED.wait(20)")
+    innocent = asyncio.create_task(failure(tell("STARTED.set(); time.sleep(300)")))
+    await tell("STARTED.wait(60)")
 
-    guilty = await failure(tell("time.sleep(20)", SHORT))
+    guilty = await failure(tell("time.sleep(300)", SHORT))
     failed = await innocent
 
     assert (guilty.kind, guilty.collateral) == ("overran", False)
@@ -228,8 +228,8 @@ async def test_a_call_that_was_stopped_because_another_overran_is_not_at_fault(t
 
 
 async def test_calls_that_fell_when_the_process_died_by_itself_all_count(tell: Tell) -> None:
-    first = asyncio.create_task(failure(tell("STARTED.set(); time.sleep(20)")))
-    await tell("STARTED.wait(20)")
+    first = asyncio.create_task(failure(tell("STARTED.set(); time.sleep(300)")))
+    await tell("STARTED.wait(60)")
 
     second = await failure(tell("os._exit(1)"))
 
@@ -257,7 +257,7 @@ async def test_a_process_that_keeps_dying_is_left_alone_for_longer_each_time(
 
 async def test_overrunning_does_not_make_the_next_start_wait(tell: Tell) -> None:
     for _ in range(2):
-        assert (await failure(tell("time.sleep(20)", SHORT))).kind == "overran"
+        assert (await failure(tell("time.sleep(300)", SHORT))).kind == "overran"
 
     assert await tell("") == "fine"
 
@@ -274,13 +274,13 @@ def test_the_wait_for_a_new_start_doubles_up_to_five_minutes() -> None:
     ("code", "said"),
     [
         ("import os\nos._exit(4)", "its process died: it exited with status 4"),
-        ("import time\ntime.sleep(20)", "it took longer than 0.5 s"),
+        ("import time\ntime.sleep(300)", "it took longer than 0.5 s"),
     ],
 )
 async def test_a_plugin_that_does_not_come_up_says_why(
     plugin: Plugin, process_host: Open, code: str, said: str
 ) -> None:
-    host = process_host(plugin(code), start_limit=timedelta(seconds=0.5 if "sleep" in code else 20))
+    host = process_host(plugin(code), start_limit=timedelta(seconds=0.5 if "sleep" in code else 60))
 
     with pytest.raises(ExtensionError, match=f"^plugin noted could not be loaded: {said}$"):
         await host.start()
@@ -323,13 +323,13 @@ async def test_a_call_that_is_too_large_fails_and_harms_nobody_else(
 
 
 async def test_a_call_that_is_given_up_leaves_the_process_to_the_others(tell: Tell) -> None:
-    running = asyncio.create_task(tell("STARTED.set(); time.sleep(0.1)"))
-    await tell("STARTED.wait(20)")
+    running = asyncio.create_task(tell("STARTED.set(); DONE.wait(60)"))
+    await tell("STARTED.wait(60)")
     running.cancel()
 
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert await tell("") == "fine"
+    assert await tell("DONE.set()") == "fine"
 
 
 DISPATCHER = """
@@ -344,7 +344,7 @@ from prloom.model.hook import HookCall
 async def main():
     found, call = sys.stdin.readline(), sys.stdin.readline()
     host = ProcessHost(msgspec.json.decode(found, type=DiscoveredPlugin), {}, repo_root=Path.cwd(), environ=os.environ)
-    await host.run(msgspec.json.decode(call, type=HookCall), None, timedelta(seconds=60))
+    await host.run(msgspec.json.decode(call, type=HookCall), None, timedelta(seconds=240))
 
 asyncio.run(main())
 """
@@ -353,9 +353,9 @@ asyncio.run(main())
 @pytest.mark.parametrize(
     "deed",
     [
-        "time.sleep(60)",
+        "time.sleep(300)",
         pytest.param(
-            "ctypes.PyDLL(None).sleep(60)",  # C code that holds the interpreter: no thread of the host can act
+            "ctypes.PyDLL(None).sleep(300)",  # C code that holds the interpreter: no thread of the host can act
             marks=pytest.mark.skipif(
                 sys.platform != "linux", reason="only Linux tells a process of its parent's death"
             ),
@@ -380,7 +380,7 @@ async def test_a_dispatcher_that_is_killed_takes_the_processes_of_its_plugins_wi
     dispatcher.kill()
     await dispatcher.wait()
 
-    _, alive = await asyncio.to_thread(psutil.wait_procs, family, 5)
+    _, alive = await asyncio.to_thread(psutil.wait_procs, family, 60)
     assert not alive
 
 

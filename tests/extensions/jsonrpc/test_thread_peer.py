@@ -10,7 +10,7 @@ from queue import SimpleQueue
 
 from prloom.extensions.jsonrpc.thread_peer import KEPT, Threads
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 left: ContextVar[str] = ContextVar("left", default="nothing")
 
 
