@@ -72,7 +72,7 @@ async def launch(tmp_path: Path, ask: Callable[..., RunRequest]) -> AsyncIterato
 
     def start(program: str | tuple[str, ...], *, prompt: str = "What is wrong?", **limits: float) -> StartedRun:
         folder = tmp_path / run_spec.new_id(datetime.now(tz=UTC), "triage")
-        chosen = RunLimits(**({"wall_seconds": 20, "silence_seconds": 20, "grace_seconds": 0.3} | limits))  # type: ignore[arg-type]
+        chosen = RunLimits(**({"wall_seconds": 120, "silence_seconds": 120, "grace_seconds": 0.3} | limits))  # type: ignore[arg-type]
         request = ask(program, prompt) if isinstance(program, str) else ask("", prompt, argv=program)
         started.append(started_runs.start(folder, command, request, environ=os.environ, limits=chosen))
         return started[-1]
@@ -87,7 +87,7 @@ def up() -> Callable[..., Awaitable[None]]:
     """Wait until a run's agent has said something, and its supervisor has written down who it is; or for more."""
 
     async def wait(run: StartedRun, more: Callable[[], bool] = lambda: True) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             # Files of another process: there is no event to wait for.
             while not (  # noqa: ASYNC110
                 run_folder.read(run.folder, run_folder.OUTPUT)

@@ -16,12 +16,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import git_folder
+import psutil
 import pytest
 import started_runs
 from model_server import DATA, EACH, PATH, Server, require, serving
@@ -490,13 +492,20 @@ async def test_a_model_that_never_answers_is_a_silent_run(name: str, start: Star
 
 async def test_a_stopped_worker_leaves_no_shell_behind(start: Start, model: Server, up: Callable[..., object]) -> None:
     run = start("codex", f"{model.url}/s/sleep", rights="work", grace_seconds=1)
-    await up(run, lambda: any("4242" in " ".join(each.cmdline()) for each in processes.tagged(RUN_VARIABLE, run.id)))
+    await up(run, lambda: any("4242" in command for command in commands(run)))
 
     await started_runs.stop(run)
     tried = await outcome("codex", run)
 
     assert (tried.result.status, tried.ended_by) == ("interrupted", "terminated"), explained(tried)
     assert not processes.tagged(RUN_VARIABLE, run.id)
+
+
+def commands(run: StartedRun) -> Iterator[str]:
+    """Yield what the processes of a run were started with; one of them may end meanwhile."""
+    for each in processes.tagged(RUN_VARIABLE, run.id):
+        with suppress(psutil.Error):
+            yield " ".join(each.cmdline())
 
 
 WORK = worker_prompt.worker_prompt(

@@ -34,7 +34,7 @@ class OneWorker:
         return True
 
     def end(self) -> None:
-        self.process.join(30)
+        self.process.join(60)
 
 
 def start(exchange: str, workers: int, *, run: str) -> OneWorker:

@@ -241,7 +241,7 @@ folder, gate = Path(sys.argv[1]), sys.argv[2]
 code = f"print('up', flush=True); open({gate!r}).readline(); open('runs', 'a').write('x'); print('done')"
 argv = (sys.executable, "-c", code)
 request = RunRequest(prompt="", rights="read", stage="triage", cwd=folder.parent, root=folder.parent, argv=argv)
-runner.prepare(folder, command, request, environ=os.environ, limits=RunLimits(wall_seconds=60, silence_seconds=60))
+runner.prepare(folder, command, request, environ=os.environ, limits=RunLimits(wall_seconds=240, silence_seconds=240))
 
 def pool(exchange, workers):
     return PoolProcess(exchange, workers, root=folder.parent, environ=os.environ, output=folder.parent / "pool.log")
@@ -254,7 +254,7 @@ async def killed_dispatcher(folder: Path, gate: Gate) -> None:
     """Have a run begun by a dispatcher that is killed then."""
     argv = [sys.executable, "-c", textwrap.dedent(DISPATCHER), str(folder), gate.path]
     with subprocess.Popen(argv, start_new_session=True) as dispatcher:  # noqa: ASYNC220 - it waits for nothing
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(200):
             # Files of another process: there is no event to wait for.
             while not (run_folder.read(folder, run_folder.OUTPUT) and run_folder.read(folder, run_folder.SUPERVISOR)):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)

@@ -8,7 +8,9 @@ import os
 import signal
 import stat
 import sys
+import time
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,19 @@ async def ended(run: StartedRun) -> ProcessExit:
     return fate.exit
 
 
+async def ended_after_it_spoke(begin: Callable[[float], StartedRun]) -> tuple[StartedRun, ProcessExit]:
+    """Return a run that a limit of so many seconds has ended, but not before the program had said something.
+
+    On a busy machine, a program may need longer to begin than a limit that is to be hit soon.
+    """
+    for seconds in (1, 8, 64):
+        run = begin(seconds)
+        end = await ended(run)
+        if output(run) or (run.folder / "stderr.log").stat().st_size:
+            break
+    return run, end
+
+
 def output(run: StartedRun) -> str:
     return (run.folder / "output.jsonl").read_text(encoding="utf-8")
 
@@ -58,6 +73,7 @@ def gone(pid: int) -> bool:
 
 
 async def test_a_run_leaves_its_prompt_its_output_and_its_end(launch: Launch) -> None:
+    begun = time.monotonic()
     run = launch("import sys; print(sys.stdin.read()[::-1]); print('note', file=sys.stderr); sys.exit(3)", prompt="abc")
 
     end = await ended(run)
@@ -66,7 +82,7 @@ async def test_a_run_leaves_its_prompt_its_output_and_its_end(launch: Launch) ->
     assert (output(run), (run.folder / "stderr.log").read_text(encoding="utf-8")) == ("cba\n", "note\n")
     assert (run.folder / "prompt.md").read_text(encoding="utf-8") == "abc"
     assert end.started_at <= end.ended_at
-    assert 0 <= end.duration_ms < 20_000
+    assert 0 <= end.duration_ms <= (time.monotonic() - begun) * 1000
 
 
 @pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="only Linux can enlarge a pipe")
@@ -82,7 +98,8 @@ async def test_what_is_still_in_the_pipe_when_the_program_is_gone_is_kept(
         signal.sigwait([signal.SIGUSR1])
         os.write(1, b"x" * (1 << 20))
         os._exit(0)
-        """
+        """,
+        grace_seconds=60,
     )
     await up(run)
     watch = run_folder.load(run.folder, run_folder.SUPERVISOR, run_folder.ProcessWatch)
@@ -141,9 +158,9 @@ async def test_the_agent_is_in_a_session_of_its_own(launch: Launch) -> None:
 
 
 async def test_a_run_that_takes_too_long_is_ended(launch: Launch) -> None:
-    run = launch(("sh", "-c", "while :; do echo tick; sleep 0.05; done"), wall_seconds=1)
+    program = ("sh", "-c", "while :; do echo tick; sleep 0.05; done")
 
-    end = await ended(run)
+    run, end = await ended_after_it_spoke(lambda seconds: launch(program, wall_seconds=seconds, grace_seconds=60))
 
     assert (end.code, end.ended_by) == (-15, "timeout")
     assert output(run).startswith("tick\n")
@@ -156,9 +173,16 @@ async def test_a_run_that_says_nothing_is_ended(launch: Launch) -> None:
 
 
 async def test_a_run_that_keeps_talking_is_not_silent(launch: Launch) -> None:
-    run = launch(("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo .; sleep 0.2; done"), silence_seconds=1.5)
+    run = launch(
+        "import time\nfor _ in range(8): print(time.time(), flush=True); time.sleep(0.2)",
+        silence_seconds=1.5,
+    )
 
-    assert (await ended(run)).ended_by == "exit"
+    end = await ended(run)
+
+    spoke = (end.started_at.timestamp(), *map(float, output(run).split()), end.ended_at.timestamp())
+    # On a busy machine, it may really have been silent for as long.
+    assert end.ended_by == "exit" or max(later - earlier for earlier, later in pairwise(spoke)) > 1.5
 
 
 async def test_a_run_that_says_too_much_is_ended_and_keeps_the_beginning(launch: Launch) -> None:
@@ -171,9 +195,9 @@ async def test_a_run_that_says_too_much_is_ended_and_keeps_the_beginning(launch:
 
 
 async def test_a_flood_stops_no_clock(launch: Launch) -> None:
-    run = launch(("sh", "-c", "exec yes 0123456789 >&2"), wall_seconds=1, stderr_bytes=10)
+    program = ("sh", "-c", "exec yes 0123456789 >&2")
 
-    end = await ended(run)
+    run, end = await ended_after_it_spoke(lambda seconds: launch(program, wall_seconds=seconds, stderr_bytes=10))
 
     assert (end.ended_by, end.stderr_truncated, end.truncated) == ("timeout", True, False)
     assert (run.folder / "stderr.log").read_bytes() == b"0123456789"
@@ -198,7 +222,7 @@ async def test_what_a_program_says_while_it_ends_is_kept(launch: Launch, up: Up)
         os.write(1, b"up\\n")
         time.sleep(600)
         """,
-        grace_seconds=20,
+        grace_seconds=60,
     )
     await up(run)
 
@@ -220,9 +244,9 @@ async def test_an_orphan_in_another_session_is_gone_when_the_run_is_over(launch:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere orphans do not come to the supervisor")
 async def test_an_orphan_is_gone_after_a_limit_as_well(launch: Launch) -> None:
-    run = launch(ORPHAN + "\ntime.sleep(600)", silence_seconds=2)
+    program = ORPHAN + "\ntime.sleep(600)"
 
-    end = await ended(run)
+    run, end = await ended_after_it_spoke(lambda seconds: launch(program, silence_seconds=seconds))
 
     assert end.ended_by == "silence"
     assert gone(int(output(run)))
@@ -238,7 +262,7 @@ async def test_a_background_process_that_holds_the_output_open_delays_nothing(la
 
 
 async def test_stopping_a_run_ends_all_of_it(launch: Launch, up: Up) -> None:
-    run = launch("import time; print('up', flush=True); time.sleep(600)", grace_seconds=20)
+    run = launch("import time; print('up', flush=True); time.sleep(600)", grace_seconds=60)
     await up(run)
 
     await started_runs.stop(run)
