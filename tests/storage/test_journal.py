@@ -15,6 +15,7 @@ from faulty_disks import DribblingDisk, FailingDisk, FullDisk, NotingDisk
 from prloom.errors import StorageError, UnsafePathError
 from prloom.model.record import START, Cursor, Position
 from prloom.storage import lines as cutting
+from prloom.storage.disk import Disk
 from prloom.storage.journal import Journal
 from prloom.storage.reader import JournalEntry, JournalReader
 from prloom.storage.safe_dir import SafeDir
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.synchronize import Barrier
 
-    from prloom.storage.disk import Disk
 
 NAME = "events.jsonl"
 A, B, C = b'{"id":"a"}', b'{"id":"b"}', b'{"id":"c"}'
@@ -401,10 +401,16 @@ def test_a_failed_write_does_not_cut_off_what_a_foreign_program_appended_behind_
 # ---- several processes
 
 
+class PatientDisk(Disk):
+    """The real disk, whose locks are waited for also where the other process stands still for a while."""
+
+    patience = 60.0
+
+
 def _append_many(path: str, who: str, count: int, together: Barrier) -> None:
-    with SafeDir.make(path) as folder:
+    with SafeDir.make(path, disk=PatientDisk()) as folder:
         journal = Journal(folder, NAME)
-        together.wait(60)
+        together.wait(120)
         for number in range(count):
             journal.append([json.dumps({"who": who, "n": number, "pad": who * 700}).encode()] * 2)
             if number % 3 == 0:
@@ -418,7 +424,7 @@ def test_processes_that_append_and_rotate_at_once_mix_nothing_and_lose_nothing(f
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(120)
 
     found = [json.loads(entry.line) for entry in Journal(folder, NAME).scan()]
     assert [writer.exitcode for writer in writers] == [0, 0]

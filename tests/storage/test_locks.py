@@ -65,8 +65,8 @@ def test_a_waiter_gets_the_lock_as_soon_as_its_holder_is_killed(folder: SafeDir)
         pytest.fail("held twice")
 
     os.kill(holder.pid or 0, signal.SIGKILL)
-    with locks.locked(folder, timeout=30):
-        holder.join(30)
+    with locks.locked(folder, timeout=60):
+        holder.join(60)
 
     assert holder.exitcode == -signal.SIGKILL
 
@@ -76,7 +76,7 @@ def test_threads_exclude_one_another_through_the_same_folder(folder: SafeDir) ->
 
     def work(name: str) -> None:
         for _ in range(20):
-            with locks.locked(folder):
+            with locks.locked(folder, timeout=60):
                 inside.append(name)
                 time.sleep(0)
                 inside.append(name)
