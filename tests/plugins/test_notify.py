@@ -275,12 +275,18 @@ def test_a_place_that_does_not_answer_holds_up_no_other_and_is_sent_nothing_more
 
     def send(title: str, body: str) -> bool:
         calls.append(title)
-        return answer.wait(60)
+        return answer.wait(600)
 
-    at = Places(tmp_path, send_limit=0.2)
-    at.notifier.recipients[1].target = Target("two", "urls: number 2", send)
+    for send_limit in (0.2, 5.0, 60.0):
+        calls.clear()
+        at = Places(tmp_path / str(send_limit), send_limit=send_limit)
+        at.notifier.recipients[1].target = Target("two", "urls: number 2", send)
+        got = at.check("a")
+        if got:  # on a busy machine, the other place may have been too late as well
+            break
 
-    assert at.check("a") == [(1, "a")]
+    assert got == [(1, "a")]
+    at.notifier.send_limit = 60.0  # for what is not held up
     assert at.check("a", "b") == [(1, "b")]
     assert at.notifier.problem == "urls: number 2: a message is on its way for too long"
     answer.set()
@@ -427,9 +433,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.server.got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.server.came.set()
         self.send_response(200)
         self.end_headers()
-        self.server.came.set()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the library calls it
         """Print nothing."""
@@ -460,7 +466,7 @@ def test_what_is_new_arrives_at_a_webhook(tmp_path: Path, webhook: Hook) -> None
     document = {"dashboard": {"needs": [a_need("question", "ask-1", text="Redis or memory?")]}}
     Notifier("repo", Rules(gather=0.0), lambda: document, [target], tmp_path / "reported.json").check()
 
-    assert webhook.came.wait(10)
+    assert webhook.came.wait(60)
     (message,) = webhook.got
     assert message["title"] == "prloom: question in pr-7"
     assert message["message"] == "pr-7 question: Redis or memory?\n  `prloom x`"
