@@ -16,7 +16,7 @@ from prloom.engine.machine import workers
 from prloom.exchange import connect
 from prloom.exchange.worker.pool import WorkerPool
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 def do_one(root: Path, settings: Mapping[str, Any], environ: Mapping[str, str], database: Path) -> None:
