@@ -33,7 +33,7 @@ Make = Callable[..., HookCall]
 Open = Callable[..., ProcessHost]
 Tell = Callable[..., Awaitable[str | None]]
 
-LONG = timedelta(seconds=60)
+LONG = timedelta(minutes=4)
 SHORT = timedelta(milliseconds=200)
 
 OBEDIENT = """
@@ -343,8 +343,9 @@ from prloom.model.hook import HookCall
 
 async def main():
     found, call = sys.stdin.readline(), sys.stdin.readline()
-    host = ProcessHost(msgspec.json.decode(found, type=DiscoveredPlugin), {}, repo_root=Path.cwd(), environ=os.environ)
-    await host.run(msgspec.json.decode(call, type=HookCall), None, timedelta(seconds=240))
+    found, long = msgspec.json.decode(found, type=DiscoveredPlugin), timedelta(minutes=4)
+    host = ProcessHost(found, {}, repo_root=Path.cwd(), environ=os.environ, start_limit=long)
+    await host.run(msgspec.json.decode(call, type=HookCall), None, long)
 
 asyncio.run(main())
 """
@@ -388,7 +389,7 @@ def test_a_loop_that_ends_without_a_stop_leaves_nothing_behind(
     plugin: Plugin, tmp_path: Path, make_call: Make, make_event: Callable[..., Event], no_services: Services
 ) -> None:
     async def torn_down() -> str | None:
-        host = ProcessHost(plugin(OBEDIENT), {}, repo_root=tmp_path, environ=os.environ)
+        host = ProcessHost(plugin(OBEDIENT), {}, repo_root=tmp_path, environ=os.environ, start_limit=LONG)
         call = make_call("beforeTriage", make_event(body=textwrap.dedent(FAMILY)))
         return (await host.run(call, no_services, LONG)).plan
 
