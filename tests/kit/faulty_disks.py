@@ -28,6 +28,12 @@ def kill(operation: str) -> NoReturn:
     raise AssertionError(f"a killed process went on to {operation}")
 
 
+class PatientDisk(Disk):
+    """A disk that works, and whose locks are waited for although another process of the test stands still."""
+
+    patience = 60.0
+
+
 class WatchedDisk(Disk):
     """A disk that is asked before every change; `about_to` may raise, and may shorten what is written."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from faulty_disks import FullDisk
+from faulty_disks import FullDisk, PatientDisk
 
 from prloom.errors import StorageError, UnsafePathError
 from prloom.storage import json_codec
@@ -165,8 +165,8 @@ def test_an_update_that_fails_changes_nothing(folder: SafeDir) -> None:
 
 
 def _count(path: str, times: int, together: Barrier) -> None:
-    with SafeDir.make(path) as folder:
-        together.wait(60)
+    with SafeDir.make(path, disk=PatientDisk()) as folder:
+        together.wait(120)
         for _ in range(times):
             Document(folder, NAME).update(lambda found: {"n": (found.value or {"n": 0})["n"] + 1})
 
@@ -178,7 +178,7 @@ def test_updates_of_several_processes_are_never_lost(folder: SafeDir) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(120)
 
     assert Document(folder, NAME).load() == LoadedDocument({"n": 80})
 

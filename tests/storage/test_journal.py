@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from faulty_disks import DribblingDisk, FailingDisk, FullDisk, NotingDisk
+from faulty_disks import DribblingDisk, FailingDisk, FullDisk, NotingDisk, PatientDisk
 
 from prloom.errors import StorageError, UnsafePathError
 from prloom.model.record import START, Cursor, Position
 from prloom.storage import lines as cutting
-from prloom.storage.disk import Disk
 from prloom.storage.journal import Journal
 from prloom.storage.reader import JournalEntry, JournalReader
 from prloom.storage.safe_dir import SafeDir
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.synchronize import Barrier
 
+    from prloom.storage.disk import Disk
 
 NAME = "events.jsonl"
 A, B, C = b'{"id":"a"}', b'{"id":"b"}', b'{"id":"c"}'
@@ -399,12 +399,6 @@ def test_a_failed_write_does_not_cut_off_what_a_foreign_program_appended_behind_
 
 
 # ---- several processes
-
-
-class PatientDisk(Disk):
-    """The real disk, whose locks are waited for also where the other process stands still for a while."""
-
-    patience = 60.0
 
 
 def _append_many(path: str, who: str, count: int, together: Barrier) -> None:
