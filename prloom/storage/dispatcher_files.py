@@ -21,7 +21,7 @@ LOCK = "dispatcher.lock"
 # Beside the lock and not in it: older versions of filelock empty the lock file when a second dispatcher tries.
 OWNER = "dispatcher.owner.json"
 _LIMIT = 64 * 1024
-_MOMENT = 1.0  # seconds that a quiet holder may need
+_MOMENT = 3.0  # seconds that a quiet holder may need
 
 
 class LockOwner(NamedTuple):

@@ -37,7 +37,7 @@ __all__ = ["BackgroundPluginContract"]
 
 _MANY = 200
 _FOREIGN = 999_999
-_HEALTH_LIMIT = timedelta(seconds=5)
+_HEALTH_LIMIT = timedelta(minutes=1)
 
 
 class BackgroundPluginContract:

@@ -14,7 +14,7 @@ from prloom.model.record import Json
 
 __all__ = ["HostDouble"]
 
-_LIMIT = 10.0
+_LIMIT = 60.0
 
 
 class HostDouble:

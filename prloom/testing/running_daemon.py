@@ -25,7 +25,7 @@ from prloom.storage.safe_dir import SafeDir
 from prloom.testing import runners
 from prloom.testing.host_double import HostDouble
 
-LIMIT = timedelta(seconds=10)
+LIMIT = timedelta(minutes=1)
 
 
 def _now() -> datetime:

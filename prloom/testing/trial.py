@@ -38,7 +38,7 @@ _PLAN = "# Plan\n\n- [ ] Rename it\n"
 ANSWER = "All is well."
 """The agent's message, where the plugin runs one."""
 
-PROMISES_LIMIT: Final = timedelta(seconds=45)
+PROMISES_LIMIT: Final = timedelta(minutes=3)
 """How long all promises together may take."""
 
 _ARGV = (sys.executable, "-P", "-m", "prloom.testing.trial")

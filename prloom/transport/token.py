@@ -11,7 +11,7 @@ from typing import NamedTuple
 from prloom import programs
 from prloom.errors import PrloomError
 
-LIMIT = timedelta(seconds=10)
+LIMIT = timedelta(seconds=30)
 """How long the program that keeps it may take."""
 LARGEST = 16 * 1024
 """Bytes of a file that may be a token."""

@@ -28,7 +28,7 @@ from prloom.engine.plugin_requests import (
 from prloom.engine.plugin_requests.caller import Params
 from prloom.extensions.background import call_error, client, connection, environment
 from prloom.model.activity import ActivityEvent
-from prloom.testing import BackgroundPluginContract, background_contract
+from prloom.testing import BackgroundPluginContract
 from prloom.testing.running_daemon import RunningDaemon
 
 PAGE = (Path(__file__).parents[2] / "docs" / "writing-a-background-plugin.md").read_text("utf-8")
@@ -50,12 +50,6 @@ class TestTheCounterOfThePage(BackgroundPluginContract):
             (self.plugin / name).write_text(text)
         manifest = self.plugin / "plugin.yaml"
         manifest.write_text(manifest.read_text().replace("background:\n", f"background:\n{PATIENT}"))
-
-    @pytest.fixture(autouse=True)
-    def _patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Give a daemon all the time that a busy machine needs for an answer."""
-        monkeypatch.setattr(background_contract, "_HEALTH_LIMIT", PATIENCE)
-        monkeypatch.setattr(RunningDaemon.call, "__defaults__", (None, PATIENCE))
 
     async def after_events(self, daemon: RunningDaemon, count: int) -> None:
         assert (await daemon.call("count"))["data"] == {"read_file": count}

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from prloom.extensions.host.process import ProcessHost
-from prloom.testing import plugin_contract
 from prloom.testing.plugin_contract import PluginContract
-from prloom.testing.runners import HostedRunner
 
 GOOD = """
     def register(ctx):
@@ -36,15 +31,6 @@ GOOD = """
         def seen(event, triage):
             triage.emit_comment(event.reply_to, str(triage.get_global_state("seen", 0)))
 """
-
-PATIENCE = timedelta(minutes=2)
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give a plugin's process all the time that a busy machine needs to start it, and to answer."""
-    monkeypatch.setattr(plugin_contract, "ProcessHost", partial(ProcessHost, start_limit=PATIENCE))
-    monkeypatch.setattr(plugin_contract, "HostedRunner", partial(HostedRunner, limit=PATIENCE))
 
 
 class TestGood(PluginContract):

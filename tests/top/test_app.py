@@ -69,10 +69,7 @@ async def test_what_is_read_while_the_panes_are_taken_away_at_the_end_is_not_sho
         await shown.action_mode("log")
 
 
-async def test_a_change_on_the_disk_is_on_the_screen_within_half_a_second(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("prloom.top.app.AGES", 3600.0)  # only what is watched brings the change
+async def test_a_change_on_the_disk_is_on_the_screen_within_half_a_second(tmp_path: Path) -> None:
     git_folder.make(tmp_path / ".git")
     scene = OperatorScene(tmp_path)
     scene.plan("pr-1")
@@ -84,7 +81,7 @@ async def test_a_change_on_the_disk_is_on_the_screen_within_half_a_second(
 
         await until(pilot, lambda: len(pane(shown, "plans")) == 2 and len(pane(shown, "needs")) == 1)
 
-        assert asyncio.get_running_loop().time() - begun < 30  # the promise is 0.5 s; this machine may stand still
+        assert asyncio.get_running_loop().time() - begun < 9  # the promise is 0.5 s; ages are drawn after 10 s
 
 
 async def test_what_is_held_is_approved_by_a_key_once_all_of_it_was_shown_and_leaves_the_screen(stage: Stage) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,7 @@ import git_folder
 import pytest
 
 from prloom.cli import main
-from prloom.extensions.host import process
-from prloom.testing import GOLDEN_EVENTS, trial
+from prloom.testing import GOLDEN_EVENTS
 
 NOTED = """
     def register(ctx):
@@ -43,17 +40,12 @@ BROKEN = """
         return event.author.login
 """
 
-PATIENCE = timedelta(minutes=4)
-"""The time for what comes to its end by itself, however busy the machine is."""
-
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git_folder.make(tmp_path / ".git")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PRLOOM_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(trial, "broken_promises", partial(trial.broken_promises, limit=PATIENCE))
-    monkeypatch.setattr(process, "ProcessHost", partial(process.ProcessHost, start_limit=PATIENCE))
     monkeypatch.setenv("PRLOOM_PLUGINS__HOOK_TIMEOUT", "4m")
     return tmp_path
 
