@@ -217,4 +217,4 @@ async def test_a_task_that_waits_already_is_woken_when_the_exchange_is_closed():
     await exchange.close()
 
     with pytest.raises(StoreError, match=r"^the exchange was closed; open it again$"):
-        await asyncio.wait_for(waiting, 1)
+        await asyncio.wait_for(waiting, 60)

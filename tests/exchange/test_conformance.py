@@ -840,7 +840,7 @@ def test_a_listener_hears_of_what_another_client_publishes(exchange: Exchange, a
 
     notifier.wait_limit(exchange.store, listener, ["work"])
 
-    assert select([fd], [], [], 30)[0] == [fd]
+    assert select([fd], [], [], 60)[0] == [fd]
     listener.drain()
     assert select([fd], [], [], 0)[0] == []
     listener.close()

@@ -52,7 +52,6 @@ def test_a_message_that_cannot_be_claimed_whole_stays_ready(tmp_path: Path, what
         assert (entry.delivery.state, entry.claims) == ("ready", ())
 
 
-@pytest.mark.timeout(20)
 def test_reading_does_not_wait_for_the_writers_lock(tmp_path: Path):
     path = tmp_path / "exchange.db"
     with Exchange(SqliteStore(path)) as exchange:
