@@ -84,15 +84,19 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
 
 @pytest.fixture
 def gone() -> Callable[[int], bool]:
-    """Return whether a process ends, and wait a while for it."""
+    """Return whether a process ends, and wait a minute for it."""
 
     def wait(pid: int) -> bool:
-        try:
-            psutil.Process(pid).wait(30)
-        except psutil.NoSuchProcess:
-            return True
-        except psutil.TimeoutExpired:
-            return not processes.living(pid)
-        return True
+        for _ in range(60):
+            try:
+                psutil.Process(pid).wait(1)
+            except psutil.NoSuchProcess:
+                return True
+            except psutil.TimeoutExpired:
+                if not processes.living(pid):
+                    return True
+            else:
+                return True
+        return False
 
     return wait

@@ -35,6 +35,9 @@ os.read(read, 1)
 """
 
 
+LIMITS = (1, 10, 30)
+"""How many seconds a program may take which is to take too long: more where a busy machine did not let it begin."""
+
 # Runs a program and prints the most memory that it had, in KiB. The system counts the memory of the process that starts
 # a program as that program's own, and the process of the tests may have any size.
 MEASURE = """
@@ -104,35 +107,52 @@ def test_a_command_that_is_missing_is_tried_again_until_the_message_is_dead(jobs
 
 
 def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(jobs: Any, gone: Callable[[int], bool]):
-    message = jobs.exchange.publish("jobs", "x")
     program = jobs.program(
         ESCAPES + "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('half', flush=True)\ntime.sleep(600)\n"
     )
 
-    jobs.once("--timeout", "1s", command=program, code=4)
+    for limit in LIMITS:
+        message = jobs.exchange.publish("jobs", "x")
+        jobs.once("--timeout", f"{limit}s", command=program, code=4)
+        reply = jobs.reply(message)
+        if reply.metadata["stdout"]:
+            break
 
-    reply = jobs.reply(message)
-    assert (reply.topic, reply.body) == ("jobs.timed_out", "command timed out after 1 seconds")
+    assert (reply.topic, reply.body) == ("jobs.timed_out", f"command timed out after {limit} seconds")
     assert (reply.metadata["status"], reply.metadata["stdout"]) == ("timed_out", "half\n")
     (claim,) = jobs.entry(message).claims
-    assert claim.completed_at - claim.claimed_at < timedelta(seconds=20)
+    assert claim.completed_at - claim.claimed_at < timedelta(seconds=limit + 60)
     assert gone(int((jobs.folder / "escaped").read_text()))
 
 
 def test_of_a_command_that_took_too_long_nothing_runs_any_more_when_its_reply_is_there(jobs: Any):
-    message = jobs.exchange.publish("jobs", "x")
-    worker = jobs.start("--timeout", "1s", command=jobs.program(ESCAPES + "time.sleep(600)\n"))
+    program = jobs.program(ESCAPES + "time.sleep(600)\n")
 
-    reply = jobs.reply(message)
+    for limit in LIMITS:
+        message = jobs.exchange.publish("jobs", "x")
+        worker = jobs.start("--timeout", f"{limit}s", command=program)
+        reply = jobs.reply(message)
 
-    runs = False
-    with suppress(psutil.NoSuchProcess):
-        left = psutil.Process(int((jobs.folder / "escaped").read_text()))
-        runs = left.status() != psutil.STATUS_ZOMBIE
-        left.kill()
-    worker.send_signal(signal.SIGTERM)
-    worker.wait(30)
+        pid, runs = escaped(jobs.folder), False
+        with suppress(psutil.NoSuchProcess):
+            if pid:
+                left = psutil.Process(pid)
+                runs = left.status() != psutil.STATUS_ZOMBIE
+                left.kill()
+        worker.send_signal(signal.SIGTERM)
+        worker.wait(60)
+        if pid:
+            break
+
+    assert pid
     assert (reply.topic, runs) == ("jobs.timed_out", False)
+
+
+def escaped(folder: Path) -> int:
+    """Return the id of the program that escaped; 0 where the time was over before."""
+    with suppress(FileNotFoundError):
+        return int((folder / "escaped").read_text() or 0)
+    return 0
 
 
 def test_what_a_command_leaves_running_is_ended_before_the_reply_is_there(jobs: Any, gone: Callable[[int], bool]):
@@ -164,11 +184,13 @@ def test_a_hundred_megabytes_go_in_and_come_out_whole(jobs: Any):
     assert "characters cut" in reply.metadata["stdout"]
 
 
-@pytest.mark.parametrize(("command", "code"), [(["sleep", "600"], 4), (["true"], 0)])
-def test_a_command_that_never_reads_neither_hangs_nor_escapes_its_time(command: list[str], code: int, jobs: Any):
+@pytest.mark.parametrize(("command", "limit", "code"), [(["sleep", "600"], "1s", 4), (["true"], "60s", 0)])
+def test_a_command_that_never_reads_neither_hangs_nor_escapes_its_time(
+    command: list[str], limit: str, code: int, jobs: Any
+):
     jobs.exchange.publish("jobs", "x" * 20_000_000)
 
-    jobs.once("--timeout", "1s", command=command, code=code)
+    jobs.once("--timeout", limit, command=command, code=code)
 
 
 def test_a_command_that_floods_does_not_escape_its_time_nor_fill_the_memory(jobs: Any):
