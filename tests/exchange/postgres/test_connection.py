@@ -197,11 +197,14 @@ def test_a_server_that_stays_away_is_reported_in_one_line(opened: Any, server: p
     assert exchange.read() == ()
 
 
-def test_a_server_that_cannot_be_reached_at_all_is_reported_at_once_with_what_to_do(opened: Any, tmp_path: Path):
-    with pytest.raises(
-        StoreError, match=r"failed: No such file or directory; check that the server runs and accepts"
-    ) as caught:
-        opened(f"postgresql:///x?host={tmp_path}")
+def test_a_server_that_cannot_be_reached_at_all_is_reported_at_once_with_what_to_do(opened: Any):
+    with (
+        postgres_server.short_folder() as folder,
+        pytest.raises(
+            StoreError, match=r"failed: No such file or directory; check that the server runs and accepts"
+        ) as caught,
+    ):
+        opened(f"postgresql:///x?host={folder}")
 
     assert "\n" not in str(caught.value)
 

@@ -67,11 +67,11 @@ def test_a_server_that_this_process_has_reached_before_may_be_away_for_longer(
     waits = Waits()
 
     with ThreadPoolExecutor(1) as pool:
-        opening = pool.submit(opened, mine)
+        opening = pool.submit(opened, mine, patience=timedelta(minutes=1))
         waits.begun.wait(60)
         server.start()
 
-        assert opening.result(60).read() == ()
+        assert opening.result(100).read() == ()
     waits.close()
 
 

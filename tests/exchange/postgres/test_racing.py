@@ -169,17 +169,19 @@ def test_nothing_is_written_where_nothing_is_to_be_done(exchange: Exchange, raw:
     exchange.publish("other", "x")
     assert exchange.claim(["work", "nowhere"]) is None
     listener = exchange.store.listen()
-    before = raw.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())").fetchone()
 
-    for _ in range(3):
-        assert exchange.claim(["work", "nowhere"]) is None
-        notifier.wait_limit(exchange.store, listener, ["work"])
-        assert exchange.store.expire() == 0
-        assert exchange.claim_notifications() == ()
-        exchange.read()
-        exchange.stats()
+    def written() -> bool:
+        before = raw.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())").fetchone()
+        for _ in range(3):
+            assert exchange.claim(["work", "nowhere"]) is None
+            notifier.wait_limit(exchange.store, listener, ["work"])
+            assert exchange.store.expire() == 0
+            assert exchange.claim_notifications() == ()
+            exchange.read()
+            exchange.stats()
+        return raw.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())").fetchone() != before
 
-    assert raw.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())").fetchone() == before
+    assert not all(written() for _ in range(10))  # once a minute the server itself may write, about its tables
     listener.close()
 
 
