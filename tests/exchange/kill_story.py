@@ -1,8 +1,9 @@
 """Kill publishers and workers, round after round, and print what is left; run by test_kill.py in a process of its own.
 
 `python kill_story.py FOLDER ROUNDS SEED`. In each round two publishers and two workers are forked, which write as fast
-as they can, and are killed one after the other. Each round is an hour after the one before, so that no lease and no
-backoff of an earlier round is waited for.
+as they can, and are killed one after the other: from when the first has opened the exchange, and the longer that took,
+the later. So they get to work on a slow machine too, and some are killed while they open it. Each round is an hour
+after the one before, so that no lease and no backoff of an earlier round is waited for.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite.store import SqliteStore
 
 PUBLISHERS, WORKERS = 2, 2
+LONGEST_PACE = 0.5  # seconds
 
 
 def opened(folder: Path, number: int) -> Exchange:
@@ -30,11 +32,12 @@ def opened(folder: Path, number: int) -> Exchange:
     return Exchange(SqliteStore(folder / "exchange.db", clock=lambda: now))
 
 
-def publish(folder: Path, number: int, slot: int) -> None:
+def publish(folder: Path, number: int, slot: int, ready: int) -> None:
     """Publish under numbered keys, and note each when it is acknowledged; what was not is published again."""
     noted = os.open(folder / f"acknowledged-{slot}", os.O_RDWR | os.O_CREAT | os.O_APPEND)
     count = os.fstat(noted).st_size // 30
     with opened(folder, number) as exchange:
+        os.write(ready, b".")
         while True:
             name = f"{slot}-{count}"
             message = exchange.publish("work", f"body {name}", key=name)
@@ -52,21 +55,22 @@ WAYS = (
 )
 
 
-def work(folder: Path, number: int, slot: int) -> None:
+def work(folder: Path, number: int, slot: int, ready: int) -> None:
     """Claim and settle, in each way."""
     choose = random.Random(f"{number}.{slot}")
     with opened(folder, number) as exchange:
+        os.write(ready, b".")
         while True:
             claimed = exchange.claim("work", instance=f"{number}.{slot}", max_attempts=3)
             if claimed is not None:
                 choose.choice(WAYS)(claimed)
 
 
-def forked(task: Callable[[Path, int, int], None], folder: Path, number: int, slot: int) -> int:
+def forked(task: Callable[[Path, int, int, int], None], folder: Path, number: int, slot: int, ready: int) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            task(folder, number, slot)
+            task(folder, number, slot, ready)
         except BaseException as error:  # noqa: BLE001 (all that a child can do is to say so)
             os.write(2, f"{task.__name__}: {type(error).__name__}: {error}\n".encode())
         finally:
@@ -76,13 +80,18 @@ def forked(task: Callable[[Path, int, int], None], folder: Path, number: int, sl
 
 def one_round(folder: Path, number: int, chance: random.Random) -> int:
     """Return how many ended otherwise than by being killed."""
-    pids = [forked(publish, folder, number, slot) for slot in range(PUBLISHERS)]
-    pids += [forked(work, folder, number, slot) for slot in range(WORKERS)]
+    begun = time.monotonic()
+    heard, ready = os.pipe()
+    pids = [forked(publish, folder, number, slot, ready) for slot in range(PUBLISHERS)]
+    pids += [forked(work, folder, number, slot, ready) for slot in range(WORKERS)]
+    os.close(ready)
+    os.read(heard, 1)
+    pace = min(time.monotonic() - begun, LONGEST_PACE)
     chance.shuffle(pids)
-    time.sleep(0.01)
     for pid in pids:
-        time.sleep(chance.uniform(0, 0.008))
+        time.sleep(chance.uniform(0, pace / 2))
         os.kill(pid, signal.SIGKILL)
+    os.close(heard)
     return sum(os.waitpid(pid, 0)[1] != signal.SIGKILL for pid in pids)
 
 
