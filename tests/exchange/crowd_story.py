@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import sqlite3
 import sys
@@ -16,10 +17,12 @@ from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite.store import SqliteStore
 
 WORKERS, JOBS = 10, 1000
+BEGIN = multiprocessing.get_context("fork").Barrier(WORKERS, timeout=300)  # none has done all before another begins
 
 
 def work(path: Path, name: str) -> None:
     with Exchange(SqliteStore(path)) as exchange:
+        BEGIN.wait()
         for claimed in exchange.claims("work", instance=name, patience=timedelta(0)):
             time.sleep(0.005)
             claimed.complete(claimed.message.body)
