@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import re
 import stat
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from prloom.transport import token
 from prloom.transport.token import NoTokenError, Token
-
-
-@pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a program take a minute to start, as it may on a busy machine."""
-    monkeypatch.setattr(token, "LIMIT", timedelta(minutes=1))
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ ServerState: TypeAlias = Literal["ready", "busy", "silent", "absent"]
 
 _BUSY = frozenset({"57P03", "53300"})  # it starts, stops or recovers; it has as many clients as it may have
 _PROTOCOL = 3 << 16
-_TIMEOUT = 2.0  # seconds
+_TIMEOUT = 5.0  # seconds
 _LONGEST_ANSWER = 65536
 _HEAD = 5  # a letter, and the length of all but that
 

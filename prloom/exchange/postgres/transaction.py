@@ -26,7 +26,7 @@ _THERE = "SELECT FROM pg_stat_activity WHERE pid = %s AND backend_start = %s"
 # A role may end its own sessions. The time is compared too: a process's number is given to another before long.
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND backend_start = %s"
 
-GRACE, LONGEST = 1.0, 10.0  # seconds until the session is ended, and until it is given up
+GRACE, LONGEST = 1.0, 30.0  # seconds until the session is ended, and from then until it is given up
 _PAUSE = 0.005
 
 
@@ -122,10 +122,10 @@ def wait_for_end(db: psycopg.Connection[Any], lost: SessionId) -> bool:
     ended = False
     while db.execute(_THERE, lost).fetchone() is not None:
         waited = time.monotonic() - begun
-        if waited >= LONGEST:
+        if ended and waited >= LONGEST:
             return False
-        if waited >= GRACE and not ended:
+        if not ended and waited >= GRACE:
             db.execute(_TERMINATE, lost)
-            ended = True
+            ended, begun = True, time.monotonic()  # this process may have stood still until now
         time.sleep(_PAUSE)
     return True

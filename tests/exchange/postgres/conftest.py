@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.postgres import address, open_session, transaction
+from prloom.exchange.postgres import address
 from prloom.exchange.postgres.store import PostgresStore
 
 Open = Callable[..., Exchange]
@@ -133,13 +133,6 @@ def _end(one: socket.socket) -> None:
     with suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)
     one.close()
-
-
-@pytest.fixture(autouse=True)
-def _slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a server answer late, and a lost session end late: either side may stand still for some seconds."""
-    monkeypatch.setattr(open_session, "_TIMEOUT", 60.0)
-    monkeypatch.setattr(transaction, "LONGEST", 60.0)
 
 
 @pytest.fixture
