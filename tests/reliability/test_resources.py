@@ -182,7 +182,7 @@ def running(made: Repository, *before: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def until(true: Callable[[], bool], seconds: float = 60) -> None:
@@ -191,6 +191,11 @@ def until(true: Callable[[], bool], seconds: float = 60) -> None:
     while not true():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def trouble_told(made: Repository) -> str:
+    """Return what the real dispatcher tells of its trouble: on a busy machine, that a tick took long as well."""
+    return str(made.json("status")["dispatcher"].get("trouble") or "")
 
 
 def test_the_real_dispatcher_goes_on_when_a_full_disk_has_room_again(repository: Repository):
@@ -204,13 +209,13 @@ def test_the_real_dispatcher_goes_on_when_a_full_disk_has_room_again(repository:
         until(lambda: handled() == 1)
         fill(filling)
         made.run("emit", "work", "--body", "second", "--id", "c2")  # a line in a page that has room for it
-        until(lambda: "trouble" in made.json("status")["dispatcher"])
+        until(lambda: "free some space" in trouble_told(made))
         told = made.run("status", "--all").stdout
         filling.unlink()
         until(lambda: handled() == 2)
-        until(lambda: "trouble" not in made.json("status")["dispatcher"])
+        until(lambda: not trouble_told(made))
 
-    assert "free some space" in told
+    assert "free some space" in " ".join(told.split())
     decisions = (made.local / "bus/decisions.jsonl").read_text().splitlines()
     assert sum('"handled"' in line for line in decisions) == 2
 
@@ -241,7 +246,7 @@ def test_on_a_file_system_that_is_read_only_each_command_says_so_in_one_line(rep
 
 
 def remount(made: Repository, how: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{how}", made.root.parent], check=True, timeout=20)
+    subprocess.run(["mount", "-o", f"remount,{how}", made.root.parent], check=True, timeout=60)
 
 
 # ---- open files, and watches
@@ -358,13 +363,13 @@ async def test_a_watch_that_the_system_refused_is_said_and_had_as_soon_as_there_
 def test_without_a_watch_the_real_dispatcher_says_so_and_finds_everything_by_its_ticks(tmp_path: Path):
     limit = "/proc/sys/user/max_inotify_instances"
     set_it = f'echo 0 > {limit} && exec "$@"'
-    if subprocess.run([*NAMESPACE, "sh", "-c", set_it, "sh", "true"], check=False, timeout=20).returncode != 0:
+    if subprocess.run([*NAMESPACE, "sh", "-c", set_it, "sh", "true"], check=False, timeout=60).returncode != 0:
         pytest.skip("no namespace of its own may be had here")
     (tmp_path / "home").mkdir()
     made = prepared(tmp_path / "project", tmp_path / "home")
 
     with running(made, *NAMESPACE, "sh", "-c", set_it, "sh"):
-        until(lambda: "trouble" in made.json("status")["dispatcher"])
+        until(lambda: "cannot be watched" in trouble_told(made))
         told = made.run("status", "--all").stdout
         made.run("emit", "work", "--body", "first", "--id", "c1")
         until(lambda: bool(made.plan()["events"]["handled"]))
