@@ -26,7 +26,7 @@ async def served(clock):
     hub = Hub(clock, limits=NONE)
     hub.pull()
     headers = {"authorization": f"Bearer {hub.token('ada')}"}
-    async with serve(hub) as at, httpx.AsyncClient(base_url=at.api_url, headers=headers, timeout=5) as client:
+    async with serve(hub) as at, httpx.AsyncClient(base_url=at.api_url, headers=headers, timeout=60) as client:
         yield hub, client
     hub.verify()
 
@@ -76,7 +76,7 @@ async def test_nothing_may_ever_come(served):
     hub.before_next(TIMEOUT)
 
     with pytest.raises(httpx.ReadTimeout):
-        await client.get("/repos/ada/engine/pulls", timeout=0.05)
+        await client.get("/repos/ada/engine/pulls", timeout=httpx.Timeout(60, read=0.05))
 
 
 async def test_far_too_much_may_come(served):
@@ -111,7 +111,7 @@ async def test_what_breaks_the_contract_is_a_500_and_is_kept(served):
 
 async def test_enterprise_is_served_below_its_base_path(clock):
     hub = Hub(clock, api_url="https://ghe.example.test/api/v3", limits=NONE)
-    async with serve(hub) as at, httpx.AsyncClient() as client:
+    async with serve(hub) as at, httpx.AsyncClient(timeout=60) as client:
         answer = await client.get(
             f"{at.api_url}/repos/ada/engine/branches/main", headers={"authorization": f"token {hub.token('ada')}"}
         )
