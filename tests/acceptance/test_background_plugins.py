@@ -46,7 +46,12 @@ with socket.socket(socket.AF_UNIX) as listening:
 """
 MANIFEST = """
 name: greeter
-background: {command: python3, args: [daemon.py], shutdown_grace_period: 1000}
+background:
+  command: python3
+  args: [daemon.py]
+  startup_timeout: 60000
+  shutdown_grace_period: 1000
+  healthcheck: {timeout: 60000}
 provides_hooks: [beforeTriage]
 config_schema:
   greeting: {type: string, required: true}

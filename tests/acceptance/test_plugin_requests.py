@@ -65,7 +65,7 @@ with socket.socket(socket.AF_UNIX) as listening:
 """
 MANIFEST = """
 name: helper
-background: {command: python3, args: [daemon.py], shutdown_grace_period: 1000}
+background: {command: python3, args: [daemon.py], startup_timeout: 60000, shutdown_grace_period: 1000}
 """
 CONFIG = """
 [plugins]

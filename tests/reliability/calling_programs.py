@@ -138,7 +138,7 @@ with socket.socket(socket.AF_UNIX) as listening:
 """
 MANIFEST = """
 name: teller
-background: {command: python3, args: [-S, -E, daemon.py], shutdown_grace_period: 1000}
+background: {command: python3, args: [-S, -E, daemon.py], startup_timeout: 60000, shutdown_grace_period: 1000}
 tools:
   - name: tell
     type: background_rpc
