@@ -184,7 +184,7 @@ class Shop:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=100,
+            timeout=command_server.LIMIT,
             check=False,
         )
         return Ran(ended.returncode, ended.stdout)

@@ -53,7 +53,7 @@ def test_a_second_dispatcher_ends_with_1_and_says_who_is_at_work_and_the_first_o
     with started(shop) as running:
         second = shop.run("prloom start --once")
         running.terminate()
-        code = running.wait(timeout=30)
+        code = running.wait(timeout=60)
 
     assert second.code == 1
     assert f"a dispatcher already runs here: process {running.pid}" in second.said
@@ -63,6 +63,6 @@ def test_a_second_dispatcher_ends_with_1_and_says_who_is_at_work_and_the_first_o
 def test_a_dispatcher_that_is_interrupted_ends_with_130(shop: Any):
     with started(shop) as running:
         running.send_signal(signal.SIGINT)
-        code = running.wait(timeout=30)
+        code = running.wait(timeout=60)
 
     assert code == 130
