@@ -101,8 +101,8 @@ def test_the_expressions_are_found():
 
 
 def test_a_square_is_noticed():
-    # By one of a few looks: a processor that is slowed down while the shorter text is searched hides it from one.
-    assert any(steep(re.compile(r"x+y").search, ("x",)) for _ in range(TRIES))
+    # By one of some looks: a processor that is slowed down while the shorter text is searched hides it from one.
+    assert any(steep(re.compile(r"x+y").search, ("x",)) for _ in range(20))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS.values(), ids=lambda pattern: pattern.pattern[:40])
