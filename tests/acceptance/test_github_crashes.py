@@ -6,6 +6,7 @@ import asyncio
 import signal
 from typing import Literal
 
+import command_server
 import pytest
 from fake_github import RESET
 from github_project import Project
@@ -37,7 +38,7 @@ async def round_of(project: Project, *, kill: tuple[Moment, int] | None = None) 
     if kill is not None:
         moment, number = kill
         (project.hub.before_next if moment == "before" else project.hub.after_next)(end, skip=number)
-    code = await asyncio.to_thread(running.wait, 60)
+    code = await asyncio.to_thread(running.wait, command_server.LIMIT)
     project.hub.api.script.triggers.clear()
     return code == -signal.SIGKILL
 
