@@ -41,6 +41,8 @@ OPTIONS = (
 )
 """That a test fails is enough: nobody reads why."""
 FAILED = 1
+LIMIT = 600
+"""Seconds that a test of a weak build may take."""
 
 
 class Servers(NamedTuple):
@@ -70,9 +72,9 @@ def run(weakening: Weakening, called: Path, servers: Servers) -> subprocess.Comp
     env = environment.nested() | weak
     if weakening.matrix:
         argv = ["crash_matrix", *weakening.matrix, "--stop", "--jobs", "1"]
-        return command_server.run_at(servers.matrix, argv, cwd=ROOT, env=env)
+        return command_server.run_at(servers.matrix, argv, cwd=ROOT, env=env, limit=LIMIT)
     argv = ["pytest", *OPTIONS, f"tests/{weakening.test}", "-k", weakening.select]
-    return command_server.run_at(servers.tests, argv, cwd=ROOT, env=env)
+    return command_server.run_at(servers.tests, argv, cwd=ROOT, env=env, limit=LIMIT)
 
 
 @each_weakening
@@ -80,7 +82,7 @@ def test_what_is_weakened_exists(weakening: Weakening):
     weakenings.find(weakening, importlib.import_module(weakening.module))
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(LIMIT + 60)
 @each_weakening
 def test_without_the_guarantee_its_test_fails(weakening: Weakening, tmp_path: Path, servers: Servers):
     ended = run(weakening, tmp_path / "called", servers)
