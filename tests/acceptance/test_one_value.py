@@ -129,7 +129,20 @@ def now() -> datetime:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     """Return what is shown of a repository with something in every state, while a dispatcher runs that has trouble."""
-    scene = OperatorScene(tmp_path_factory.mktemp("states"), now())
+    begun = of_today()
+    found = look_at_all_states(tmp_path_factory.mktemp("states"), begun)
+    if found.value.at.date() == begun.date():
+        return found
+    return look_at_all_states(tmp_path_factory.mktemp("states"), of_today())  # the runs were those of yesterday
+
+
+def of_today() -> datetime:
+    """Return the present time, but for the first minute of a day: the runs that began a minute ago are of today."""
+    return max(now(), now().replace(hour=0, minute=1, second=0, microsecond=0))
+
+
+def look_at_all_states(root: Path, moment: datetime) -> Shown:
+    scene = OperatorScene(root, moment)
     git_folder.make(scene.root / ".git")
     with SafeDir.make(scene.root, *paths.LOCAL) as local, DispatcherLock(local):
         health = HealthFile(local)
