@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -53,8 +54,14 @@ def until(true: Callable[[], object]) -> None:
 
 def pool_of(dispatcher: int) -> psutil.Process:
     """Return the first process of the dispatcher's pool."""
-    found = psutil.Process(dispatcher).children()
-    return next(each for each in found if "prloom.engine.runs.pool" in each.cmdline())
+    return next(each for each in psutil.Process(dispatcher).children() if is_pool(each))
+
+
+def is_pool(process: psutil.Process) -> bool:
+    """Whether a process is a pool; one of git's that has ended meanwhile is none."""
+    with suppress(psutil.Error):
+        return "prloom.engine.runs.pool" in process.cmdline()
+    return False
 
 
 def test_a_pool_that_is_killed_is_replaced_each_todo_has_one_commit_and_why_tells_of_it(working: Repository):
