@@ -25,6 +25,7 @@ from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.storage.safe_dir import SafeDir
 
 ODD = Path(__file__).with_name("odd_daemon.py")
+PATIENCE = 60.0
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -41,22 +42,23 @@ class Scene:
     now: datetime = NOW
 
     async def until(self, *states: DaemonState) -> DaemonState:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             return await self.daemon.reached(*states)
 
     async def pid(self) -> int:
         """Return the daemon's process id, once it is known."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while (pid := self.daemon.report(lambda _: NOW)["pid"]) is None:  # noqa: ASYNC110 - nothing signals it
                 await asyncio.sleep(0.01)
         return int(pid)
 
     def noted(self) -> list[str]:
-        return self.record.read_text().splitlines() if self.record.exists() else []
+        """Return the lines that the daemon has written down; of the last one there may be a part, which is left out."""
+        return self.record.read_text().split("\n")[:-1] if self.record.exists() else []
 
     async def noted_line(self, part: str) -> str:
         """Return the first line with a text that the daemon writes down, once it has."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not (found := [line for line in self.noted() if part in line]):  # noqa: ASYNC110 - another process writes
                 await asyncio.sleep(0.01)
         return found[0]
@@ -83,7 +85,13 @@ class Opener:
         """Return the plugin of the odd daemon."""
         folder = self.root / "plugin"
         folder.mkdir(exist_ok=True)
-        given = {"command": "python3", "args": (str(ODD), *modes), "shutdown_grace_period": 300, **background}
+        given = {
+            "command": "python3",
+            "args": (str(ODD), *modes),
+            "startup_timeout": 60_000,
+            "shutdown_grace_period": 300,
+            **background,
+        }
         manifest = Manifest(name="odd", background=Background(**given), requires_env=requires_env, provides_hooks=hooks)
         return DiscoveredPlugin(key="odd", source="project", path=str(folder), manifest=manifest)
 

@@ -21,7 +21,7 @@ from prloom.extensions.host.interface import HookFailed
 from prloom.model.event import Event
 from prloom.model.hook import HookCall, Mark, Outcome
 
-LIMIT = timedelta(seconds=10)
+LIMIT = timedelta(minutes=1)
 NOTHING = cast("Services", None)
 
 
