@@ -136,9 +136,9 @@ async def test_a_schema_that_takes_long_delays_neither_the_event_loop_nor_the_ca
     evil = [asyncio.create_task(checks.problem("evil", doubling(40), {})) for _ in range(2)]
     await asyncio.sleep(0)
     while not all(task.done() for task in evil):
-        begun = time.monotonic()
+        begun = time.thread_time()
         await asyncio.sleep(0)
-        longest = max(longest, time.monotonic() - begun)
+        longest = max(longest, time.thread_time() - begun)
         assert await checks.problem("good", text(type="string"), {"a": "x"}) is None
         others += 1
 
