@@ -48,12 +48,13 @@ async def test_another_machine_takes_over_from_one_that_dies(bench: MachineBench
     first, second = machine("first"), machine("second")
     first.script(SLOW)
     second.script(FAST)
-    first.start("--lease", "3s")
+    first.start("--lease", "1h")
     bench.todo("- [ ] Make it fast")
     tick = asyncio.create_task(bench.tick())
     await appeared(first.home / "worker-0.md")
 
     first.kill()
+    bench.end_leases()
     await asyncio.to_thread(second.start)
     await tick
 
@@ -76,7 +77,7 @@ async def test_a_machine_that_does_not_do_a_run_leaves_it_to_one_that_is_busy_an
     dispatcher = assemble(
         bench.project.root, bench.stage.config, environ={"PATH": os.environ["PATH"], "HOME": str(bench.home)}
     )
-    async with asyncio.timeout(PATIENCE), bench.stage.running_of(dispatcher):
+    async with bench.stage.running_of(dispatcher):
         await bench.stage.until(lambda: "[work] mode" in waits_for(bench))
         (run,) = [each.name for each in bench.worktree.glob("prloom/.local/runs/*")]
         with connect(bench.url) as exchange:
@@ -105,12 +106,13 @@ async def test_a_result_that_comes_late_is_not_used(bench: MachineBench, machine
     first, second = machine("first"), machine("second")
     first.script(SLOW)
     second.script(FAST)
-    first.start("--lease", "3s")
+    first.start("--lease", "1h")
     bench.todo("- [ ] Make it fast")
     tick = asyncio.create_task(bench.tick())
     await appeared(first.home / "worker-0.md")
 
     first.suspend()
+    bench.end_leases()
     await asyncio.to_thread(second.start)
     await tick
     first.resume()
@@ -126,7 +128,7 @@ async def test_a_result_that_comes_late_is_written_down_and_shown_and_not_used(b
     code = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)\nPath({str(gone)!r}).touch()"
     first.script(Run({"slow.py": "slow\n"}, code=code, answer={**DONE, "summary": "It is slow."}))
     second.script(FAST)
-    first.start("--lease", "3s")
+    first.start("--lease", "1h")
     bench.todo("- [ ] Make it fast")
     tick = asyncio.create_task(bench.tick())
     await appeared(first.home / "worker-0.md")
@@ -134,6 +136,7 @@ async def test_a_result_that_comes_late_is_written_down_and_shown_and_not_used(b
     first.suspend(but="worker.py")
     gate.touch()
     await appeared(gone)
+    bench.end_leases()
     await asyncio.to_thread(second.start)
     await tick
     first.resume()
