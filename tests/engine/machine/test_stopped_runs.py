@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import psutil
+import pytest
 from workbench import Run
 
 from prloom.engine.operator import run_stop
@@ -21,8 +22,9 @@ PATIENCE = 60.0
 
 
 async def test_a_run_on_another_machine_is_ended_its_plan_pauses_and_no_attempt_is_counted(
-    bench: MachineBench, machine: Make
+    bench: MachineBench, machine: Make, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(run_stop, "PATIENCE", PATIENCE)
     other = machine("other")
     noted = other.home / "pid"
     sleeps = f"Path({str(noted)!r}).write_text(str(os.getpid()))\nimport time\ntime.sleep(300)"
@@ -30,7 +32,7 @@ async def test_a_run_on_another_machine_is_ended_its_plan_pauses_and_no_attempt_
     other.start()
     bench.todo("- [ ] Make it fast")
     bench.employ()
-    async with bench.stage.running(), asyncio.timeout(PATIENCE):
+    async with bench.stage.running():
         await bench.stage.until(lambda: noted.exists() and noted.read_text() != "")
         (run,) = (bench.worktree / "prloom/.local/runs").iterdir()
         where = bench.stage.paths
@@ -45,7 +47,8 @@ async def test_a_run_on_another_machine_is_ended_its_plan_pauses_and_no_attempt_
     work = bench.state.work
     assert work is not None
     assert (work.phase, work.attempt, work.failures) == ("ready", 1, 0)
-    assert not psutil.pid_exists(int(noted.read_text()))
+    pid = int(noted.read_text())
+    await bench.stage.until(lambda: not psutil.pid_exists(pid))
     log = await asyncio.to_thread(other.stop)
     assert "completed" not in log
     assert other.left == []
