@@ -185,12 +185,13 @@ async def test_files_with_the_marks_of_a_conflict_are_not_resolved_by_adding_the
 
 
 async def test_a_run_that_is_cut_short_is_no_failed_attempt_at_a_conflict(bench: Workbench, tip: str):
-    bench.script(Run(), Run(code="import time\nos.system('git config core.hooksPath /x')\ntime.sleep(60)"), GOOD)
+    waits = "import time\nos.system('git config core.hooksPath /x')\n(home / 'set').touch()\ntime.sleep(300)"
+    bench.script(Run(), Run(code=waits), GOOD)
     bench.stage.ask("rebase", "work")
     async with bench.stage.rounds() as again:
         bench.employ()
         going = asyncio.create_task(again())
-        await bench.stage.until(lambda: bench.runs() == 2)
+        await bench.stage.until((bench.home / "set").exists)
         going.cancel()
         await asyncio.wait([going])
     await bench.tick()

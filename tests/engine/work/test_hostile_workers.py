@@ -67,7 +67,7 @@ async def test_a_worker_whose_answer_cannot_be_used_twice_alike_is_not_asked_a_t
 
 async def test_a_worker_that_kills_what_supervises_it_loses_its_run_and_the_todo_is_done_by_the_next(bench: Workbench):
     bench.script(
-        Run(DOES.files, code="import signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(60)"), DOES
+        Run(DOES.files, code="import signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(300)"), DOES
     )
     bench.todo("- [ ] Make it fast")
 
@@ -105,7 +105,7 @@ for ref in ("HEAD:refs/heads/theirs", ":refs/heads/old"):
 
 
 async def test_what_a_worker_did_outside_the_worktree_is_undone_also_where_its_run_is_cut_short(bench: Workbench):
-    waits = "import time\nos.system('git config core.hooksPath /x')\n(home / 'set').touch()\ntime.sleep(60)"
+    waits = "import time\nos.system('git config core.hooksPath /x')\n(home / 'set').touch()\ntime.sleep(300)"
     bench.script(Run(code=waits), DOES)
     bench.todo("- [ ] Make it fast")
     bench.employ()
