@@ -100,7 +100,7 @@ async def test_where_nothing_can_be_watched_the_tick_finds_everything(stage: Sta
 
 
 async def heard(watcher: FileWatcher) -> tuple[Path, str]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         return await anext(aiter(watcher.changes()))
 
 
@@ -147,7 +147,7 @@ async def test_a_folder_that_another_one_took_the_place_of_is_followed_again(tmp
 
     (bus / "events.jsonl").write_text("x")
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         async for folder, name in watcher.changes():
             if (folder, name) == (bus, "events.jsonl"):
                 break

@@ -66,7 +66,7 @@ class Killed:
         dispatcher = self.start("--once")
         wait_for(lambda: self.begun() > 0)
         dispatcher.send_signal(signal.SIGKILL)
-        dispatcher.wait(30)
+        dispatcher.wait(60)
 
     def begun(self) -> int:
         """Return how many runs the agent has begun."""
@@ -167,14 +167,14 @@ def test_p9_a_second_dispatcher_says_who_has_the_repository_and_exits(killed: Ki
     wait_for(lambda: killed.begun() > 0)
 
     second = killed.start("--once")
-    code = second.wait(30)
+    code = second.wait(60)
 
     assert code == 1
     refused = [line for line in killed.said().splitlines() if "already runs here" in line]
     assert len(refused) == 1
     assert f"a dispatcher already runs here: process {first.pid}" in refused[0]
     first.send_signal(signal.SIGTERM)
-    first.wait(30)
+    first.wait(60)
 
 
 def test_p9_after_a_kill_the_next_dispatcher_has_the_repository_at_once(killed: Killed):

@@ -30,7 +30,7 @@ async def test_it_tells_which_plan_is_new_and_first_of_all_that_everything_may_b
     scene.plan("pr-1")
     told: asyncio.Queue[str] = asyncio.Queue()
     watching = asyncio.create_task(RepositoryWatch(scene.where, lambda: (), told.put_nowait).run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await told.get() == ALL
         home = scene.where.worktree("pr-1").joinpath(*paths.LOCAL)
 
@@ -50,7 +50,7 @@ async def test_a_change_of_the_configuration_is_told_at_once_and_none_of_the_fil
     scene.plan("pr-1")
     told: asyncio.Queue[str] = asyncio.Queue()
     watching = asyncio.create_task(RepositoryWatch(scene.where, lambda: (), told.put_nowait).run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await told.get() == ALL
         home = scene.where.worktree("pr-1").joinpath(*paths.LOCAL)
         (scene.root / "README.md").write_text("# Read me\n")
@@ -69,7 +69,7 @@ async def test_a_folder_that_cannot_be_read_ends_no_watch_and_is_told(scene: Ope
     scene.where.local.parent.mkdir(exist_ok=True)
     scene.where.local.write_text("this is no folder\n")
     watching = asyncio.create_task(RepositoryWatch(scene.where, lambda: (), told.put_nowait).run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await told.get() == ALL
     assert not watching.done()
     watching.cancel()

@@ -146,7 +146,7 @@ class Client:
 
     async def read(self) -> Any:
         """Return the next answer; None at the end of the connection."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             line = await self.reader.readline()
         return json.loads(line) if line else None
 

@@ -182,7 +182,7 @@ def test_events_are_written_while_the_program_still_runs(tmp_path: Path) -> None
         log.publisher.subscribe(["TOOL_CALL_END"], note)
         run = await FollowedRun.open(log, folder, "claude", "p")
         run.begin()
-        await asyncio.wait_for(seen.wait(), 10)
+        await asyncio.wait_for(seen.wait(), 60)
         assert "AGENT_END" not in types(folder)
         await run.end(OK)
 
@@ -199,7 +199,7 @@ def test_the_next_dispatcher_writes_the_end_of_a_run_that_nobody_waits_for(tmp_p
         log.publisher.subscribe(["AGENT_START"], lambda _: heard.set())
         run = await FollowedRun.open(log, folder, "claude", "p")
         run.begin()
-        await asyncio.wait_for(heard.wait(), 10)
+        await asyncio.wait_for(heard.wait(), 60)
 
     asyncio.run(killed())
     assert "AGENT_END" not in types(folder)

@@ -16,7 +16,7 @@ from prloom.extensions.background import call_error
 from prloom.model.event import Author
 from prloom.model.hook import HookCall
 
-LIMIT = timedelta(seconds=5)
+LIMIT = timedelta(minutes=1)
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
 

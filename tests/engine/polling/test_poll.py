@@ -385,7 +385,7 @@ async def test_a_poll_that_goes_on_ends_with_the_dispatcher(stage: Stage):
     stage.adopt()
     stage.bridge.waits = hang
 
-    async with asyncio.timeout(20), stage.running():
+    async with asyncio.timeout(60), stage.running():
         await asked.wait()
 
 

@@ -463,7 +463,7 @@ async def test_two_calls_at_once_cannot_have_one_name(careful: ToolBench):
             calling = asyncio.create_task(run.answer("callTool", asked))
             await waiting(parts)
             with pytest.raises(RpcError, match="a call 'k' is already in progress"):
-                await asyncio.wait_for(run.answer("callTool", asked), 5)
+                await asyncio.wait_for(run.answer("callTool", asked), 60)
             run.hear("cancelCall", {"key": "k"})
             with pytest.raises(asyncio.CancelledError):
                 await calling

@@ -49,7 +49,7 @@ def test_a_session_that_was_killed_holds_nothing(bench: Workbench, where: Reposi
     code = (
         "import sys, time, datetime, pathlib\nfrom prloom.storage import plan_session\n"
         "with plan_session.reserved(pathlib.Path(sys.argv[1]), 'work', 'agent', datetime.datetime.now(datetime.UTC)):\n"
-        "    print('open', flush=True)\n    time.sleep(60)\n"
+        "    print('open', flush=True)\n    time.sleep(300)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(where.root)], stdout=subprocess.PIPE, text=True) as opened:
         assert opened.stdout is not None
