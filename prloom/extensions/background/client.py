@@ -16,7 +16,7 @@ from prloom.extensions.background.message_bounds import MessageBounds
 from prloom.model.record import Json
 
 HEALTH_CHECK = "health_check"
-_PROBE_LIMIT = timedelta(seconds=1)
+_PROBE_LIMIT = timedelta(seconds=5)
 _TAKING_LIMIT = timedelta(seconds=10)
 """How long a daemon that wants a connection for each message may take for one, before it is sent the next."""
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import psutil
-import pytest
 from workbench import Run
 
 from prloom.engine.operator import run_stop
@@ -22,9 +21,8 @@ PATIENCE = 60.0
 
 
 async def test_a_run_on_another_machine_is_ended_its_plan_pauses_and_no_attempt_is_counted(
-    bench: MachineBench, machine: Make, monkeypatch: pytest.MonkeyPatch
+    bench: MachineBench, machine: Make
 ):
-    monkeypatch.setattr(run_stop, "PATIENCE", PATIENCE)
     other = machine("other")
     noted = other.home / "pid"
     sleeps = f"Path({str(noted)!r}).write_text(str(os.getpid()))\nimport time\ntime.sleep(300)"

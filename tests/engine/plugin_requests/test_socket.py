@@ -14,7 +14,6 @@ import pytest
 from request_bench import Client, RequestBench, a_message, client
 from stage import until
 
-from prloom.engine.host_socket import server
 from prloom.engine.host_socket.server import HostSocket
 from prloom.extensions.jsonrpc.pace import BURST, SHARE, Pace
 
@@ -22,8 +21,7 @@ MEGABYTE = 1024 * 1024
 
 
 @pytest.fixture
-async def socket(bench: RequestBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HostSocket]:
-    monkeypatch.setattr(server, "_HELLO_LIMIT", 60.0)  # no test is to meet it
+async def socket(bench: RequestBench, tmp_path: Path) -> AsyncIterator[HostSocket]:
     folder = tmp_path / "s"
     folder.mkdir()
     opened = HostSocket(folder, (bench.authority,))
