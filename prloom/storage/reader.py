@@ -56,7 +56,8 @@ class JournalReader:
         self.name = name
         self._segments = Segments(folder, name)
         self._mark = ReadMark()
-        self._unfinished = (0, 0, 0)  # segment, offset, size: at that size no newline was found behind the offset
+        # Segment, offset, size, checksum: in the file as it was then, no newline was found behind the offset.
+        self._unfinished = (0, 0, 0, 0)
 
     @property
     def path(self) -> str:
@@ -97,16 +98,9 @@ class JournalReader:
             cursor = Cursor(following, 0, cursor.offset)
         unfinished = 0
         if cursor.segment == live and not taken.full():
-            unfinished = size - cursor.offset
-        return JournalBatch(
-            tuple(taken.entries),
-            cursor,
-            taken.skipped,
-            gap,
-            max(0, unfinished),
-            taken.fingerprints.get(cursor.segment),
-            tuple(left),
-        )
+            unfinished = max(0, size - cursor.offset)
+        fingerprint = taken.fingerprints.get(cursor.segment)
+        return JournalBatch(tuple(taken.entries), cursor, taken.skipped, gap, unfinished, fingerprint, tuple(left))
 
     def read_at(self, position: Position) -> bytes | None:
         """Return the line at a position, or None if no line begins there."""
@@ -232,21 +226,28 @@ class JournalReader:
 
     def _take(self, at: Position, size: int | None, taken: _Taken) -> int:
         """Take lines until a limit or the end of the segment, and return the offset where to go on."""
-        if size is not None and (at.offset == size or self._unfinished == (*at, size)):
-            return at.offset
         end = at.offset
+        if end == size:
+            return end
         with self._open(at.segment) as fd:
-            while fd is not None and not taken.full():
+            if fd is None or (size is not None and self._is_unfinished(fd, at, size)):
+                return end
+            while not taken.full():
                 piece = lines.cut(fd, end, limit_bytes=max(taken.bytes, lines.BLOCK), limit_lines=taken.lines)
                 if piece.end == end:
                     break
                 taken.add(at.segment, piece, piece.end - end)
                 end = piece.end
-            if fd is not None and end > at.offset:
+            if end > at.offset:
                 taken.fingerprints[at.segment] = file_stamp.checksum(fd, end)
-        if size is not None and not taken.full():
-            self._unfinished = (at.segment, end, size)
+            if size is not None and end < size and not taken.full():
+                self._unfinished = (at.segment, end, size, file_stamp.checksum(fd, size))
         return end
+
+    def _is_unfinished(self, fd: int, at: Position, size: int) -> bool:
+        """Whether there is what was there at the last look, without a newline; other lines may have taken its place."""
+        *place, check = self._unfinished
+        return place == [*at, size] and check == file_stamp.checksum(fd, size)
 
     def _lines(self, number: int, start: int) -> Iterator[JournalEntry]:
         with self._open(number) as fd:
