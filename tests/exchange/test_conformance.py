@@ -808,6 +808,17 @@ def test_a_topic_is_counted_by_state(exchange: Exchange, clock: Any):
     assert list(stats) == ["work", "work.dead"]
 
 
+def test_a_message_was_published_lately_though_the_clock_was_set_back_since(exchange: Exchange, clock: Any):
+    exchange.publish("work", "a")
+    clock.pass_(seconds=-30)
+    exchange.publish("work", "b")
+    clock.pass_(minutes=5)
+
+    (work,) = exchange.stats()
+
+    assert work.published_per_minute == 0.2
+
+
 def test_a_delayed_message_is_counted_once(exchange: Exchange, clock: Any):
     exchange.publish("work", "x", delay=MINUTE)
 

@@ -148,7 +148,7 @@ def conversation(db: sqlite3.Connection, conversation_id: str) -> tuple[MessageE
 def stats(db: sqlite3.Connection, now: datetime) -> tuple[TopicStats, ...]:
     """Return the statistics of each topic."""
     since = micros(now - transitions.RATE_WINDOW)
-    published = _published(db, since)
+    published = _published(db, since, micros(now - 2 * transitions.RATE_WINDOW))
     leased, ended = Counter(dict(db.execute(_LEASED))), Counter(dict(db.execute(_ENDED, (since,))))
     found = db.execute(_STATS, {"now": micros(now)}).fetchall()
     return tuple(
@@ -174,13 +174,17 @@ def _topic_stats(row: Row, now: datetime, *, leased: int, published: int, ended:
     )
 
 
-def _published(db: sqlite3.Connection, since: int) -> Counter[str]:
-    """Count what was published lately by topic, reading back from the newest message."""
+def _published(db: sqlite3.Connection, since: int, back_to: int) -> Counter[str]:
+    """Count what was published lately by topic, reading back from the newest message.
+
+    Where the clock was set back, newer messages have an older time; so it is read `back_to` an earlier one.
+    """
     counted: Counter[str] = Counter()
     for topic, created_at in db.execute("SELECT topic, created_at FROM messages ORDER BY seq DESC"):
-        if created_at <= since:
+        if created_at > since:
+            counted[topic] += 1
+        elif created_at <= back_to:
             break
-        counted[topic] += 1
     return counted
 
 

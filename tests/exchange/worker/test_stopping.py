@@ -21,7 +21,7 @@ open("begun", "w").write(str(os.getpid()))
 sys.stdout.write(open("go").read())
 """
 STOPPED = 130
-LEASE = "20s"
+LEASE = "8s"
 """A worker keeps it though it stands still for ten seconds: it is renewed three times as often as it has to be."""
 
 
@@ -103,7 +103,7 @@ def test_a_worker_that_was_started_deaf_to_interrupts_stays_so(jobs: Any):
 def test_a_lease_is_renewed_for_as_long_as_the_command_runs(jobs: Any):
     message = jobs.exchange.publish("jobs", "x")
 
-    jobs.once("--lease", LEASE, command=["sh", "-c", "sleep 21; echo done"])
+    jobs.once("--lease", LEASE, command=["sh", "-c", "sleep 9; echo done"])
 
     assert jobs.reply(message).body == "done\n"
     assert len(jobs.entry(message).claims) == 1
