@@ -213,7 +213,9 @@ def _run(now: Progress, by: str, since: str) -> str:
     if now.kind == "agent_busy":
         return f"the agent {by} is working on other events of the plan (run {run}); this one is in the next run"
     if now.kind == "run_wait":
-        end = f"; next try {layout.clock(now.until)}" if now.until else ""
+        end = ""
+        if now.until is not None:
+            end = f"; next try {layout.clock(now.until)}"
         return f"the run {run} of the agent {by} waits{since}: {terminal.clean(now.reason or '')}{end}"
     return f"the agent {by} has been working on it{since} (run {run})"
 
@@ -221,7 +223,9 @@ def _run(now: Progress, by: str, since: str) -> str:
 def _happening(now: Progress, plan: str) -> str:
     """Return what is happening with a pending event."""
     by = terminal.clean(now.by or "an agent")
-    since = f" since {layout.clock(now.since)}" if now.since else ""
+    since = ""
+    if now.since is not None:
+        since = f" since {layout.clock(now.since)}"
     match now.kind:
         case "agent" | "run_wait" | "agent_busy":
             return _run(now, by, since)

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from prloom import errors
-from prloom.core.work.progress import RunWait
 from prloom.engine import running_work
 from prloom.engine.adopted_counts import AdoptedCounts
 from prloom.engine.bus import plans, plugin_stores
@@ -24,6 +23,7 @@ from prloom.engine.status_files import Status, StatusFiles
 from prloom.errors import FolderRemovedError, PrloomError, StorageError
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
+from prloom.model.work_report import RunWait
 from prloom.storage import disk, paths, repair
 from prloom.storage.disk import REAL, Disk
 from prloom.storage.dispatcher_files import DispatcherLock

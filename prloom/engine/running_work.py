@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 from prloom.config.models import DispatcherSection
-from prloom.core.work.progress import RunningWork, RunWait
 from prloom.engine.plan.runtime import PlanRuntime, is_triaging
 from prloom.model import record
+from prloom.model.work_report import RunningWork, RunWait
 
 
 def report(

@@ -11,9 +11,9 @@ from stage import Stage, said
 from stage_parts import deferring, refusing
 
 from prloom.api import Author, PluginContext, Refused, TriageContext
-from prloom.core.work.progress import RunWait
 from prloom.errors import StorageError
 from prloom.model.record import Timestamp
+from prloom.model.work_report import RunWait
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red]"
 Prloom = Callable[..., Any]

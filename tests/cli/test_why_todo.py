@@ -10,10 +10,10 @@ import pytest
 from stage import Stage
 from worked_plan import WorkedPlan
 
-from prloom.core.work.progress import RunLimit
 from prloom.engine.views import todo_history
 from prloom.model.record import Timestamp
 from prloom.model.work import Block
+from prloom.model.work_report import RunLimit
 
 Prloom = Callable[..., Any]
 

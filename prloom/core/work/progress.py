@@ -1,15 +1,13 @@
-"""Say what is happening with an event that is not done yet."""
+"""Say what is happening with an event that is not done yet, and what a TODO waits for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import msgspec
-
-from prloom.model.record import Record, Timestamp
+from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.work_report import RunningWork, RunWait
 
 Kind = Literal[
     "agent",
@@ -90,54 +88,10 @@ def _waiting(plan_id: str, state: DispatchState, work: RunningWork) -> Progress:
     return Progress("next")
 
 
-class RunningHook(Record, frozen=True, kw_only=True):
-    """A hook call that is under way: of which plan and plugin, on which events, since when."""
-
-    plan: str
-    plugin: str
-    hook: str
-    events: tuple[str, ...]
-    since: Timestamp
-
-
-class RunLimit(Record, frozen=True, kw_only=True):
-    """The setting because of which the next run for a TODO waits until another run has ended, and since when."""
-
-    setting: str
-    since: Timestamp
-
-
-class RunWait(Record, frozen=True, kw_only=True):
-    """What a run waits for that nobody has begun, since when, and of which plan and TODO it is.
-
-    `until` is when a machine looks at it again; None for as soon as one can.
-    """
-
-    reason: str
-    since: Timestamp
-    until: Timestamp | None = None
-    plan: str | None = None
-    todo: str | None = None
-
-
-class RunningWork(Record, frozen=True, kw_only=True):
-    """The hook calls that are under way, and the plans that wait until one more agent may run.
-
-    `limits` names the setting because of which the next run of a plan waits, where it is that of one agent program.
-    `todo_limits` names that because of which the next step of a plan's TODO waits. `run_waits` has the runs,
-    by id, that are published and that nobody has begun.
-    """
-
-    hooks: tuple[RunningHook, ...] = ()
-    waiting: tuple[str, ...] = ()
-    limits: Mapping[str, str] = msgspec.field(default_factory=dict)
-    todo_limits: Mapping[str, RunLimit] = msgspec.field(default_factory=dict)
-    run_waits: Mapping[str, RunWait] = msgspec.field(default_factory=dict)
-
-    def wait_of_todo(self, plan_id: str, todo_id: str) -> RunWait | None:
-        """Return what the next step of the TODO waits for that a plan works on, if it waits."""
-        limit = self.todo_limits.get(plan_id)
-        if limit is not None:
-            return RunWait(reason=f"as many runs are active as {limit.setting} allows", since=limit.since)
-        of_todo = (wait for wait in self.run_waits.values() if (wait.plan, wait.todo) == (plan_id, todo_id))
-        return next(of_todo, None)
+def wait_of_todo(plan_id: str, todo_id: str, work: RunningWork) -> RunWait | None:
+    """Return what the next step of the TODO waits for that a plan works on, if it waits."""
+    limit = work.todo_limits.get(plan_id)
+    if limit is not None:
+        return RunWait(reason=f"as many runs are active as {limit.setting} allows", since=limit.since)
+    of_todo = (wait for wait in work.run_waits.values() if (wait.plan, wait.todo) == (plan_id, todo_id))
+    return next(of_todo, None)

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from prloom.core.work.progress import RunLimit, RunningHook
 from prloom.engine.bus.event_store import Clock
 from prloom.model.record import Timestamp
+from prloom.model.work_report import RunLimit, RunningHook
 
 
 @dataclass

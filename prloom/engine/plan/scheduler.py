@@ -15,7 +15,6 @@ from prloom.core.delivery import outbox
 from prloom.core.events import acknowledgements, admission, dispatch, hook_results
 from prloom.core.events.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
 from prloom.core.work import automatic_todos
-from prloom.core.work.progress import RunningHook
 from prloom.core.work.work_steps import WorkContext
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan import hooks
@@ -29,6 +28,7 @@ from prloom.model.event import Event
 from prloom.model.hook_points import ON_GLOBAL_EVENT
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.work_report import RunningHook
 
 log = logging.getLogger(__name__)
 

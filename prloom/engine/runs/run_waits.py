@@ -10,10 +10,10 @@ from typing import Final
 from prloom.agents import run_message
 from prloom.agents.run_message import RunMessage
 from prloom.core.text.naming import printable
-from prloom.core.work.progress import RunWait
 from prloom.exchange.aio import AsyncExchange
 from prloom.exchange.claim import MessageEntry
 from prloom.model.record import Timestamp
+from prloom.model.work_report import RunWait
 
 _SLOW: Final = 5.0  # seconds in which an exchange answers that can be reached
 _UNTAKEN: Final = timedelta(seconds=30)  # by then, a pool of this machine has begun a run

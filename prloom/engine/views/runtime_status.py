@@ -22,7 +22,7 @@ from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
-    from prloom.core.work.progress import RunningWork
+    from prloom.model.work_report import RunningWork
 
 R = TypeVar("R", bound=Record)
 
@@ -152,7 +152,7 @@ def of(local: SafeDir, name: str, key: str, shape: type[R]) -> tuple[R, ...]:
 
 def work(local: SafeDir) -> RunningWork:
     """Return what the dispatcher last recorded that it was doing."""
-    from prloom.core.work.progress import RunningWork  # noqa: PLC0415 - `prloom status` needs none
+    from prloom.model.work_report import RunningWork  # noqa: PLC0415 - `prloom status` needs none
 
     try:
         return record.from_wire(RunningWork, _published_state(local, paths.WORK))

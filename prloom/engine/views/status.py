@@ -35,7 +35,7 @@ from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
     from prloom.core.reports.costs import CostGroup
-    from prloom.core.work.progress import RunWait
+    from prloom.model.work_report import RunWait
 
 NOTHING_SPENT = Spent(runs=0, seconds=0, input_tokens=0, output_tokens=0, cost_usd=None, unmeasured_runs=0)
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from prloom.core.plans import plan_file
 from prloom.core.plans.plan_file import TodoItem
-from prloom.core.work.progress import RunWait
 from prloom.engine.bus import late_results, plans, replay
 from prloom.engine.bus.replay import ReplayStep
 from prloom.engine.views import event_history, history, runtime_status, search, snapshot, work_status
@@ -19,6 +18,7 @@ from prloom.engine.views.history import HistoryStep, Mentions
 from prloom.errors import PrloomError
 from prloom.model.decision import Todo
 from prloom.model.state import DispatchState
+from prloom.model.work_report import RunWait
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.reader import JournalReader

@@ -158,13 +158,11 @@ def _plan_error(repository: RepositoryPaths, plan_id: str) -> str | None:
 def document(life: EventLife) -> Why:
     """Return the document for `--json`."""
     event = {**record.to_wire(life.event), "plan": life.plan}
-    now = UNSET if life.now is None else _shown(life.now)
+    now: Now | UnsetType = UNSET
+    if life.now is not None:
+        now = Now(**{**asdict(life.now), "until": life.now.until or UNSET})
     steps = tuple(step(each) for each in life.happened)
     return Why(event=event, state=life.state, steps=steps, now=now, todos=life.todos or UNSET)
-
-
-def _shown(now: Progress) -> Now:
-    return Now(**{**asdict(now), "until": now.until or UNSET})
 
 
 def step(happened: HistoryStep) -> WhyStep:

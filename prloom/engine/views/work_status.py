@@ -26,7 +26,7 @@ from prloom.storage.plan_session import PlanSession
 
 if TYPE_CHECKING:
     from prloom.core.plans.plan_file import TodoItem
-    from prloom.core.work.progress import RunningWork, RunWait
+    from prloom.model.work_report import RunningWork, RunWait
 
 
 def todo_counts(of: Snapshot, wait: RunWait | None, now: datetime) -> TodoCounts:
@@ -85,7 +85,9 @@ def wait(waiting: RunningWork | None, plan_id: str, state: DispatchState) -> Run
     """Return what the next run of the TODO waits for that a plan works on; `waiting` is what a dispatcher reports."""
     if waiting is None or state.work is None:
         return None
-    return waiting.wait_of_todo(plan_id, state.work.id)
+    from prloom.core.work import progress  # noqa: PLC0415 - `prloom status` needs none where nothing waits
+
+    return progress.wait_of_todo(plan_id, state.work.id, waiting)
 
 
 def current(state: DispatchState, wait: RunWait | None = None, now: datetime | None = None) -> CurrentTodo | None:

@@ -20,7 +20,7 @@ from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
-    from prloom.core.work.progress import RunningWork
+    from prloom.model.work_report import RunningWork
 
 _WORKER: Final = "worker"
 _SMALL: Final = 1 << 20

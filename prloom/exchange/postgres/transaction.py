@@ -118,14 +118,25 @@ def wait_for_end(db: psycopg.Connection[Any], lost: SessionId) -> bool:
 
     It may still be at work on what was sent last, or have that before it: its client's end is noticed afterwards.
     """
-    begun = time.monotonic()
-    ended = False
+    begun, ended = time.monotonic(), False
     while db.execute(_THERE, lost).fetchone() is not None:
-        waited = time.monotonic() - begun
-        if ended and waited >= LONGEST:
+        step = step_towards_end(time.monotonic() - begun, ended=ended)
+        if step == "give up":
             return False
-        if not ended and waited >= GRACE:
+        if step == "end":
             db.execute(_TERMINATE, lost)
-            ended, begun = True, time.monotonic()  # this process may have stood still until now
+            begun, ended = time.monotonic(), True
         time.sleep(_PAUSE)
     return True
+
+
+def step_towards_end(waited: float, *, ended: bool) -> Literal["wait", "end", "give up"]:
+    """Return what is to be done about a lost session that is still there, so many seconds after the step before.
+
+    It is given up only after it was ended: this process may have stood still, and not the server.
+    """
+    if not ended and waited >= GRACE:
+        return "end"
+    if ended and waited >= LONGEST:
+        return "give up"
+    return "wait"

@@ -7,9 +7,10 @@ from datetime import UTC
 import pytest
 
 from prloom.core.work import progress
-from prloom.core.work.progress import Progress, RunLimit, RunningHook, RunningWork, RunWait
+from prloom.core.work.progress import Progress
 from prloom.model.record import Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.work_report import RunLimit, RunningHook, RunningWork, RunWait
 
 SINCE = Timestamp(2026, 1, 1, 12, tzinfo=UTC)
 HOOK = RunningHook(plan="pr-7", plugin="quiet", hook="beforeTriage", events=("a", "b"), since=SINCE)
@@ -86,12 +87,12 @@ def test_a_hook_of_another_plan_on_an_event_of_the_same_id_is_not_meant() -> Non
     ("plan", "todo", "waits"), [("pr-7", "t-1", WAIT), ("pr-7", "t-2", None), ("pr-8", "t-1", None)]
 )
 def test_a_todo_waits_for_what_its_own_run_waits_for(plan: str, todo: str, waits: RunWait | None) -> None:
-    assert RunningWork(run_waits={"r-1": WAIT}).wait_of_todo(plan, todo) == waits
+    assert progress.wait_of_todo(plan, todo, RunningWork(run_waits={"r-1": WAIT})) == waits
 
 
 def test_a_todo_whose_run_may_not_begin_yet_waits_for_that() -> None:
     limit = RunLimit(setting="agents.workers", since=SINCE)
 
-    wait = RunningWork(todo_limits={"pr-7": limit}).wait_of_todo("pr-7", "t-1")
+    wait = progress.wait_of_todo("pr-7", "t-1", RunningWork(todo_limits={"pr-7": limit}))
 
     assert wait == RunWait(reason="as many runs are active as agents.workers allows", since=SINCE)

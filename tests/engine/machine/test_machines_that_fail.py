@@ -175,19 +175,29 @@ async def test_what_a_failed_attempt_has_left_goes_to_the_machine_of_the_next(be
     assert "grep -q really" in (other.home / "worker-1.md").read_text()
 
 
-async def test_where_the_commit_that_a_run_began_with_is_not_here_any_more_another_run_is_begun(
-    bench: MachineBench, machine: Make
-):
-    other = machine("other")
+async def held_up_at_its_second_attempt(bench: MachineBench, other: OtherMachine) -> tuple[Path, asyncio.Task[None]]:
+    """Have a machine fail a check, begin the next attempt, and wait for a file; return that, and the tick at work."""
     gate = other.home / "gate"
-    waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
     really = Run({"fast.py": "fast\nreally\n"}, answer=DONE)
-    other.script(FAST, replace(really, code=waits), really)
+    other.script(FAST, replace(really, code=waits_for_file(gate)), really)
     other.start()
     bench.configure('checks = ["grep -q really fast.py"]')
     bench.todo("- [ ] Make it fast")
     tick = asyncio.create_task(bench.tick())
     await appeared(other.home / "worker-1.md")
+    return gate, tick
+
+
+def waits_for_file(gate: Path) -> str:
+    """Return the code of an agent that goes on when there is a file."""
+    return f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
+
+
+async def test_where_the_commit_that_a_run_began_with_is_not_here_any_more_another_run_is_begun(
+    bench: MachineBench, machine: Make
+):
+    other = machine("other")
+    gate, tick = await held_up_at_its_second_attempt(bench, other)
 
     for where in (bench.project.root, bench.worktree):
         bench.project.git("reflog", "expire", "--expire=now", "--all", cwd=where)
@@ -203,15 +213,7 @@ async def test_where_that_commit_cannot_be_looked_at_now_the_change_is_kept_and_
     bench: MachineBench, machine: Make
 ):
     other = machine("other")
-    gate = other.home / "gate"
-    waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
-    really = Run({"fast.py": "fast\nreally\n"}, answer=DONE)
-    other.script(FAST, replace(really, code=waits))
-    other.start()
-    bench.configure('checks = ["grep -q really fast.py"]')
-    bench.todo("- [ ] Make it fast")
-    tick = asyncio.create_task(bench.tick())
-    await appeared(other.home / "worker-1.md")
+    gate, tick = await held_up_at_its_second_attempt(bench, other)
     messages = (bench.worktree / "prloom/.local/runs").glob("*-worker-*/message.json")
     base = bench.project.git("rev-parse", "HEAD", cwd=bench.worktree).strip()
     (begun_with,) = {json.loads(each.read_text())["commit"] for each in messages} - {base}
@@ -270,8 +272,7 @@ async def test_agents_there_have_no_forge_token_and_cannot_reach_the_exchange(be
 async def held_up(bench: MachineBench, other: OtherMachine) -> tuple[Path, asyncio.Task[None]]:
     """Have a machine begin to make it fast, and wait for a file; return that, and the tick that waits for the run."""
     gate = other.home / "gate"
-    waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
-    other.script(Run({"fast.py": "fast\n"}, code=waits, answer=DONE))
+    other.script(Run({"fast.py": "fast\n"}, code=waits_for_file(gate), answer=DONE))
     other.start()
     bench.todo("- [ ] Make it fast")
     tick = asyncio.create_task(bench.tick())

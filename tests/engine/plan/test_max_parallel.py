@@ -9,10 +9,10 @@ from fake_clock import NOON, Clock
 from stage import Stage
 
 from prloom.agents import registry
-from prloom.core.work.progress import RunLimit
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.in_flight import InFlight
 from prloom.model.record import Timestamp
+from prloom.model.work_report import RunLimit
 
 
 def limit(setting: str) -> RunLimit:

@@ -6,10 +6,10 @@ import asyncio
 
 from fake_clock import NOON, Clock
 
-from prloom.core.work.progress import RunLimit
 from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.worker_slots import WorkerSlots
 from prloom.model.record import Timestamp
+from prloom.model.work_report import RunLimit
 
 
 def limit(setting: str) -> RunLimit:

@@ -86,7 +86,8 @@ async def test_a_bots_edit_of_its_own_comment_is_no_news(stage: Stage):
     assert [event["id"] for event in lines(stage)] == ["c1"]
 
 
-async def test_an_event_that_is_for_no_plan_is_shown_to_the_plugins_as_the_repositorys(stage: Stage):
+def seen_by_a_plugin(stage: Stage) -> list[str]:
+    """Return the ids of the repository's events that a plugin is shown from now on."""
     seen: list[str] = []
 
     def register(ctx: PluginContext) -> None:
@@ -95,6 +96,11 @@ async def test_an_event_that_is_for_no_plan_is_shown_to_the_plugins_as_the_repos
             seen.append(event.id)
 
     stage.plugin("p", register)
+    return seen
+
+
+async def test_an_event_that_is_for_no_plan_is_shown_to_the_plugins_as_the_repositorys(stage: Stage):
+    seen = seen_by_a_plugin(stage)
     stage.adopt()
     stage.bridge.news = [said("other", pr=99), said("none", pr=None), said("mine")]
 
@@ -137,14 +143,7 @@ async def test_an_event_for_a_plan_that_is_not_there_is_parked_where_status_show
 
 
 async def test_one_that_a_plugin_sees_is_not_parked(stage: Stage):
-    seen: list[str] = []
-
-    def register(ctx: PluginContext) -> None:
-        @ctx.hook("onGlobalEvent")
-        def look(event: Any, hook: Any) -> None:
-            seen.append(event.id)
-
-    stage.plugin("p", register)
+    seen = seen_by_a_plugin(stage)
     stage.adopt()
     stage.bridge.news = [said("a", pr=None, context={"plan": "nope"})]
 

@@ -22,10 +22,13 @@ from prloom.agents.programs import command
 from prloom.agents.run_spec import RunLimits
 from prloom.agents.run_status import RunFinished
 from prloom.engine.runs.run_exchange import RunExchange
+from prloom.engine.runs.run_waits import RunWaits
 from prloom.exchange import connect
 from prloom.exchange.claim import Completed
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite.store import SqliteStore
+from prloom.model.record import Timestamp
+from prloom.model.work_report import RunWait
 
 SLOW = "import time; print('up', flush=True); time.sleep(600)"
 COUNTED = "open('begun', 'a').write('x'); print('done')"
@@ -40,10 +43,12 @@ class Bench:
         self.pools: list[ForkedPool] = []
         self.opened: list[RunExchange] = []
 
-    def dispatcher(self) -> RunExchange:
+    def dispatcher(self, waits: RunWaits | None = None, *, check_interval: float = 0.05) -> RunExchange:
         """Return what one dispatcher has of the runs; each is told at once of what has died."""
-        self.opened.append(RunExchange(self.name, 2, self._start, keep=timedelta(days=30), check_interval=0.05))
-        return self.opened[-1]
+        keep = timedelta(days=30)
+        opened = RunExchange(self.name, 2, self._start, keep=keep, waits=waits, check_interval=check_interval)
+        self.opened.append(opened)
+        return opened
 
     def _start(self, exchange: str, workers: int) -> ForkedPool:
         self.pools.append(ForkedPool(exchange, workers, os.environ))
@@ -129,6 +134,15 @@ async def test_the_reply_to_a_run_waits_no_more_when_it_was_read(bench: Bench):
             "agent.triage": (0, 1),
             "agent.triage.completed": (0, 1),
         }
+
+
+async def test_a_run_that_has_ended_waits_for_nothing(bench: Bench):
+    folder, waits = bench.prepare(COUNTED), RunWaits()
+    waits.waiting[folder.name] = RunWait(reason="no machine does it", since=Timestamp.of(datetime.now(UTC)))
+
+    await bench.dispatcher(waits, check_interval=60).run(folder)
+
+    assert waits.waiting == {}
 
 
 async def test_runs_that_ended_long_ago_are_removed_and_what_others_published_is_not(bench: Bench):

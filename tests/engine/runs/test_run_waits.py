@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from run_messages import a_message
 
 from prloom.agents import run_message
 from prloom.agents.run_message import RunMessage
-from prloom.agents.run_spec import RunLimits
-from prloom.core.work.progress import RunWait
 from prloom.engine.runs.run_waits import RunWaits
 from prloom.exchange.aio import AsyncExchange
 from prloom.exchange.claim import MessageEntry
@@ -20,20 +19,9 @@ from prloom.exchange.exchange import Exchange
 from prloom.exchange.memory import MemoryStore
 from prloom.exchange.message import Draft
 from prloom.model.record import Timestamp
+from prloom.model.work_report import RunWait
 
-ASKED = RunMessage(
-    repository="/repo",
-    plan="pr-7",
-    commit=None,
-    stage="worker",
-    agent="claude",
-    model=None,
-    prompt="Do it",
-    limits=RunLimits(),
-    rights="work",
-    todo="t-1",
-    session=None,
-)
+ASKED = a_message(plan="pr-7")
 REFUSAL = "refused by m2: this machine does not run the agent claude"
 LATER = timedelta(seconds=31)
 
@@ -122,6 +110,18 @@ async def test_a_run_that_a_worker_has_waits_for_nothing(exchange: Exchange, clo
     clock.now += LATER
 
     assert await wait(exchange, clock) is None
+
+
+async def test_a_run_waits_no_more_when_a_worker_takes_it(exchange: Exchange, clock: Clock):
+    waits = RunWaits(clock)
+    clock.now += LATER
+    await waits.inspect(AsyncExchange(exchange), "run", ASKED)
+    assert set(waits.waiting) == {"run"}
+
+    assert exchange.claim("agent.worker") is not None
+    await waits.inspect(AsyncExchange(exchange), "run", ASKED)
+
+    assert waits.waiting == {}
 
 
 async def test_a_run_whose_exchange_does_not_answer_waits_for_that_since_it_was_first_so(

@@ -14,7 +14,13 @@ from worked_plan import WorkedPlan
 from prloom.core.work import work_failures, work_requests, work_results
 from prloom.core.work.work_steps import WorkRules
 from prloom.engine.views import status
-from prloom.storage import json_codec
+from prloom.model import record
+from prloom.model.record import Timestamp
+from prloom.model.work_report import RunningWork, RunWait
+from prloom.storage import json_codec, paths
+from prloom.storage.dispatcher_files import DispatcherLock
+from prloom.storage.document import Document
+from prloom.storage.safe_dir import SafeDir
 
 
 def read(stage: Stage) -> Mapping[str, Any]:
@@ -141,3 +147,18 @@ def test_a_todo_that_has_to_be_allowed_is_shown_with_the_command_until_it_is_gon
     }
     (stage.local() / "plan.md").write_text("# Plan\n")
     assert "proposed" not in read(stage)["todos"]
+
+
+def test_what_a_run_waits_for_is_shown_while_the_dispatcher_runs_that_says_so(stage: Stage) -> None:
+    WorkedPlan(stage, "Make it fast").at("ready")
+    since = Timestamp.of(stage.clock())
+    wait = RunWait(reason="no machine does the run yet", since=since, until=since, plan="pr-7", todo="t-1")
+    with SafeDir.make(stage.root, *paths.LOCAL, paths.BUS, paths.BUS_STATE) as folder:
+        Document(folder, paths.WORK).save(record.to_wire(RunningWork(run_waits={"r-1": wait})))
+
+    after = read(stage)["todos"]["current"]
+    with DispatcherLock(SafeDir.make(stage.root, *paths.LOCAL)):
+        meanwhile = read(stage)["todos"]["current"]
+
+    assert "wait" not in after
+    assert meanwhile["wait"] == {"reason": wait.reason, "since": str(since), "until": str(since)}

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+import loop_time
 import pytest
 
 from prloom.errors import AgentError, ExtensionError
@@ -265,15 +266,13 @@ async def test_a_hook_may_ask_for_an_agent_events_and_plans(
 
 
 async def test_the_time_limit_stands_still_while_an_agent_works(
-    plugin: Plugin, open_host: Open, make_call: Make, monkeypatch: pytest.MonkeyPatch
+    plugin: Plugin, open_host: Open, make_call: Make
 ) -> None:
     class Slow(Desk):
         """An agent that works for longer than the limit, by the clock that the limit goes by."""
 
         async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
-            loop = asyncio.get_running_loop()
-            begun = loop.time
-            monkeypatch.setattr(loop, "time", lambda: begun() + 2 * LONG.total_seconds())
+            loop_time.let_pass(2 * LONG.total_seconds())
             return await super().run_agent(prompt, files=files, stage=stage, model=model)
 
     host, runtime = open_host(plugin(ASKING)), Slow()
