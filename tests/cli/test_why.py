@@ -241,7 +241,7 @@ async def test_an_event_that_waits_for_an_agents_slot_says_so(stage: Stage, prlo
 
 
 async def test_an_event_whose_run_nobody_has_begun_says_what_that_waits_for(stage: Stage, prloom: Prloom) -> None:
-    go_on, since = asyncio.Event(), Timestamp.of(stage.clock())
+    go_on, since = asyncio.Event(), Timestamp.of(stage.clock() - timedelta(minutes=1))
     until = Timestamp.of(since + timedelta(minutes=5))
     wait = RunWait(reason="no machine does the run yet", since=since, until=until, plan="pr-7")
     stage.triager.before = go_on.wait  # type: ignore[assignment]
@@ -250,13 +250,13 @@ async def test_an_event_whose_run_nobody_has_begun_says_what_that_waits_for(stag
     async with stage.running() as dispatcher:
         dispatcher.board.run_waits = {"run-1": wait}
         told = (
-            "Now pending; the run run-1 of the agent scripted waits since 2026-01-01 12:00:00: "
-            "no machine does the run yet; next try 2026-01-01 12:05:00."
+            "Now pending; the run run-1 of the agent scripted waits since 2026-01-01 11:59:00: "
+            "no machine does the run yet; next try 2026-01-01 12:04:00."
         )
         await stage.until(lambda: any(decision.get("run") for decision in stage.decisions()))
         await stage.until(lambda: now(prloom) == told)
         document = json.loads(prloom("why", "e", "--json").out)["now"]
-        assert (document["kind"], document["until"]) == ("run_wait", "2026-01-01T12:05:00.000Z")
+        assert (document["kind"], document["until"]) == ("run_wait", "2026-01-01T12:04:00.000Z")
         go_on.set()
 
 

@@ -135,8 +135,8 @@ def step_towards_end(waited: float, *, ended: bool) -> Literal["wait", "end", "g
 
     It is given up only after it was ended: this process may have stood still, and not the server.
     """
-    if not ended and waited >= GRACE:
+    if waited >= GRACE and not ended:
         return "end"
-    if ended and waited >= LONGEST:
+    if waited >= LONGEST:
         return "give up"
     return "wait"

@@ -112,6 +112,15 @@ async def test_a_run_that_a_worker_has_waits_for_nothing(exchange: Exchange, clo
     assert await wait(exchange, clock) is None
 
 
+async def test_a_run_that_is_done_waits_for_nothing_however_long_ago(exchange: Exchange, clock: Clock):
+    claimed = exchange.claim("agent.worker")
+    assert claimed is not None
+    claimed.complete("done")
+    clock.now += LATER
+
+    assert await wait(exchange, clock) is None
+
+
 async def test_a_run_waits_no_more_when_a_worker_takes_it(exchange: Exchange, clock: Clock):
     waits = RunWaits(clock)
     clock.now += LATER
@@ -135,9 +144,10 @@ async def test_a_run_whose_exchange_does_not_answer_waits_for_that_since_it_was_
             return super().inspect(message_id)
 
     async def looked() -> RunWait:
+        before = waits.waiting.get("run")
         looking = asyncio.create_task(waits.inspect(AsyncExchange(Away(exchange.store)), "run", ASKED, slow=0.01))
         async with asyncio.timeout(60):
-            while not waits.waiting:  # noqa: ASYNC110 - it is known after a while
+            while waits.waiting.get("run") is before:  # noqa: ASYNC110 - it is known after a while
                 await asyncio.sleep(0.01)
         looking.cancel()
         return waits.waiting["run"]
