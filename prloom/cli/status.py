@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from prloom.cli import completion, context
 from prloom.cli.config_check import ConfigCheck
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from prloom.storage.paths import RepositoryPaths
 
 
-class Shown(NamedTuple):
+class Shown(Struct, frozen=True):
     """What is shown: the status of all plans or of one, and the dashboard that is made of it."""
 
     status: StatusDocument
@@ -27,7 +28,7 @@ class Shown(NamedTuple):
     now: datetime
 
 
-class Wanted(NamedTuple):
+class Wanted(Struct, frozen=True):
     """What the command line asks for: all plans, or one; `whole`: with everything about each of them."""
 
     where: RepositoryPaths

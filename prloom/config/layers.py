@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from prloom import regular_files
 from prloom.config.problems import Problem, dotted, quoted
@@ -21,7 +23,7 @@ KeyPath = tuple[str | int, ...]
 _CHOICES_OF_AGENT = (("models",), ("stages",))
 
 
-class Layer(NamedTuple):
+class Layer(Struct, frozen=True):
     """Keys from one place; `prefix` is where the tree stood in it.
 
     A variable or a flag sets one key: `key` is its path and `raw` the text as it was given.

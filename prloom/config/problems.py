@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST_SHOWN = 60
@@ -17,7 +18,7 @@ class InvalidValue(ValueError):  # noqa: N818 - a finding that becomes a Problem
         self.now = now
 
 
-class Problem(NamedTuple):
+class Problem(Struct, frozen=True):
     """One thing wrong: where it was said (a file, a variable, a flag), at which key, what it is, and what to do."""
 
     origin: str

@@ -1,7 +1,5 @@
 """What goes out: an action for a bridge, and the payloads it may carry."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """One record of the decision log: everything that takes effect together, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, TypedDict
 

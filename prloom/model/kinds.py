@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 WaitState = Literal["deferred", "held", "parked"]
 OpenState = Literal["pending", WaitState]
@@ -31,7 +34,7 @@ TRUST_LEVELS = (*PERMISSIONS, "operator")
 """The permissions, and above them the person who runs prloom."""
 
 
-class Kind(NamedTuple):
+class Kind(Struct, frozen=True):
     """What a type of events means.
 
     `speech`: the body is a person's own words, and not a log or a report. `commands`: the words may be a command.
@@ -63,7 +66,7 @@ _NOTICE = Kind(notice=True)
 
 KINDS: Mapping[str, Kind] = {
     "pr_comment": _COMMENT,
-    "pr_review": _COMMENT._replace(noun=("review", "reviews")),
+    "pr_review": replace(_COMMENT, noun=("review", "reviews")),
     "pr_review_comment": _THREAD,
     "review_feedback": _THREAD,
     "box_ticked": Kind(commands=True, control=True),

@@ -1,7 +1,5 @@
 """A pull request that prloom looks after, and what prloom remembers of it outside its worktree."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from prloom.model.record import Record, Timestamp

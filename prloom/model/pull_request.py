@@ -1,7 +1,5 @@
 """What prloom knows of the pull request that it keeps for a plan."""
 
-from __future__ import annotations
-
 from prloom.model.record import Record, Timestamp
 
 

@@ -1,7 +1,5 @@
 """The projection of a decision log: every open event, queued action and TODO of one plan, and how far it is read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from msgspec import field

@@ -1,7 +1,5 @@
 """The work on a plan's TODOs: how far it has come, what each step of it came to, and why a plan is blocked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

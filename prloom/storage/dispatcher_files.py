@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
 
 from prloom.errors import AlreadyRunningError, StorageError, UnsafePathError
 from prloom.model.record import Timestamp
@@ -24,7 +26,7 @@ _LIMIT = 64 * 1024
 _MOMENT = 3.0  # seconds that a quiet holder may need
 
 
-class LockOwner(NamedTuple):
+class LockOwner(Struct, frozen=True):
     """The dispatcher that has, or last had, the repository; `started_at` is ISO 8601 in UTC, for people.
 
     One that is `alive` is `certain` if its start time says so, and not only that there is a process with its pid.

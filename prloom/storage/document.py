@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from binascii import crc32
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from prloom.errors import FileTooLargeError, StorageError
 from prloom.storage import json_codec
@@ -28,7 +31,7 @@ _CHECKED = b'\n  "$check": "%08x"\n}\n'
 _SIZE = len(_CHECKED % 0)
 
 
-class LoadedDocument(NamedTuple):
+class LoadedDocument(Struct, frozen=True):
     """What a document held; None if it is missing or could not be read, and then `reason` says why it could not.
 
     `aside` is the path that an unreadable file was moved to.
@@ -119,7 +122,7 @@ class Document:
         from prloom.storage import repair  # noqa: PLC0415 - only damage needs it
 
         aside = repair.quarantine(self.folder, self.name, LABEL)
-        return found._replace(aside=self.folder.where(aside))
+        return replace(found, aside=self.folder.where(aside))
 
     def _encode(self, value: Mapping[str, Any]) -> bytes:
         text = b"{"

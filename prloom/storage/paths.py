@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from prloom.core.text import naming
 
@@ -98,7 +100,7 @@ BRIDGES = "bridges.json"
 """What the dispatcher last knew of the bridges: the latest polls and their errors; beside it."""
 
 
-class RepositoryPaths(NamedTuple):
+class RepositoryPaths(Struct, frozen=True):
     """The paths below the checkout in which prloom was started."""
 
     root: Path

@@ -10,7 +10,8 @@ import os
 import re
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from prloom.errors import WorkspaceError
 
@@ -26,7 +27,7 @@ class NoCommitError(WorkspaceError):
     """The branch that is checked out has no commit: it is new, or was deleted."""
 
 
-class Checkout(NamedTuple):
+class Checkout(Struct, frozen=True):
     """A folder with files of a commit, the git directory of its own, and the one it shares with other worktrees."""
 
     path: Path

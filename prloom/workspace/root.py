@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from prloom import flock
 from prloom.errors import WorkspaceError
@@ -30,7 +32,7 @@ _NOT_BARE = re.compile(rb"^[ \t]*bare[ \t]*=[ \t]*false[ \t]*$", re.MULTILINE)
 _KEYS = r"^(core\.(bare|worktree)|extensions\.worktreeconfig)$"
 
 
-class _Core(NamedTuple):
+class _Core(Struct, frozen=True):
     """What the configuration says of a repository's main checkout."""
 
     bare: bool = False

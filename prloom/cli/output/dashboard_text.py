@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from prloom.cli.output import layout, needs, plan_table, row_shares, terminal
 from prloom.engine.views import dashboard_words
@@ -23,7 +25,7 @@ _MILLION = 1_000_000
 _THOUSAND = 1000
 
 
-class Part(NamedTuple):
+class Part(Struct, frozen=True):
     """One part of the screen: its title, its first entries with the lines of each, and how many entries there are."""
 
     title: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 
-class Extent(NamedTuple):
+class Extent(Struct, frozen=True):
     """How high each entry of a part is, how many entries it has in all, and its weight; `heights` may be the first."""
 
     heights: Sequence[int]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 _AUTHOR = "@"
 
 
-class ById(NamedTuple):
+class ById(Struct, frozen=True):
     """The event or the action with this id."""
 
     id: str
 
 
-class ByAuthor(NamedTuple):
+class ByAuthor(Struct, frozen=True):
     """The events by the author with this login."""
 
     login: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from prloom.core.delivery import reply_limit
 from prloom.model.decision import Decision
@@ -44,14 +46,14 @@ class Standstill(Record, frozen=True, kw_only=True):
     retried: bool = False
 
 
-class OpenItem(NamedTuple):
+class OpenItem(Struct, frozen=True):
     """Something open, since when, and whether a try at it has failed."""
 
     since: Timestamp
     retried: bool = False
 
 
-class OpenTodos(NamedTuple):
+class OpenTodos(Struct, frozen=True):
     """The TODOs of a plan that prloom can work on by itself, and when their list was last changed."""
 
     number: int = 0

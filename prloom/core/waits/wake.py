@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.text.naming import printable
@@ -16,7 +17,7 @@ _ADMITTED = frozenset({"admitted", "vouched"})
 _ENDED = frozenset({"done", "dropped"})
 
 
-class Arrival(NamedTuple):
+class Arrival(Struct, frozen=True):
     """An event that came in, or was approved: what the conditions of others may name."""
 
     event_id: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -47,12 +47,13 @@ def read(top: SafeDir, plan_id: str) -> Adopted | None:
         return _read(folder, plan_id)
 
 
-def lost(repository: RepositoryPaths) -> tuple[Adopted, ...]:
+def lost(repository: RepositoryPaths, present: Collection[str] | None = None) -> tuple[Adopted, ...]:
     """Return the plans that were adopted and not given up, and that are not where the worktrees are, by their ids.
 
-    Those that are not remembered, because prloom's files in the checkout were removed, are found through git.
+    Those that are not remembered, because prloom's files in the checkout were removed, are found through git. `present`
+    are the ids of the plans that are there, as far as the caller knows them.
     """
-    present = set(plans.ids(repository))
+    present = set(plans.ids(repository) if present is None else present)
     remembered, found = set[str](), list[Adopted]()
     top = SafeDir.open(repository.root, *paths.LOCAL, paths.ADOPTED)
     if top is not None:
@@ -80,7 +81,7 @@ def _read(folder: SafeDir, plan_id: str) -> Adopted | None:
 GIVEN_UP = "given up"
 """The note on the worktree of a plan that was given up, where the worktree itself was left alone."""
 
-_PULL_REQUEST = re.compile(r"pr-([1-9][0-9]{0,9})")
+_PULL_REQUEST = r"pr-([1-9][0-9]{0,9})"
 
 
 def plan_note(plan: Plan) -> str:
@@ -158,5 +159,5 @@ def _guessed(worktree: Checkout, plan_id: str) -> Plan:
     if branch == plan_id:
         number = None
     else:
-        number = _PULL_REQUEST.fullmatch(plan_id)
+        number = re.fullmatch(_PULL_REQUEST, plan_id)
     return Plan(id=plan_id, branch=branch, title=branch, pr=None if number is None else int(number[1]))

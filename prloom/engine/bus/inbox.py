@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from prloom.core.plans import front_matter, plan_file
 from prloom.core.plans.front_matter import FrontMatter
@@ -28,7 +29,7 @@ LONGEST = 1 << 20
 _SUFFIX = paths.draft("")
 
 
-class Draft(NamedTuple):
+class Draft(Struct, frozen=True):
     """A draft as it is in the inbox. `error` says why it cannot be used; then `front` may not be what it says.
 
     `block` says why it is to be corrected before it is queued; only `every` looks for that.
@@ -81,9 +82,9 @@ def read(inbox: SafeDir, plan_id: str) -> Draft | None:
         return Draft(plan_id, "", FrontMatter(), error=str(error))
     try:
         naming.check_plan_id(plan_id)
-        return draft._replace(front=front_matter.parse(draft.text))
+        return replace(draft, front=front_matter.parse(draft.text))
     except PrloomError as error:
-        return draft._replace(error=f"{inbox.where(name)}: {error}")
+        return replace(draft, error=f"{inbox.where(name)}: {error}")
 
 
 def every(repository: RepositoryPaths) -> tuple[Draft, ...]:
@@ -93,7 +94,7 @@ def every(repository: RepositoryPaths) -> tuple[Draft, ...]:
         return ()
     with inbox:
         found = tuple(draft for each in ids(inbox) if (draft := read(inbox, each)) is not None)
-        return tuple(draft._replace(block=_block_of(inbox, draft)) for draft in found)
+        return tuple(replace(draft, block=_block_of(inbox, draft)) for draft in found)
 
 
 def add(inbox: SafeDir, plan_id: str, text: str) -> None:

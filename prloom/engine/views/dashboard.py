@@ -11,9 +11,8 @@ import os
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from prloom.config.layers import FILE_NAME
@@ -33,7 +32,7 @@ from prloom.storage.safe_dir import SafeDir
 _ENDED = frozenset({"merged", "closed"})
 
 
-class Activity(NamedTuple):
+class Activity(Struct, frozen=True):
     """What the files of the repository as a whole say, beside the status of its plans."""
 
     runs: tuple[StartedRun, ...] = ()
@@ -89,7 +88,7 @@ def activity(repository: RepositoryPaths, status: StatusDocument, now: datetime)
         work = runtime_status.work(local)
         queued = tuple((plan, work.limits.get(plan)) for plan in sorted({*work.waiting, *work.limits}))
         hooks = tuple(each for each in working.hooks(work) if each.plan in shown)
-        return found._replace(queued=queued, hooks=hooks)
+        return replace(found, queued=queued, hooks=hooks)
 
 
 def _config_changed_at(repository: RepositoryPaths, status: StatusDocument) -> Timestamp | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
@@ -142,9 +143,9 @@ def _load(where: RepositoryPaths, plan_id: str) -> Plan | None:
     return None
 
 
-def lost_plans(repository: RepositoryPaths) -> tuple[LostPlan, ...]:
-    """Return the lost plans by their ids."""
-    return tuple(_lost_plan(repository, found) for found in adopted.lost(repository))
+def lost_plans(repository: RepositoryPaths, present: Collection[str] | None = None) -> tuple[LostPlan, ...]:
+    """Return the lost plans by their ids; `present` are the ids of those that are there, where they are known."""
+    return tuple(_lost_plan(repository, found) for found in adopted.lost(repository, present))
 
 
 def recovery(found: Adopted) -> str:

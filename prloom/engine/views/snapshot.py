@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
+from prloom.core.plans import plan_file
+from prloom.core.plans.plan_file import TodoItem
 from prloom.engine.bus import plans
 from prloom.errors import PrloomError, StorageError
 from prloom.model import record
@@ -19,9 +22,6 @@ from prloom.storage.document import Document
 from prloom.storage.file_stamp import FileStamp
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-
-if TYPE_CHECKING:
-    from prloom.core.plans.plan_file import TodoItem
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ _READ = (
 """The files of a plan that a snapshot is read from, below its folder of prloom's own files."""
 
 
-class BusSnapshot(NamedTuple):
+class BusSnapshot(Struct, frozen=True):
     """The state of a bus after all its decisions, and the ids of the events that no dispatcher has taken in yet.
 
     `behind` says that the saved state lacked some of this: a dispatcher is at work just now, or was killed.
@@ -54,7 +54,7 @@ class BusSnapshot(NamedTuple):
     behind: bool = False
 
 
-class Snapshot(NamedTuple):
+class Snapshot(Struct, frozen=True):
     """One plan at a moment, with the TODOs of its `plan.md`; `error` says what cannot be read, and why.
 
     `listed_at` is when that file was last changed, if it has a TODO; `has_text` says whether it has any text.
@@ -210,7 +210,7 @@ def _grown(bus: SafeDir, journal: str, cursor: Cursor) -> bool:
     return cursor.segment > 1 or (0 if found is None else found.st_size) != cursor.offset
 
 
-class _ListedTodos(NamedTuple):
+class _ListedTodos(Struct, frozen=True):
     """The TODOs of a plan, when their file was last changed, if there are any, and whether it has a text."""
 
     todos: tuple[TodoItem, ...] = ()
@@ -227,8 +227,6 @@ def _todos(local: SafeDir) -> _ListedTodos:
         return _ListedTodos(has_text=False)
     if b"[" not in content:
         return _NO_TODOS
-    from prloom.core.plans import plan_file  # noqa: PLC0415 - a plan without a checkbox has no TODO
-
     todos = plan_file.todos(content.decode("utf-8", "replace"))
     if not todos:
         return _NO_TODOS

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from prloom.core.text.shown_text import command
 from prloom.core.waits import standstill
@@ -24,14 +23,14 @@ _AT_WORK = frozenset({"active", "review"})
 """The statuses of plans in which prloom goes on by itself."""
 
 
-class StallRule(NamedTuple):
+class StallRule(Struct, frozen=True):
     """After which time without movement a person is told, counted from the start of the dispatcher at the earliest."""
 
     stall_after: timedelta
     started_at: datetime | None = None
 
 
-class AtWork(NamedTuple):
+class AtWork(Struct, frozen=True):
     """The plans in which something goes on now, and those that wait until one more agent may run."""
 
     plans: Collection[str] = ()

@@ -53,7 +53,7 @@ def read(
     else:
         found = cache.every(repository)
     if plan is None:
-        missing = plan_names.lost_plans(repository)
+        missing = plan_names.lost_plans(repository, [each.plan.id for each in found])
     else:
         missing = ()
     shown = [each for each in found if plan in {None, each.plan.id}]

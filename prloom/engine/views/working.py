@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from prloom.engine.views import plan_counts
@@ -29,7 +30,7 @@ _PIECE: Final = 1 << 18
 _CALL: Final = b'"type":"TOOL_CALL_START"'
 
 
-class StartedRun(NamedTuple):
+class StartedRun(Struct, frozen=True):
     """A run that goes on, as its folder tells: of which plan, what for, since when, and how many tools it called."""
 
     id: str

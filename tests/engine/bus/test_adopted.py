@@ -7,6 +7,7 @@ import os
 import shutil
 from datetime import UTC, datetime, timedelta
 
+from msgspec.structs import replace
 from stage import Stage, said
 
 from prloom.engine import adopted_counts
@@ -71,7 +72,7 @@ async def test_counts_that_change_often_are_not_written_often(stage: Stage) -> N
 async def test_a_plan_whose_worktrees_are_now_looked_for_elsewhere_is_not_called_removed(stage: Stage) -> None:
     stage.adopt()
     await stage.tick()
-    here = stage.paths._replace(worktrees=stage.root / "elsewhere")
+    here = replace(stage.paths, worktrees=stage.root / "elsewhere")
 
     (lost,) = status.read(here, stage.clock()).lost_plans or ()
 

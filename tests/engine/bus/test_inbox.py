@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from prloom.core.plans.front_matter import FrontMatter
 from prloom.engine.bus import inbox
@@ -86,7 +87,7 @@ def test_a_draft_that_was_changed_meanwhile_is_not_taken_away(drafts: SafeDir):
 
     assert not inbox.remove_as_read(drafts, draft)
     assert inbox.ids(drafts) == ("fast",)
-    assert inbox.remove_as_read(drafts, draft._replace(text="# Other\n"))
+    assert inbox.remove_as_read(drafts, replace(draft, text="# Other\n"))
     assert inbox.ids(drafts) == ()
 
 
