@@ -46,7 +46,9 @@ def command(given: Options, *, action: str | None, drafts: tuple[str, ...], mess
     if as_json:
         terminal.echo_json(outbox.drafts(where))
     elif action is None:
-        _list(outbox.drafts(where).drafts)
+        from prloom.cli.output import draft_text  # noqa: PLC0415 - see above
+
+        click.echo("\n".join(draft_text.lines(outbox.drafts(where).drafts)) or "No reply waits.")
 
 
 def _check(action: str | None, drafts: tuple[str, ...], message: str | None) -> None:
@@ -58,21 +60,13 @@ def _check(action: str | None, drafts: tuple[str, ...], message: str | None) -> 
         raise click.UsageError("--message is the new text of a draft; use it with edit")
 
 
-def _list(drafts: Iterable[ReplyDraft]) -> None:
-    nothing = True
-    for draft in drafts:
-        nothing = False
-        _show(draft)
-    if nothing:
-        click.echo("No reply waits.")
-
-
 def _edit(where: RepositoryPaths, draft: ReplyDraft, message: str | None, *, quiet: bool) -> None:
-    from prloom.core.commands import requests  # noqa: PLC0415 - `prloom outbox --help` needs none
+    from prloom.cli.output import draft_text  # noqa: PLC0415 - `prloom outbox --help` needs none
+    from prloom.core.commands import requests  # noqa: PLC0415
 
     text = message
     if text is None:
-        text = input_file.edited(_text(draft))
+        text = input_file.edited(draft_text.words(draft))
     if text is None or not text.strip():
         again = layout.to_run("outbox", "drop", draft.id)
         raise PrloomError(f"the text of {draft.id} was not changed; to drop the draft, run {again}")
@@ -92,19 +86,3 @@ def _named(where: RepositoryPaths, ids: Iterable[str]) -> list[ReplyDraft]:
         names = ", ".join(map(terminal.clean, missing))
         raise PrloomError(f"{names}: there is no such draft; {layout.to_run('outbox')} lists those that wait")
     return [waiting[each] for each in dict.fromkeys(ids)]
-
-
-def _text(draft: ReplyDraft) -> str:
-    """Return the words of a draft."""
-    text = getattr(draft.payload, "message", None) or getattr(draft.payload, "summary", None)
-    return str(text or "")
-
-
-def _show(draft: ReplyDraft) -> None:
-    answers = ""
-    if draft.related_event_id is not None:
-        answers = f", answers {terminal.clean(draft.related_event_id)}"
-    where = f"to {terminal.clean(draft.target)}, plan {terminal.clean(draft.plan)}{answers}"
-    click.echo(f"{layout.shown_id(draft.id)}  {where}")
-    for line in layout.quoted(_text(draft)):
-        click.echo(line)

@@ -11,7 +11,7 @@ import click
 
 from prloom.cli import context, dispatcher_request
 from prloom.cli.context import Options
-from prloom.cli.output import approval_text
+from prloom.cli.output import approval_text, draft_text
 from prloom.core.commands.requests import Verb
 from prloom.core.text.shown_text import clean
 from prloom.engine.operator import (
@@ -23,7 +23,7 @@ from prloom.engine.operator import (
     submission,
     todo_changes,
 )
-from prloom.engine.views import request_targets
+from prloom.engine.views import outbox, request_targets
 from prloom.engine.views.request_targets import RequestTarget
 from prloom.errors import PrloomError
 from prloom.model.permission import Choice
@@ -38,6 +38,13 @@ class Approval(NamedTuple):
     text: str
     digests: Mapping[str, str]
     withheld: Sequence[str]
+
+
+class Sending(NamedTuple):
+    """What is sent of a row: the texts to show, and which version of each draft that is."""
+
+    text: str
+    versions: Mapping[str, str]
 
 
 class Operator(NamedTuple):
@@ -84,9 +91,20 @@ class Operator(NamedTuple):
         event_requests.check_drop(found)
         return self._submit("drop", [target.id for target in found], "Dropped", reason=reason)
 
-    def send(self, subject: Subject) -> str:
-        """Send the drafts of a row."""
-        return self._submit("draft_send", draft_ids(subject), "To be posted by the next `prloom start`")
+    def sending(self, subject: Subject) -> Sending:
+        """Return the drafts of a row, with everything in them to read."""
+        context.refuse_in_run("prloom top")
+        ids = draft_ids(subject)
+        found = [draft for draft in outbox.drafts(self.where).drafts if draft.id in ids]
+        if not found:
+            raise PrloomError(f"{', '.join(map(clean, ids))}: there is no such draft any more, or it cannot be read")
+        text = "\n".join(click.unstyle(line) for line in draft_text.lines(found))
+        return Sending(text, {draft.id: draft.version for draft in found})
+
+    def send(self, shown: Sending) -> str:
+        """Send drafts with exactly the texts that were shown."""
+        ids = list(shown.versions)
+        return self._submit("draft_send", ids, "To be posted by the next `prloom start`", digests=shown.versions)
 
     def pause(self, subject: Subject) -> str:
         """Pause the plan of a row."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import click
 from textual import work
@@ -19,6 +19,8 @@ from prloom.top import actions, detail
 from prloom.top.actions import Approval, Operator
 from prloom.top.dialogs import Confirm, Prompt
 from prloom.top.rows import Subject
+
+T = TypeVar("T")
 
 _DECISIONS: Mapping[Choice, str] = {
     "allow": "Allow this call?",
@@ -61,15 +63,8 @@ class ActionKeys(App[None]):
     @work
     async def action_approve(self) -> None:
         """Approve what is held or withheld, after its whole text was shown: an approval is for that text."""
-        subject = self.subject
-        if subject is None:
-            return
-        try:
-            shown = await asyncio.to_thread(self.operator.approval, subject)
-        except PrloomError as error:
-            self._fail(error)
-            return
-        if await self.push_screen_wait(Confirm(_approval_question(shown), shown.text)):
+        shown = await self._read_chosen(self.operator.approval)
+        if shown is not None and await self.push_screen_wait(Confirm(_approval_question(shown), shown.text)):
             await self._report(lambda: self.operator.approve(shown))
 
     def action_retry(self) -> None:
@@ -84,13 +79,22 @@ class ActionKeys(App[None]):
         """Resume the plan."""
         self._do("resume")
 
-    def action_send(self) -> None:
-        """Send the drafts, after a question."""
-        self._confirm("Send the draft? What is sent cannot be taken back.", "send", actions.draft_ids)
+    @work
+    async def action_send(self) -> None:
+        """Send the drafts, after their whole text was shown: exactly that is sent."""
+        shown = await self._read_chosen(self.operator.sending)
+        question = "Send the draft? What is sent cannot be taken back."
+        if shown is not None and await self.push_screen_wait(Confirm(question, shown.text)):
+            await self._report(lambda: self.operator.send(shown))
 
-    def action_stop(self) -> None:
+    @work
+    async def action_stop(self) -> None:
         """Stop the run, after a question."""
-        self._confirm("Stop the run, and pause its plan?", "stop", actions.run_id)
+        subject = self.subject
+        if subject is None or not self._has(subject, actions.run_id):
+            return
+        if await self.push_screen_wait(Confirm("Stop the run, and pause its plan?")):
+            await self._report(lambda: self.operator.stop(subject))
 
     @work
     async def action_drop(self) -> None:
@@ -142,19 +146,21 @@ class ActionKeys(App[None]):
         await self.read()
 
     @work
-    async def _confirm(self, question: str, name: str, part: Callable[[Subject], object]) -> None:
-        """Do something with a row, after a question, if it has the part that this is about."""
-        subject = self.subject
-        if subject is None or not self._has(subject, part):
-            return
-        if await self.push_screen_wait(Confirm(question)):
-            await self._report(lambda: getattr(self.operator, name)(subject))
-
-    @work
     async def _do(self, name: str) -> None:
         subject = self.subject
         if subject is not None:
             await self._report(lambda: getattr(self.operator, name)(subject))
+
+    async def _read_chosen(self, read: Callable[[Subject], T]) -> T | None:
+        """Return what is read of the chosen row in a thread; None where that fails, which is said, or there is none."""
+        subject = self.subject
+        if subject is None:
+            return None
+        try:
+            return await asyncio.to_thread(read, subject)
+        except PrloomError as error:
+            self._fail(error)
+        return None
 
     def _has(self, subject: Subject, part: Callable[[Subject], object]) -> bool:
         """Whether a row has what an action is about; say what to choose where it has not."""

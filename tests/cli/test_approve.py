@@ -76,9 +76,9 @@ async def test_only_held_events_can_be_vouched_for_and_all_or_none_are(held: Sta
         "prloom: prloom has not taken in fresh yet; run `prloom start`, then approve it\n"
     )
     assert prloom("approve", "t").err == "prloom: t is already done; `prloom why` shows how it ended\n"
-    assert prloom("approve", "hh").err == ("prloom: no event, reply or action hh; did you mean h?\n")
+    assert prloom("approve", "hh").err == ("prloom: no event, reply, action or TODO hh; did you mean h?\n")
     assert prloom("approve", "EVE").err == (
-        "prloom: no event, reply or action EVE; did you mean @EVE, the events by EVE?\n"
+        "prloom: no event, reply, action or TODO EVE; did you mean @EVE, the events by EVE?\n"
     )
     assert held.open()["h"]["state"] == "held"
 

@@ -119,7 +119,7 @@ async def test_a_dispatcher_that_does_not_answer_is_not_said_to_do_it(waiting: S
     ("name", "told"),
     [
         ("h", "h is held; to approve it, run `prloom approve h`"),
-        ("d11", "no event, reply or action d11; did you mean d1?"),
+        ("d11", "no event, reply, action or TODO d11; did you mean d1?"),
         ("fresh", "fresh was not taken in yet; run `prloom start`"),
     ],
 )

@@ -147,7 +147,7 @@ def test_an_unknown_event_is_one_line_with_the_nearest(stage: Stage, prloom: Prl
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
-        "prloom: no event, reply or action comment-13\\x1b]0;owned\\x07\\x1b[2J\\u202e[/red]; "
+        "prloom: no event, reply, action or TODO comment-13\\x1b]0;owned\\x07\\x1b[2J\\u202e[/red]; "
         "`prloom events` lists all events\n"
     )
     assert prloom("why", "comment-13").err.endswith("; did you mean comment-12?\n")

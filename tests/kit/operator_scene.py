@@ -15,15 +15,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from prloom.engine.bus import entries
 from prloom.model import record
+from prloom.model.action import Action, Comment
 from prloom.model.activity import ActivityEvent
 from prloom.model.decision import Deferral
+from prloom.model.event import Target
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord, RunUsage
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 from prloom.model.work import Block, Question, TodoWork
-from prloom.storage import activity_file, dispatcher_files, paths, run_log
+from prloom.storage import activity_file, dispatcher_files, envelope, paths, run_log
 from prloom.storage.activity_file import StoredActivity
 from prloom.storage.document import Document
 from prloom.storage.paths import RepositoryPaths
@@ -94,6 +97,11 @@ class OperatorScene:
         return QueuedAction(
             id=action_id, **{"position": (1, 0), "target": "github", "since": self.ago(minutes=30), **fields}
         )
+
+    def queued(self, plan_id: str, action: Action) -> None:
+        """Write an action to a plan's `actions.jsonl`, as the first."""
+        line = envelope.encode(entries.NAMES[Action], record.sparse(action), str(self.ago(minutes=30)))
+        (self.where.worktree(plan_id).joinpath(*paths.LOCAL, paths.BUS) / paths.ACTIONS).write_bytes(line + b"\n")
 
     def report(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a file in which a dispatcher reports something."""
@@ -191,6 +199,7 @@ def _plans_that_need_a_person(scene: OperatorScene) -> None:
         "a-6": scene.action("a-6"),
     }
     scene.plan("pr-11", "", DispatchState(queue=queue))
+    scene.queued("pr-11", Action(id="a-3", target=Target("github", {}), payload=Comment(message="It is faster now.")))
     since = scene.ago(hours=2)
     todo = "- [b] Choose a cache <!-- prloom:todo t-12 -->\n"
     block = Block(

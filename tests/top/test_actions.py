@@ -12,6 +12,8 @@ from workbench import Run, Workbench
 
 from prloom.api import Author, Target
 from prloom.cli.context import Options
+from prloom.engine.operator import submission
+from prloom.engine.views.dashboard_schema import Need
 from prloom.errors import PrloomError
 from prloom.top.actions import Operator
 from prloom.top.rows import Subject
@@ -54,6 +56,30 @@ async def test_what_is_withheld_is_shown_without_its_secret_before_it_is_sent(st
 
     assert (shown.digests, shown.withheld) == ({}, [action])
     assert shown.text == f"{action}  comment to forge, plan pr-7\n  │ Use [secret]"
+
+
+async def test_a_draft_is_sent_with_the_text_that_was_shown_and_with_no_other(stage: Stage) -> None:
+    stage.configure('[outbox]\ntrusted = "draft"\n')
+    stage.adopt()
+    stage.append(said("c-1", reply_to=Target("forge", {"thread": "c-1"})))
+    await stage.tick()
+    (draft,) = stage.state()["queue"]
+    at_the_screen = operator(stage)
+    need = Need(key=draft, kind="draft", plan="pr-7", text="", commands=())
+    subject = Subject(draft, "pr-7", need=need, actions=(draft,))
+    shown = at_the_screen.sending(subject)
+    assert shown.text == f"{draft}  to forge, plan pr-7, answers c-1\n  │ re c-1"
+
+    submission.submit(stage.paths, "draft_edit", [draft], reason="Not so fast")
+    at_the_screen.send(shown)
+    await stage.tick()
+    assert stage.state()["queue"][draft]["draft"]
+
+    at_the_screen.send(at_the_screen.sending(subject))
+    await stage.tick()
+    assert [post.partition("\n\n<!--")[0] for post in stage.bridge.posts] == ["Not so fast"]
+    with pytest.raises(PrloomError, match=f"^{draft}: there is no such draft any more"):
+        at_the_screen.sending(subject)
 
 
 async def test_a_plan_is_not_resumed_while_the_changes_that_block_it_are_in_its_worktree(

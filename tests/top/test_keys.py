@@ -150,7 +150,9 @@ async def test_what_is_deferred_is_retried_and_a_draft_sent_by_a_key(stage: Stag
         assert stage.open()["d-1"]["state"] == "pending"
 
         await choose(pilot, shown, "needs", "draft")
-        await pilot.press("s", "y")
+        await pilot.press("s")
+        await until(pilot, lambda: "Send the draft?" in screen(shown))
+        await pilot.press("y")
         await until(pilot, lambda: pane(shown, "needs") == [])
 
 

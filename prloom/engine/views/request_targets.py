@@ -144,7 +144,7 @@ def _nothing_open(repository: RepositoryPaths, name: str) -> str:
     if search.find(repository, name):
         return f"{name} is already done; `prloom why` shows how it ended"
     if _has_written(repository, name):
-        return f"no event, reply or action {name}; did you mean @{name}, the events by {name}?"
+        return f"no event, reply, action or TODO {name}; did you mean @{name}, the events by {name}?"
     todos = todo_history.find(repository, name)
     if todos:
         choices = shown_text.any_to_run([("todo", each.plan, do, name) for each in todos for do in ("open", "drop")])

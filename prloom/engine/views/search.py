@@ -89,7 +89,7 @@ def not_found_message(repository: RepositoryPaths, named: str) -> str:
     hint = "`prloom events` lists all events"
     if close:
         hint = f"did you mean {' or '.join(close)}?"
-    return f"no event, reply or action {named}; {hint}"
+    return f"no event, reply, action or TODO {named}; {hint}"
 
 
 def _has_todo(draft: Draft, todo_id: str) -> bool:

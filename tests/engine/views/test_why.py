@@ -298,7 +298,9 @@ async def test_what_nothing_has_is_refused_with_the_nearest_ids(stage: Stage) ->
         tell(stage, "comment-1")
     stage.append(said("comment-12"), said("comment-13"))
 
-    with pytest.raises(PrloomError, match=r"^no event, reply or action comment-14; did you mean comment-1[23] or comm"):
+    with pytest.raises(
+        PrloomError, match=r"^no event, reply, action or TODO comment-14; did you mean comment-1[23] or comm"
+    ):
         tell(stage, "comment-14")
     with pytest.raises(PrloomError, match=r"; `prloom events` lists all events$"):
         tell(stage, "z")
