@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -123,7 +122,7 @@ def _machine(folder: Path, name: str, url: str, seconds: float) -> Iterator[None
         process.stderr.readline()  # it says that it works
         yield
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.communicate(timeout=_PATIENCE)
 
 
