@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from prloom.core.text import one_line
+from prloom.core.text import one_line, time_text
 from prloom.model.decision import Change, Decision, DeliveryChange
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.work import Kept, WorkStep
@@ -43,7 +43,7 @@ def _parts(decision: Decision) -> Iterator[str]:
     if decision.suspect_to is not None:
         yield "prloom no longer holds appended events"
     if decision.duration_ms is not None:
-        yield f"{decision.duration_ms} ms"
+        yield time_text.elapsed(decision.duration_ms)
     if decision.note is not None:
         yield one_line.of(decision.note)
 
