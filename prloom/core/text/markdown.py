@@ -30,10 +30,10 @@ _BIDI = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 _CLEAN: dict[int, str | None] = {**_CONTROLS, **_BIDI, **_LINE_BREAKS, ord("\n"): "\n", ord("\t"): "\t"}
 
 _BULLETS = " \t>*+-.)0123456789"
-_COMMENT_OPENS = r"<(\\*)!--"
-_COMMENT_CLOSES = r"--(\\*)>"
-_OPENS_ESCAPED = r"<\\(\\*)!--"
-_CLOSES_ESCAPED = r"--\\(\\*)>"
+_COMMENT_OPENS = re.compile(r"<(\\*)!--")
+_COMMENT_CLOSES = re.compile(r"--(\\*)>")
+_OPENS_ESCAPED = re.compile(r"<\\(\\*)!--")
+_CLOSES_ESCAPED = re.compile(r"--\\(\\*)>")
 
 
 def fence(line: str) -> str:
@@ -184,14 +184,14 @@ def unescaped(line: str) -> str:
 
 def escaped_comments(text: str) -> str:
     """Return the text with a backslash in all that begins or ends a comment; one more where there are some."""
-    return re.sub(_COMMENT_CLOSES, r"--\\\1>", re.sub(_COMMENT_OPENS, r"<\\\1!--", text))
+    return _COMMENT_CLOSES.sub(r"--\\\1>", _COMMENT_OPENS.sub(r"<\\\1!--", text))
 
 
 def unescaped_comments(text: str) -> str:
     """Undo `escaped_comments`."""
     if "\\" not in text:
         return text
-    return re.sub(_OPENS_ESCAPED, r"<\1!--", re.sub(_CLOSES_ESCAPED, r"--\1>", text))
+    return _OPENS_ESCAPED.sub(r"<\1!--", _CLOSES_ESCAPED.sub(r"--\1>", text))
 
 
 def _is_structure(body: str) -> bool:

@@ -14,13 +14,12 @@ from prloom.model.record import Json
 LONGEST = 64
 """The longest id of a plan, in characters; it is the name of a folder and stands in file names."""
 
-# Expressions are compiled where they are used first, which `re` remembers: `prloom status` uses none of them.
-_COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _DIGEST = 8
-_PLAN_ID = r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?"
-_UNSAFE = r"[^a-z0-9._-]+"
-_DOTS = r"\.\.+"
-_NOT_IN_REFS = r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|\.$|/$"
+_PLAN_ID = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?")
+_UNSAFE = re.compile(r"[^a-z0-9._-]+")
+_DOTS = re.compile(r"\.\.+")
+_NOT_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|\.$|/$")
 
 
 def plan_id(of: str | int, taken: Container[str] = ()) -> str:
@@ -51,7 +50,7 @@ def plan_id_of_title(title: str, taken: Container[str]) -> str:
 
 def check_plan_id(text: str) -> str:
     """Return an id that a person gave; raise PrloomError where it would not be safe as the name of a folder."""
-    if re.fullmatch(_PLAN_ID, text) and ".." not in text and len(text) <= LONGEST:
+    if _PLAN_ID.fullmatch(text) and ".." not in text and len(text) <= LONGEST:
         return text
     example = _slug(text)[:LONGEST].rstrip("-._") or "my-plan"
     raise PrloomError(
@@ -65,7 +64,7 @@ def is_branch_name(text: str) -> bool:
 
     `HEAD` and `@` are none: they mean what is checked out.
     """
-    return text not in {"", "@", "HEAD"} and not text.startswith(("/", ".")) and not re.search(_NOT_IN_REFS, text)
+    return text not in {"", "@", "HEAD"} and not text.startswith(("/", ".")) and not _NOT_IN_REFS.search(text)
 
 
 def printable(text: str, longest: int = 120) -> str:
@@ -79,18 +78,18 @@ def printable(text: str, longest: int = 120) -> str:
 
 def commit_id(value: Json) -> str | None:
     """Return the value if it is the full name of a commit, in lower case; else None."""
-    if isinstance(value, str) and re.fullmatch(_COMMIT, value):
+    if isinstance(value, str) and _COMMIT.fullmatch(value):
         return value
     return None
 
 
 def _slug(text: str) -> str:
     plain = unicodedata.normalize("NFKD", text.lower()).encode("ascii", "ignore").decode("ascii")
-    return re.sub(_DOTS, ".", re.sub(_UNSAFE, "-", plain)).strip("-._")
+    return _DOTS.sub(".", _UNSAFE.sub("-", plain)).strip("-._")
 
 
-_SCP = r"(?:[^@/:\s]{1,100}@)?([^/:\s]{1,255}):(?!//)(\S{1,500})"  # git's short form: user@host:path
-_NAME = r"[A-Za-z0-9._-]{1,100}"
+_SCP = re.compile(r"(?:[^@/:\s]{1,100}@)?([^/:\s]{1,255}):(?!//)(\S{1,500})")  # git's short form: user@host:path
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _SSH = "ssh."  # GitHub answers on port 443 of ssh.github.com too
 
 
@@ -108,7 +107,7 @@ def owner_and_name(remote_url: str, api_url: str) -> str | None:
         return None
     inside = path.strip("/").removesuffix(".git")
     parts = (inside.removeprefix(f"{base}/") if base else inside).split("/")
-    named = len(parts) == 2 and all(re.fullmatch(_NAME, part) and part.strip(".") for part in parts)  # noqa: PLR2004 - owner, name
+    named = len(parts) == 2 and all(_NAME.fullmatch(part) and part.strip(".") for part in parts)  # noqa: PLR2004 - owner, name
     if named:
         return "/".join(parts)
     return None
@@ -116,7 +115,7 @@ def owner_and_name(remote_url: str, api_url: str) -> str | None:
 
 def _host_and_path(url: str) -> tuple[str, str] | None:
     if "://" not in url:
-        short = re.fullmatch(_SCP, url)
+        short = _SCP.fullmatch(url)
         if short:
             return (short[1].lower(), short[2])
         return None

@@ -81,7 +81,7 @@ def _read(folder: SafeDir, plan_id: str) -> Adopted | None:
 GIVEN_UP = "given up"
 """The note on the worktree of a plan that was given up, where the worktree itself was left alone."""
 
-_PULL_REQUEST = r"pr-([1-9][0-9]{0,9})"
+_PULL_REQUEST = re.compile(r"pr-([1-9][0-9]{0,9})")
 
 
 def plan_note(plan: Plan) -> str:
@@ -159,5 +159,5 @@ def _guessed(worktree: Checkout, plan_id: str) -> Plan:
     if branch == plan_id:
         number = None
     else:
-        number = re.fullmatch(_PULL_REQUEST, plan_id)
+        number = _PULL_REQUEST.fullmatch(plan_id)
     return Plan(id=plan_id, branch=branch, title=branch, pr=None if number is None else int(number[1]))
