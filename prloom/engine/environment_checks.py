@@ -16,7 +16,7 @@ from prloom.config import loading, stages
 from prloom.config.models import Config
 from prloom.engine.assembly.plugins import select_plugins
 from prloom.engine.bus import plans
-from prloom.engine.views import plan_names
+from prloom.engine.views import lost_plans
 from prloom.engine.views.doctor import Finding, Severity
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
@@ -64,7 +64,7 @@ def of_other_checkouts(where: RepositoryPaths) -> Iterator[Finding]:
 def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
     """Yield the plans that are lost or half made."""
     adopted = set(plans.ids(where))
-    for found in plan_names.lost_plans(where):
+    for found in lost_plans.every(where):
         if found.counts is not None:
             counts = found.counts.words()
         else:

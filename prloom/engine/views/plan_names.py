@@ -1,21 +1,17 @@
-"""Find the plan that was named by its id, branch or pull request, and the plans that are lost."""
+"""Find the plan that was named by its id, branch or pull request."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import suppress
-from pathlib import Path
 from shlex import quote
-
-from msgspec import UNSET
 
 from prloom.core.text.naming import printable
 from prloom.engine.bus import adopted, inbox, plans
 from prloom.engine.bus.inbox import Draft
-from prloom.engine.views.status_schema import LostPlan
+from prloom.engine.views import lost_plans
 from prloom.errors import PrloomError
 from prloom.model.plan import Adopted, Plan
-from prloom.storage import file_stamp, paths
+from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
@@ -43,9 +39,8 @@ def find(where: RepositoryPaths, named: str) -> str:
         return f"pr-{named.removeprefix('#')}"
     missing = find_lost(where, named)
     if missing is not None:
-        raise PrloomError(
-            f"plan {missing.plan.id} is lost: see `prloom status`, or adopt it again with `{recovery(missing)}`"
-        )
+        again = lost_plans.recovery(missing)
+        raise PrloomError(f"plan {missing.plan.id} is lost: see `prloom status`, or adopt it again with `{again}`")
     drafts = inbox.every(where)
     draft = next((each for each in drafts if each.id == named), None)
     if draft is not None:
@@ -141,48 +136,3 @@ def _load(where: RepositoryPaths, plan_id: str) -> Plan | None:
             with local:
                 return plans.load(local)
     return None
-
-
-def lost_plans(repository: RepositoryPaths, present: Collection[str] | None = None) -> tuple[LostPlan, ...]:
-    """Return the lost plans by their ids; `present` are the ids of those that are there, where they are known."""
-    return tuple(_lost_plan(repository, found) for found in adopted.lost(repository, present))
-
-
-def recovery(found: Adopted) -> str:
-    """Return the command that adopts a lost plan again, under its id."""
-    plan = found.plan
-    if plan.pr is None:
-        subject = ["--branch", plan.branch]
-    else:
-        subject = [str(plan.pr)]
-    if plan.preset is None:
-        preset = []
-    else:
-        preset = ["--preset", plan.preset]
-    return " ".join(map(quote, ["prloom", "adopt", *subject, "--plan", plan.id, *preset]))
-
-
-def _lost_plan(repository: RepositoryPaths, found: Adopted) -> LostPlan:
-    plan = found.plan
-    moved = Path(found.worktree, *paths.LOCAL, paths.PLAN_STATE).exists()
-    return LostPlan(
-        id=plan.id,
-        title=plan.title,
-        branch=plan.branch,
-        pr=plan.pr,
-        worktree=found.worktree,
-        reason=_loss_reason(repository, found, moved=moved),
-        recover=None if moved else recovery(found),
-        counts=found.counts,
-        counted_at=found.counted_at,
-        since=found.counted_at or plan.created_at or file_stamp.changed_at(repository.worktrees) or UNSET,
-    )
-
-
-def _loss_reason(repository: RepositoryPaths, found: Adopted, *, moved: bool) -> str:
-    if moved:
-        home = Path(found.worktree).parent
-        return f"its worktree is in {home}, and worktrees_dir is {repository.worktrees}; change one of the two"
-    if Path(found.worktree).is_dir():
-        return f"its files were removed from its worktree {found.worktree}"
-    return f"its worktree {found.worktree} was removed"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from prloom.core.plans import lost_text
 from prloom.core.plans import plan_status as statuses
-from prloom.engine.views import drafts, plan_counts, plan_names, runtime_status, snapshot, stall, work_status
+from prloom.engine.views import drafts, lost_plans, plan_counts, runtime_status, snapshot, stall, work_status
 from prloom.engine.views.snapshot import Snapshot, SnapshotCache
 from prloom.engine.views.status_schema import (
     BlockStatus,
@@ -53,7 +53,7 @@ def read(
     else:
         found = cache.every(repository)
     if plan is None:
-        missing = plan_names.lost_plans(repository, [each.plan.id for each in found])
+        missing = lost_plans.every(repository, [each.plan.id for each in found])
     else:
         missing = ()
     shown = [each for each in found if plan in {None, each.plan.id}]

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from prloom.core.waits import wake
 from prloom.engine.views import plan_counts, plan_needs
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Wait
@@ -78,6 +77,8 @@ def _deferred(plan: PlanStatus, event: DeferredEvent) -> Wait:
     until: Timestamp | None = event.deferred_until
     text = f"{event.type} {event.id}, by {event.plugin}"
     if event.wake_on:
+        from prloom.core.waits import wake  # noqa: PLC0415 - few events wait for something
+
         text = f"waits for {wake.described(event.wake_on)} ({text})"
         if event.deferred_until >= event.deadline:
             until = None
