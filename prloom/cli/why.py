@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
 
 import click
@@ -9,7 +10,7 @@ import click
 from prloom.cli import completion, context, why_todo
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import layout, terminal
-from prloom.core.text import event_names, time_text
+from prloom.core.text import event_names
 from prloom.core.waits import wake
 from prloom.model.kinds import DONE
 
@@ -129,7 +130,7 @@ def _step_lines(happened: HistoryStep) -> Iterator[str]:
     if happened.duration_ms is None:
         took = ""
     else:
-        took = f" in {time_text.elapsed(happened.duration_ms)}"
+        took = f" in {terminal.duration(timedelta(milliseconds=happened.duration_ms))}"
     said = ""
     if happened.reason:
         said = f": {terminal.clean(happened.reason)}"

@@ -40,8 +40,8 @@ class Approval(NamedTuple):
     withheld: Sequence[str]
 
 
-class Sending(NamedTuple):
-    """What is sent of a row: the texts to show, and which version of each draft that is."""
+class ShownDrafts(NamedTuple):
+    """The drafts of a row: their texts to show, and which version of each that is."""
 
     text: str
     versions: Mapping[str, str]
@@ -91,7 +91,7 @@ class Operator(NamedTuple):
         event_requests.check_drop(found)
         return self._submit("drop", [target.id for target in found], "Dropped", reason=reason)
 
-    def sending(self, subject: Subject) -> Sending:
+    def drafts(self, subject: Subject) -> ShownDrafts:
         """Return the drafts of a row, with everything in them to read."""
         context.refuse_in_run("prloom top")
         ids = draft_ids(subject)
@@ -99,9 +99,9 @@ class Operator(NamedTuple):
         if not found:
             raise PrloomError(f"{', '.join(map(clean, ids))}: there is no such draft any more, or it cannot be read")
         text = "\n".join(click.unstyle(line) for line in draft_text.lines(found))
-        return Sending(text, {draft.id: draft.version for draft in found})
+        return ShownDrafts(text, {draft.id: draft.version for draft in found})
 
-    def send(self, shown: Sending) -> str:
+    def send(self, shown: ShownDrafts) -> str:
         """Send drafts with exactly the texts that were shown."""
         ids = list(shown.versions)
         return self._submit("draft_send", ids, "To be posted by the next `prloom start`", digests=shown.versions)

@@ -16,11 +16,11 @@ from prloom.engine.operator import session
 from prloom.errors import PrloomError
 from prloom.model.permission import Choice
 from prloom.top import actions, detail
-from prloom.top.actions import Approval, Operator
+from prloom.top.actions import Approval, Operator, ShownDrafts
 from prloom.top.dialogs import Confirm, Prompt
 from prloom.top.rows import Subject
 
-T = TypeVar("T")
+T = TypeVar("T", Approval, ShownDrafts)
 
 _DECISIONS: Mapping[Choice, str] = {
     "allow": "Allow this call?",
@@ -60,12 +60,9 @@ class ActionKeys(App[None]):
     async def read(self) -> None:
         """Read again what is shown."""
 
-    @work
-    async def action_approve(self) -> None:
+    def action_approve(self) -> None:
         """Approve what is held or withheld, after its whole text was shown: an approval is for that text."""
-        shown = await self._read_chosen(self.operator.approval)
-        if shown is not None and await self.push_screen_wait(Confirm(_approval_question(shown), shown.text)):
-            await self._report(lambda: self.operator.approve(shown))
+        self._confirm(self.operator.approval, _approval_question, self.operator.approve)
 
     def action_retry(self) -> None:
         """Make it due now."""
@@ -79,13 +76,10 @@ class ActionKeys(App[None]):
         """Resume the plan."""
         self._do("resume")
 
-    @work
-    async def action_send(self) -> None:
+    def action_send(self) -> None:
         """Send the drafts, after their whole text was shown: exactly that is sent."""
-        shown = await self._read_chosen(self.operator.sending)
         question = "Send the draft? What is sent cannot be taken back."
-        if shown is not None and await self.push_screen_wait(Confirm(question, shown.text)):
-            await self._report(lambda: self.operator.send(shown))
+        self._confirm(self.operator.drafts, lambda _: question, self.operator.send)
 
     @work
     async def action_stop(self) -> None:
@@ -151,16 +145,21 @@ class ActionKeys(App[None]):
         if subject is not None:
             await self._report(lambda: getattr(self.operator, name)(subject))
 
-    async def _read_chosen(self, read: Callable[[Subject], T]) -> T | None:
-        """Return what is read of the chosen row in a thread; None where that fails, which is said, or there is none."""
+    @work
+    async def _confirm(
+        self, read: Callable[[Subject], T], question: Callable[[T], str], act: Callable[[T], str]
+    ) -> None:
+        """Show the whole text of what the chosen row is about with a question, and act on exactly that text."""
         subject = self.subject
         if subject is None:
-            return None
+            return
         try:
-            return await asyncio.to_thread(read, subject)
+            shown = await asyncio.to_thread(read, subject)
         except PrloomError as error:
             self._fail(error)
-        return None
+            return
+        if await self.push_screen_wait(Confirm(question(shown), shown.text)):
+            await self._report(lambda: act(shown))
 
     def _has(self, subject: Subject, part: Callable[[Subject], object]) -> bool:
         """Whether a row has what an action is about; say what to choose where it has not."""

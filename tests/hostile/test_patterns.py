@@ -5,7 +5,9 @@ Measured by the processor's time for a text and for one twice as long: four time
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import pkgutil
 import re
 import time
@@ -16,11 +18,12 @@ import pytest
 
 import prloom
 from prloom.cli.output import terminal
+from prloom.config import layers
 from prloom.core.commands import comment_commands
 from prloom.core.delivery import outbox, reply_sanitizer
 from prloom.core.plans import plan_file, plan_reader, plan_text
 from prloom.core.prompts import triage_prompt
-from prloom.core.text import markdown, secret_scan
+from prloom.core.text import markdown, naming, secret_scan
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 
@@ -38,6 +41,8 @@ PIECES = (
     *("-----BEGIN PRIVATE KEY-----a: b\n", "http", "https://", "@a", "/a ", "1a", "a1-", "0.", "-0", "\u200b", "Z+"),
 )
 ENDS = ("", "!")
+USES = frozenset({"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"})
+"""The functions of `re` that take an expression."""
 
 
 def modules() -> Iterator[ModuleType]:
@@ -57,12 +62,28 @@ def patterns_in(value: object) -> Iterator[re.Pattern[str]]:
         yield from patterns_in(list(value.values()))
 
 
+def written_in(module: ModuleType) -> Iterator[re.Pattern[str]]:
+    """Yield the expressions on texts that a module gives to a function of `re`, as a text or by the name of one."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        match node:
+            case ast.Call(ast.Attribute(ast.Name("re"), name), [ast.Constant(str(text)), *_]) if name in USES:
+                yield re.compile(text)
+            case ast.Call(ast.Attribute(ast.Name("re"), name), [ast.Name(of), *_]) if name in USES:
+                text = getattr(module, of, None)
+                assert isinstance(text, str), f"{module.__name__}: no test sees the expression in re.{name}({of})"
+                yield re.compile(text)
+            case ast.Call(ast.Attribute(ast.Name("re"), name)) if name in USES:
+                pytest.fail(
+                    f"{module.__name__}:{node.lineno}: no test sees the expression of re.{name}; give it a name"
+                )
+
+
 def every_pattern() -> dict[str, re.Pattern[str]]:
     return {
         pattern.pattern: pattern
         for module in modules()
-        for value in vars(module).values()
-        for pattern in patterns_in(value)
+        for found in (patterns_in(list(vars(module).values())), written_in(module))
+        for pattern in found
         if isinstance(pattern.pattern, str)
     }
 
@@ -98,6 +119,7 @@ def steep(use: Callable[[str], object], pieces: tuple[str, ...] = PIECES) -> lis
 
 def test_the_expressions_are_found():
     assert len(PATTERNS) > 40
+    assert PATTERNS.keys() >= {naming._COMMIT.pattern, r"\n{3,}", layers._PLACE}  # as a value, a text, and by its name
 
 
 def test_a_square_is_noticed():

@@ -67,7 +67,7 @@ async def test_a_draft_is_sent_with_the_text_that_was_shown_and_with_no_other(st
     at_the_screen = operator(stage)
     need = Need(key=draft, kind="draft", plan="pr-7", text="", commands=())
     subject = Subject(draft, "pr-7", need=need, actions=(draft,))
-    shown = at_the_screen.sending(subject)
+    shown = at_the_screen.drafts(subject)
     assert shown.text == f"{draft}  to forge, plan pr-7, answers c-1\n  │ re c-1"
 
     submission.submit(stage.paths, "draft_edit", [draft], reason="Not so fast")
@@ -75,11 +75,11 @@ async def test_a_draft_is_sent_with_the_text_that_was_shown_and_with_no_other(st
     await stage.tick()
     assert stage.state()["queue"][draft]["draft"]
 
-    at_the_screen.send(at_the_screen.sending(subject))
+    at_the_screen.send(at_the_screen.drafts(subject))
     await stage.tick()
     assert [post.partition("\n\n<!--")[0] for post in stage.bridge.posts] == ["Not so fast"]
     with pytest.raises(PrloomError, match=f"^{draft}: there is no such draft any more"):
-        at_the_screen.sending(subject)
+        at_the_screen.drafts(subject)
 
 
 async def test_a_plan_is_not_resumed_while_the_changes_that_block_it_are_in_its_worktree(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from prloom.core.plans import lost_text
 
-if TYPE_CHECKING:  # `prloom status` reads a plan's TODOs only where there are any
+if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from prloom.core.plans.plan_file import TodoItem

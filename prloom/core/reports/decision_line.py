@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 
 from prloom.core.text import one_line, time_text
 from prloom.model.decision import Change, Decision, DeliveryChange
@@ -43,7 +44,7 @@ def _parts(decision: Decision) -> Iterator[str]:
     if decision.suspect_to is not None:
         yield "prloom no longer holds appended events"
     if decision.duration_ms is not None:
-        yield time_text.elapsed(decision.duration_ms)
+        yield time_text.duration(timedelta(milliseconds=decision.duration_ms))
     if decision.note is not None:
         yield one_line.of(decision.note)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-_SECOND = 1000  # milliseconds
 _UNITS = (
     ("d", timedelta(days=1)),
     ("h", timedelta(hours=1)),
@@ -25,13 +24,6 @@ def duration(span: timedelta, *, units: int = 2) -> str:
     first = next((place for place, (count, _) in enumerate(counts) if count), len(counts) - 1)
     told = [f"{count} {name}" for count, name in counts[first : first + units] if count]
     return " ".join(told) or "0 s"
-
-
-def elapsed(milliseconds: int) -> str:
-    """Return how long something took, for people: `0 ms`, `20 ms`, `45 s`, `1 min 1 s`."""
-    if milliseconds < _SECOND:
-        return f"{milliseconds} ms"
-    return duration(timedelta(milliseconds=milliseconds))
 
 
 def when(moment: datetime, now: datetime, *, units: int = 2) -> str:

@@ -53,14 +53,16 @@ def lost(repository: RepositoryPaths, present: Collection[str] | None = None) ->
     Those that are not remembered, because prloom's files in the checkout were removed, are found through git. `present`
     are the ids of the plans that are there, as far as the caller knows them.
     """
-    present = set(plans.ids(repository) if present is None else present)
+    if present is None:
+        present = plans.ids(repository)
+    there = set(present)
     remembered, found = set[str](), list[Adopted]()
     top = SafeDir.open(repository.root, *paths.LOCAL, paths.ADOPTED)
     if top is not None:
         with top:
             remembered = {name.removesuffix(_SUFFIX) for name in top.names() if name.endswith(_SUFFIX)}
-            found += (each for plan_id in remembered - present if (each := _read(top, plan_id)) is not None)
-    known = present | {each.plan.id for each in found}
+            found += (each for plan_id in remembered - there if (each := _read(top, plan_id)) is not None)
+    known = there | {each.plan.id for each in found}
     found += registered_plans(repository, known)
     return tuple(sorted(found, key=lambda each: each.plan.id))
 

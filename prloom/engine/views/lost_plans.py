@@ -38,6 +38,9 @@ def recovery(found: Adopted) -> str:
 def _lost_plan(repository: RepositoryPaths, found: Adopted) -> LostPlan:
     plan = found.plan
     moved = Path(found.worktree, *paths.LOCAL, paths.PLAN_STATE).exists()
+    recover = None
+    if not moved:
+        recover = recovery(found)
     return LostPlan(
         id=plan.id,
         title=plan.title,
@@ -45,7 +48,7 @@ def _lost_plan(repository: RepositoryPaths, found: Adopted) -> LostPlan:
         pr=plan.pr,
         worktree=found.worktree,
         reason=_loss_reason(repository, found, moved=moved),
-        recover=None if moved else recovery(found),
+        recover=recover,
         counts=found.counts,
         counted_at=found.counted_at,
         since=found.counted_at or plan.created_at or file_stamp.changed_at(repository.worktrees) or UNSET,

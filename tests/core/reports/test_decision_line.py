@@ -191,7 +191,7 @@ def test_hooks_about_the_whole_plan_name_no_todo() -> None:
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "shown"), [(0, "0 ms"), (999, "999 ms"), (1_000, "1 s"), (45_300, "45 s"), (61_000, "1 min 1 s")]
+    ("milliseconds", "shown"), [(0, "0 s"), (999, "999 ms"), (1_000, "1 s"), (45_300, "45 s"), (61_000, "1 min 1 s")]
 )
 def test_how_long_a_call_took_is_said_in_units_that_people_read(milliseconds: int, shown: str):
     assert line("onEvent", "slow", duration_ms=milliseconds) == f"plan pr-7: onEvent by slow: {shown}"
