@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import math
 import os
 import selectors
@@ -29,6 +30,8 @@ from prloom.exchange.worker.supervisor import PAUSE, ProcessReaper, SignalPipe
 from prloom.processes import Process
 
 _CHUNK: Final = 1 << 16
+_PIPE_ROOM: Final = 1 << 20
+"""Bytes that a program may print before anything is read: the most that Linux gives without privileges."""
 NOT_STARTED: Final = 127
 """The exit code of a program that could not be started, as a shell says it."""
 
@@ -97,6 +100,8 @@ class Supervision:
         assert pipe is not None  # noqa: S101 - `_start` requests both
         self._pipes.append(pipe)
         os.set_blocking(pipe.fileno(), False)
+        if file is self._out:
+            _enlarge(pipe)
         self._selector.register(pipe, selectors.EVENT_READ, file)
 
     def run(self) -> ProcessExit:
@@ -237,6 +242,16 @@ def _start(folder: Path, launch: Launch, worker: str) -> subprocess.Popen[bytes]
         )
     finally:
         os.close(prompt)
+
+
+def _enlarge(pipe: IO[bytes]) -> None:
+    """Give a pipe more room than 64 KiB, where the system can.
+
+    A Node.js program that ends by `process.exit()`, as gemini does, loses what it printed and the pipe had no room for.
+    """
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):  # the user's pipes have as much room together as they may
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_ROOM)
 
 
 def _announce(folder: Path, agent: int, started_at: datetime) -> None:
