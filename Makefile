@@ -8,8 +8,8 @@ DEMO_STAMP := $(VENV)/.installed-demo
 # One more than there are processors: many tests wait for a process of their own. More of them save no time.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-.PHONY: help setup demo test browser screenshots bench kill crash-matrix soak mutants check static format lint types \
-	layers clean
+.PHONY: help setup demo test compiled collected browser screenshots bench kill crash-matrix soak mutants check static \
+	format lint types layers clean
 
 help:
 	@echo "make demo    set up what the demo needs, and show prloom at work on a temporary repository"
@@ -44,9 +44,16 @@ setup: $(STAMP)
 demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP))
 	$(BIN)/prloom demo
 
-test: setup
-	@$(BIN)/python -m compileall -q prloom bridges plugins tests/kit tests/reliability  # so that the tests need not compile them in each process
+test: compiled
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# So that the tests need not compile these modules in each process.
+compiled: setup
+	@$(BIN)/python -m compileall -q prloom bridges plugins tests/kit tests/reliability
+
+# pytest rewrites the assertions of all test modules once here, and not in each process. What is wrong in one, `test` says.
+collected: compiled
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq > /dev/null || true
 
 # Where it is not installed, and cannot be, the tests that need it are skipped.
 browser:
@@ -98,9 +105,10 @@ types: setup
 layers: setup
 	$(BIN)/lint-imports
 
-# The static checks need seconds of one processor: they run beside the tests.
+# The static checks and the collection of the tests need half a minute of one processor each.
 check: setup
-	@$(MAKE) --no-print-directory --jobs=2 test static
+	@$(MAKE) --no-print-directory --jobs=2 static collected
+	@$(MAKE) --no-print-directory test
 
 static: lint types layers
 

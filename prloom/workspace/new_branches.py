@@ -27,4 +27,5 @@ def is_noted(repo: Repository, branch: str) -> bool:
 
 def forget(repo: Repository, branch: str) -> None:
     """Take the note of a branch away; none is no error."""
-    git.run(["update-ref", "-d", f"{NOTES}{branch}"], cwd=repo.root)
+    if is_noted(repo, branch):
+        git.run(["update-ref", "-d", f"{NOTES}{branch}"], cwd=repo.root)

@@ -163,7 +163,8 @@ def is_visible(repository: Repository, worktree: Path, parts: Sequence[str]) -> 
         own = None
     else:
         own = checkout.registered(repository.git_dir, worktree)
-    return bool(git.run(asked, cwd=worktree, git_dir=own.git_dir if own else None).out)
+    # Nothing is compared with what is there, so no driver is run.
+    return bool(git.run(asked, cwd=worktree, git_dir=own.git_dir if own else None, drivers=()).out)
 
 
 def _add_line(file: Path, line: bytes) -> None:

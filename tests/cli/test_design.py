@@ -59,8 +59,10 @@ def test_a_hook_may_change_what_the_designer_wrote_and_ask_an_agent(
     ("code", "reason"),
     [
         ('ctx.block("ask the board")', "plugin looks: ask the board"),
-        ('raise ValueError("no")', "plugin looks: afterDesign failed: afterDesign raised ValueError: no"),
-        ('ctx.set_state("a", 1)', "plugin looks: afterDesign failed: a plan that was only just written has no"),
+        (
+            'return await ctx.run_agent("Is it good?")',
+            "plugin looks: afterDesign failed: it returned a text that is no",
+        ),
     ],
 )
 def test_a_hook_that_fails_or_blocks_keeps_the_draft_from_being_queued(
@@ -73,34 +75,6 @@ def test_a_hook_that_fails_or_blocks_keeps_the_draft_from_being_queued(
     assert (ran.code, draft(stage)) == (1, f"---\nstatus: draft\n---\n{WRITTEN}")
     assert reason in ran.err
     assert "correct it with `prloom edit fast`, then `prloom queue fast`" in ran.err
-
-
-FAILED = "plugin looks: afterDesign failed: "
-
-
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ('return "no title"', "the plan has no title"),
-        ('return ""', "returned an empty text"),
-        ('return "---\\nbase: [x\\n---\\n" + plan', "the front matter"),
-        ('return "---\\npreset: careful\\n---\\n" + plan', "no preset careful is configured"),
-        ('return plan + "x" * 2_000_000', "bytes"),
-        ('return await ctx.run_agent("Is it good?")', "the plan has no title"),
-        ('ctx.run_agent("x")', "it was not awaited"),
-        ('return plan + "\\ud800"', "surrogate"),
-    ],
-)
-def test_a_hook_that_makes_no_plan_of_it_leaves_what_the_designer_wrote_and_is_named(
-    stage: Stage, prloom: Prloom, hook: Callable[[str], None], code: str, reason: str
-) -> None:
-    hook(code)
-
-    ran = prloom("new", "Fast", "--design", "--queue")
-
-    assert (ran.code, draft(stage)) == (1, f"---\nstatus: draft\n---\n{WRITTEN}")
-    assert FAILED in ran.err
-    assert reason in ran.err
     assert "Traceback" not in ran.err
 
 

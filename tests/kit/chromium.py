@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -49,11 +49,33 @@ def is_installed() -> bool:
     return Path(PROGRAM).exists() and Path(DRIVER).exists()
 
 
-class Chromium:
-    """Serves a site to one browser, which is let in."""
+@contextlib.contextmanager
+def started() -> Iterator[webdriver.Chrome]:
+    """Start the browser, with a profile of its own, and end it."""
+    profile = tempfile.mkdtemp(prefix="chromium-")
+    options = Options()
+    for each in (*OPTIONS, f"--user-data-dir={profile}"):
+        options.add_argument(each)
+    options.binary_location = PROGRAM
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    try:
+        driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        try:
+            driver.set_page_load_timeout(PATIENCE)
+            yield driver
+        finally:
+            with contextlib.suppress(Exception):
+                driver.quit()
+    finally:
+        shutil.rmtree(profile, ignore_errors=True)
 
-    def __init__(self, site: Site) -> None:
+
+class Chromium:
+    """Serves a site to a browser, which is let in; the browser is left as it was started."""
+
+    def __init__(self, site: Site, driver: webdriver.Chrome) -> None:
         self.site = site
+        self.driver = driver
         self.sessions = Sessions(site.clock)
 
     def __enter__(self) -> Self:
@@ -65,14 +87,6 @@ class Chromium:
         self.thread = threading.Thread(target=lambda: asyncio.run(self.server.serve([listening])))
         self.thread.start()
         self.listening = listening
-        self.profile = tempfile.mkdtemp(prefix="chromium-")
-        options = Options()
-        for each in (*OPTIONS, f"--user-data-dir={self.profile}"):
-            options.add_argument(each)
-        options.binary_location = PROGRAM
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-        self.driver.set_page_load_timeout(PATIENCE)
         self.look(1280, 900, "light")
         self.open(f"/login?token={self.sessions.link_token}")
         return self
@@ -80,12 +94,13 @@ class Chromium:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with contextlib.suppress(Exception):
-            self.driver.quit()
-        self.server.should_exit = self.server.force_exit = True
-        self.thread.join()
-        self.listening.close()
-        shutil.rmtree(self.profile, ignore_errors=True)
+        try:
+            self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+            self.driver.get("about:blank")
+        finally:
+            self.server.should_exit = self.server.force_exit = True
+            self.thread.join()
+            self.listening.close()
 
     def look(self, width: int, height: int, scheme: str) -> None:
         """Set the size of the window, and whether a person prefers light or dark."""

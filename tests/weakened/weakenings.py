@@ -173,13 +173,6 @@ def without_escaping(real: Weak) -> Any:
     return made
 
 
-def one_attempt_more(real: Weak, life: Any, now: float, *args: Any) -> Any:
-    crashed = real(life, now, *args)
-    if life.attempts == 3:
-        return replace(crashed, next_attempt=now + 15)
-    return crashed
-
-
 def by_number_alone(real: Weak, process: Any) -> bool:
     from prloom import processes
 
@@ -219,24 +212,9 @@ async def as_if_certain(real: Weak, *args: Any) -> Any:
     return await real(*(replace(each, uncertain=False) if hasattr(each, "uncertain") else each for each in args))
 
 
-def save_unchanged(real: Weak, event_store: Any) -> None:
-    event_store._saved = None
-    real(event_store)
-
-
-def deadline_from_now(real: Weak, event: Any, *args: Any, **more: Any) -> Any:
-    from msgspec.structs import replace as changed
-
-    return real(changed(event, first_deferred_at=None), *args, **more)
-
-
 def interruption_counts(real: Weak, *args: Any) -> None:
     given = (replace(each, status="failed") if getattr(each, "status", "") == "interrupted" else each for each in args)
     real(*given)
-
-
-def for_every_event(real: Weak, breaker: Any, now: Any, event: str) -> bool:
-    return breaker.off_until is not None and now < breaker.off_until
 
 
 def trusts_everybody(real: Weak, *args: Any) -> Any:
@@ -257,18 +235,6 @@ def came_before(real: Weak, event: Any, command: Any, place: Any) -> bool:
     return place is not None and event.position < place
 
 
-def anywhere(real: Weak, event: Any) -> Any:
-    from msgspec.structs import replace as changed
-
-    return real(changed(event, body=event.body[max(event.body.find("/prloom"), 0) :]))
-
-
-def quoted_too(real: Weak, body: str) -> Iterator[str]:
-    from prloom.core.delivery import outbox
-
-    return (each for line in body.splitlines() for each in outbox.marked(line)[:1])
-
-
 def no_flush_of_files(real: Weak, disk: Any, fd: int) -> None:
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         real(disk, fd)
@@ -276,10 +242,6 @@ def no_flush_of_files(real: Weak, disk: Any, fd: int) -> None:
 
 def not_inspected(real: Weak, *args: Any, **more: Any) -> Any:
     return replace(real(*args, **more), violations=())
-
-
-def whatever_is_written(_real: Weak, _state: Any, todos: Any, _known: Any) -> Any:
-    return tuple(todos)
 
 
 async def decided_before_it_is_done(real: Weak, worker: Any, runtime: Any, work: Any, dependencies: Any) -> None:
@@ -377,13 +339,6 @@ WEAKENINGS = (
         matrix=("once", "--story", "work", "--protocol", "git update-ref"),
     ),
     Weakening(
-        "a plan's work: a box that a worker sets does not end another TODO",
-        "prloom.core.work.believed_boxes:believed",
-        whatever_is_written,
-        "engine/work/test_plan_folder_writes.py",
-        "box_of_another_todo",
-    ),
-    Weakening(
         "a plan's work: a text that is missing or empty ends no TODO",
         "prloom.core.plans.lost_text:awaited",
         empty,
@@ -459,20 +414,6 @@ WEAKENINGS = (
         "does_not_hide_what_was_posted",
     ),
     Weakening(
-        "P4: one event that a plugin always fails on does not switch it off for others",
-        "prloom.core.waits.breaker:off",
-        for_every_event,
-        "engine/plan/test_hooks.py",
-        "never_switches_the_plugin_off",
-    ),
-    Weakening(
-        "P5: the deadline counts from the first deferral, whoever put the event off",
-        "prloom.core.waits.deferral:defer",
-        deadline_from_now,
-        "engine/test_promises.py",
-        "take_turns",
-    ),
-    Weakening(
         "P5: a run that prloom's own end cut short counts as no attempt",
         "prloom.engine.plan.triage_results:TriageRun.settle",
         interruption_counts,
@@ -480,20 +421,6 @@ WEAKENINGS = (
         "own_end_cut_short",
     ),
     # ---- P6 to P10
-    Weakening(
-        "P6: prloom knows its own posts by their marker where the receipt was lost",
-        "prloom.core.events.admission:posted_action",
-        nothing,
-        "engine/test_promises.py",
-        "its_own_posts",
-    ),
-    Weakening(
-        "P6: a marker counts where prloom puts it, and not where it is quoted",
-        "prloom.core.events.admission:_marker_lines",
-        quoted_too,
-        "hostile/test_people.py",
-        "spoofed_marker and quoted",
-    ),
     Weakening(
         "P7: a stranger's text is held before any hook sees it",
         "prloom.core.trust:judge",
@@ -530,20 +457,6 @@ WEAKENINGS = (
         "changed_in_the_journal",
     ),
     Weakening(
-        "P7: a command is the first word, and nothing that is quoted",
-        "prloom.core.commands.comment_commands:parse",
-        anywhere,
-        "hostile/test_people.py",
-        "only_looks_like_a_command",
-    ),
-    Weakening(
-        "P7: what stands around a text from outside does not occur in it",
-        "prloom.core.prompts.prompt_text:_unbroken",
-        first_argument,
-        "core/prompts/test_triage_prompt.py",
-        "token_that_stands_in_a_text",
-    ),
-    Weakening(
         "P8: in a worktree too, the configuration is that of the operator's checkout",
         "prloom.workspace.root:_of_repository",
         first_argument,
@@ -556,13 +469,6 @@ WEAKENINGS = (
         nothing,
         "engine/bus/test_worktree_guard.py",
         "is_seen_when_it_comes",
-    ),
-    Weakening(
-        "P10: what has not changed is not saved",
-        "prloom.engine.bus.event_store:EventStore.save",
-        save_unchanged,
-        "engine/test_promises.py",
-        "p10 and writes",
     ),
     Weakening(
         "P12: a worktree whose commits the base does not have is kept after the merge",
@@ -663,20 +569,6 @@ WEAKENINGS = (
         "is_added_once_for_each",
     ),
     Weakening(
-        "P15: a plugin does what the operator permits",
-        "prloom.core.plugins.plugin_rights:denial",
-        nothing,
-        "engine/plugin_requests/test_methods.py",
-        "without_a_permission",
-    ),
-    Weakening(
-        "P15: a chain of plugins' messages ends",
-        "prloom.core.plugins.message_chain:retry_after_ms",
-        nothing,
-        "engine/plugin_requests/test_messages.py",
-        "a_chain_of_messages",
-    ),
-    Weakening(
         "P15: a chain of plugins' messages ends also where it goes over two plans",
         "prloom.engine.plugin_requests.chains:Chains.showed_activity",
         nothing,
@@ -731,13 +623,6 @@ WEAKENINGS = (
         without_escaping,
         test="web/test_pages.py",
         select="each_text_as_text",
-    ),
-    Weakening(
-        "a daemon that never succeeds is given up",
-        "prloom.core.plugins.daemon_life:crashed",
-        one_attempt_more,
-        "core/plugins/test_daemon_life.py",
-        "three_attempts",
     ),
     Weakening(
         "a process that is stopped does not pass its health checks",

@@ -10,7 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/kit"))
 
-from busy_day import BusyDay  # noqa: E402 - its folder is known only now
+import chromium  # noqa: E402 - its folder is known only now
+from busy_day import BusyDay  # noqa: E402 - likewise
 from chromium import Chromium  # noqa: E402 - likewise
 
 from prloom.config import loading  # noqa: E402 - likewise
@@ -35,7 +36,7 @@ def main(names: list[str]) -> None:
         root.mkdir()
         day = asyncio.run(BusyDay(root).write())
         site = Site(day.stage.paths, lambda: loading.load(root, {}), {})
-        with day.dispatcher(), Chromium(site) as browser:
+        with day.dispatcher(), chromium.started() as driver, Chromium(site, driver) as browser:
             for name, path, width, height, scheme in PICTURES:
                 if names and name not in names:
                     continue

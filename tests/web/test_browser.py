@@ -11,6 +11,7 @@ import chromium
 import pytest
 from busy_day import BusyDay
 from chromium import Chromium
+from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 from stage import said
 
@@ -41,10 +42,16 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> BusyDay:
     return asyncio.run(BusyDay(root).write())
 
 
+@pytest.fixture(scope="module")
+def driver() -> Iterator[webdriver.Chrome]:
+    with chromium.started() as made:
+        yield made
+
+
 @pytest.fixture
-def browser(day: BusyDay) -> Iterator[Chromium]:
+def browser(day: BusyDay, driver: webdriver.Chrome) -> Iterator[Chromium]:
     site = Site(day.stage.paths, lambda: loading.load(day.root, {}), {})
-    with Chromium(site) as made:
+    with Chromium(site, driver) as made:
         made.driver.get_log("browser")
         yield made
 
