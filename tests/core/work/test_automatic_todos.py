@@ -167,6 +167,16 @@ def test_a_resume_lifts_the_brake_of_a_plan_whose_block_has_ended_otherwise(
     assert work_requests.resumed(resumed) == {}
 
 
+def test_the_end_of_its_own_block_lifts_the_brake(
+    braked: Callable[[Block | None], DispatchState], after: After
+) -> None:
+    state = braked(None)
+
+    unblocked = after(state, work_requests.unblocked(state))
+
+    assert (unblocked.block, unblocked.ci_fixes.count, unblocked.open["e2"].state) == (None, 0, "pending")
+
+
 def test_the_end_of_another_block_does_not_lift_the_brake(
     braked: Callable[[Block | None], DispatchState], after: After
 ) -> None:

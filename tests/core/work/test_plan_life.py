@@ -119,16 +119,17 @@ def test_nothing_is_known_of_a_worktree_before_the_hooks_of_the_end_have_run_nor
     ended = folded(DispatchState(), plan_status="merged")
 
     assert plan_life.kept(a_plan("merged"), ended, (), timedelta()) is None
-    assert plan_life.kept(a_plan(), DispatchState(), (), timedelta()) is None
+    assert plan_life.kept(a_plan(), DispatchState(ended_at=AT), (), timedelta()) is None
+    assert plan_life.kept(a_plan("merged"), DispatchState(), (), timedelta()) is None
 
 
 def test_what_waits_in_a_plan_keeps_its_worktree(
     an_open_event: Callable[..., OpenEvent], a_queued_action: Callable[..., QueuedAction]
 ) -> None:
     sign = a_queued_action("a-2", courtesy=True)
-    queue = {"a-1": a_queued_action(), "a-2": sign}
+    queue = {"a-1": a_queued_action(), "a-2": sign, "a-3": a_queued_action("a-3")}
     waits = DispatchState(ended_at=AT, block=BLOCK, open={"e1": an_open_event(), "e2": an_open_event()}, queue=queue)
 
     assert plan_life.kept(a_plan("closed"), waits, (OPEN,), timedelta()) == Kept(
-        reason="it is blocked (plugin p: no), 2 events are open, 1 action is open, 1 TODO is open"
+        reason="it is blocked (plugin p: no), 2 events are open, 2 actions are open, 1 TODO is open"
     )

@@ -530,7 +530,7 @@ def test_a_todo_that_is_put_before_the_one_that_blocks_the_plan_goes_on(mode: wo
     assert plan.commit(work_results.unblocked()).next() == then
 
 
-def test_a_plan_that_is_paused_keeps_its_block() -> None:
+def test_a_plan_that_is_paused_keeps_its_block_while_the_todo_of_that_is_blocked() -> None:
     plan = Plan(replace(SMALL, state="blocked"))
     block = plan.next()
     assert isinstance(block, BlockPlan)
@@ -538,6 +538,9 @@ def test_a_plan_that_is_paused_keeps_its_block() -> None:
 
     plan.todos.insert(0, FAST)
     assert plan.next() is None
+
+    plan.todos[1] = SMALL
+    assert plan.next() == Unblock(plan.state.block)
 
 
 def test_to_resume_a_plan_opens_the_todo_that_blocks_it_with_all_its_attempts() -> None:

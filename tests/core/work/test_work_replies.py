@@ -1,0 +1,52 @@
+"""Who is told what about a TODO, and where: that it is done, or what its worker asks."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from values import an_event
+
+from prloom.core.delivery import outbox
+from prloom.core.work import work_replies
+from prloom.model.action import Action, Comment
+from prloom.model.event import Event, Target
+from prloom.model.work import TodoWork
+
+WORK = TodoWork(id="t-1", title="x", round=2, attempt=3, commit="0123456789abcdef", summary="Look, @ann and @eve.")
+SILENT = an_event("e2", reply_to=None)
+OF_ANN, OF_NOBODY = an_event("e1"), an_event("e3", author=None)
+PLAN = Target("github", {"pr": 7})
+
+
+def posted(kind: str, message: str, event: Event | None = None, target: Target = PLAN) -> Action:
+    cause, answered = "t-1", None
+    if event is not None:
+        cause, answered = f"t-1/{event.id}", event.id
+        target = Target("github", {"comment": event.id})
+    ident = outbox.action_id(f"{cause}/{kind}/2/3", "prloom/work", 0)
+    return Action(id=ident, target=target, payload=Comment(message), related_event_id=answered)
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        (WORK, "Done in 0123456789ab."),
+        (replace(WORK, rebase=True), "Done."),
+        (replace(WORK, commit=None), "There was nothing to do."),
+    ],
+)
+def test_each_author_who_can_be_answered_is_told_in_the_own_thread_and_nobody_else_is_called(
+    work: TodoWork, said: str
+) -> None:
+    assert work_replies.done(work, [OF_ANN, SILENT, OF_NOBODY]) == (
+        posted("done", f"{said}\n\nLook, @ann and @\u200beve.", OF_ANN),
+        posted("done", f"{said}\n\nLook, @\u200bann and @\u200beve.", OF_NOBODY),
+    )
+
+
+def test_a_question_is_asked_in_the_threads_of_the_todo_or_else_once_on_the_plan() -> None:
+    assert work_replies.question(WORK, "Tabs?", [OF_ANN, SILENT], PLAN) == (posted("question", "Tabs?", OF_ANN),)
+    assert work_replies.question(WORK, "Tabs?", [SILENT], PLAN) == (posted("question", "Tabs?"),)
+    how = "Tabs?\n\nAnswer with an item of your own in this file: `- [ ] `…"
+    local = Target("local")
+    assert work_replies.question(WORK, "Tabs?", [], local) == (posted("question", how, target=local),)
