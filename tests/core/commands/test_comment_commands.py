@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC
 
 import pytest
 from hypothesis import given
@@ -9,14 +10,18 @@ from hypothesis import strategies as st
 from prloom.core.commands import comment_commands
 from prloom.core.commands.comment_commands import BUILT_IN, SlashCommand
 from prloom.core.events import admission
+from prloom.core.plans.plan_file import TodoItem
 from prloom.model.decision import Deferral
 from prloom.model.event import Author, Event
-from prloom.model.record import Position
+from prloom.model.record import Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.work import Block, TodoWork
 
 Make = Callable[..., OpenEvent]
 MakeEvent = Callable[..., Event]
 MakeDeferral = Callable[..., Deferral]
+
+TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
 
 
 # ---- what is a command
@@ -52,6 +57,10 @@ def test_a_command_is_a_first_word_with_a_slash(an_event: MakeEvent, body: str, 
         ("    /prloom pause", False),
         ("\n\n     /prloom pause", False),
         ("\r\n    /prloom pause", False),
+        (" \r    /prloom pause", False),
+        ("  \r  /prloom pause", True),
+        ("    /prloom pause\nnow", False),
+        ("\n/prloom pause\n\n    x = 1", True),
         ("\t/prloom pause", False),
         ("  \t/prloom pause", False),
     ],
@@ -275,7 +284,8 @@ def test_status_names_every_wait_with_its_reason_and_its_end(an_open_event: Make
         an_open_event("p"),
         an_open_event("d", state="deferred", deferral=a_deferral()),
         an_open_event("h", state="held", reason="mallory has read permission"),
-        an_open_event("k", state="parked", reason="triage failed"),
+        an_open_event("k", state="parked", reason="triage failed", deferral=a_deferral()),
+        an_open_event("w", state="deferred"),
         done={"triaged": 2, "handled": 3},
     )
 
@@ -283,8 +293,32 @@ def test_status_names_every_wait_with_its_reason_and_its_end(an_open_event: Make
     assert comment_commands.status_text(state).splitlines() == [
         "1 pending, 3 handled, 2 triaged.",
         f"- `d` deferred by quiet: somebody is still writing; {times}",
+        "- `w` deferred: no reason was given; it waits",
         "- `h` held: mallory has read permission; `/prloom approve` approves it",
         "- `k` parked: triage failed; `/prloom retry` tries it again",
+    ]
+
+
+def test_status_tells_how_far_the_todos_are_what_blocks_them_and_which_waits_to_be_allowed() -> None:
+    todos = [
+        TodoItem("t-1", "Make it fast", "done"),
+        TodoItem("t-2", "Make it blue", "dropped"),
+        TodoItem("t-3", "Make it small"),
+        TodoItem("t-4", "Make it\n# nice"),
+    ]
+    block = Block(reason="no\nway", since=TIME, way_on="prloom todo p open t-3")
+    work = TodoWork(id="t-3", title="Make it small", attempt=2, started_at=TIME, retry_at=TIME, waits_for="a limit")
+    state = DispatchState(block=block, work=work, proposed="t-4")
+
+    assert comment_commands.status_text(state, todos).splitlines()[1:] == [
+        "- TODOs: 1 of 3 done",
+        f"- blocked since {TIME}: no way; `/prloom resume` or `prloom todo p open t-3` goes on",
+        f"- in progress: `t-3` Make it small, attempt 2 since {TIME}; waits: a limit; next try {TIME}",
+        "- waits for `/prloom go`: `t-4` Make it # nice",
+    ]
+    just_taken = DispatchState(work=TodoWork(id="t-3", title="Make it small"), proposed="t-1")
+    assert comment_commands.status_text(just_taken, todos).splitlines()[2:] == [
+        "- in progress: `t-3` Make it small, attempt 1"
     ]
 
 

@@ -36,8 +36,8 @@ def test_a_person_who_is_asked_sees_that_an_argument_is_longer_than_what_is_show
 def test_a_question_on_a_pull_request_is_answered_by_the_next_comment() -> None:
     text = permission.question_text("ask-1", "Tabs?", ("yes", "no"), in_file=False)
 
-    assert text.splitlines()[0] == "An agent asks (`ask-1`):"
-    assert text.splitlines()[-1] == "The next comment here by a trusted person is the answer."
+    asked = "An agent asks (`ask-1`):\n\n> Tabs?\n\n- yes\n- no\n\n"
+    assert text == f"{asked}The next comment here by a trusted person is the answer."
 
 
 def test_a_question_in_review_md_says_that_an_item_there_counts_once_it_is_approved_while_a_worker_runs() -> None:

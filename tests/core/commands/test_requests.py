@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -8,9 +9,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from prloom.core.commands import requests
-from prloom.core.commands.requests import OperatorRequest
-from prloom.model.decision import Change
+from prloom.core.commands.requests import OperatorRequest, Verb
+from prloom.model.decision import Change, DeliveryChange
 from prloom.model.event import Event
+from prloom.model.record import Position
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 Make = Callable[..., OpenEvent]
@@ -27,6 +29,10 @@ def state(an_open_event: Make, a_queued_action: MakeAction) -> DispatchState:
         a_queued_action("waiting", event_id="deferred"),
         a_queued_action("failed", event_id="deferred", failed=True),
         a_queued_action("lost", failed=True),
+        a_queued_action("withheld", event_id="held", failed=True, withheld=True),
+        a_queued_action("also withheld", event_id="held", failed=True, withheld=True),
+        a_queued_action("draft", event_id="deferred", draft=True, position=Position(1, 70)),
+        a_queued_action("another draft", event_id="deferred", draft=True),
     ]
     return DispatchState(open={event.id: event for event in events}, queue={action.id: action for action in actions})
 
@@ -93,6 +99,20 @@ def test_a_request_moves_what_it_names_and_what_can_be_moved(
     assert ends(requests.changes(request_, state)) == changes
 
 
+@pytest.mark.parametrize("verb", sorted({*get_args(Verb)} - {"retry", "approve", "drop"}))
+def test_a_request_about_a_plan_a_todo_or_a_draft_moves_no_event(state: DispatchState, verb: Verb) -> None:
+    assert requests.changes(OperatorRequest("r", verb, ids=tuple(state.open), states=tuple(state.open)), state) == ()
+
+
+@pytest.mark.parametrize(("login", "approved_by"), [(None, "operator"), ("ann", "ann")])
+def test_an_approval_is_in_the_name_of_who_gave_it(an_open_event: Make, login: str | None, approved_by: str) -> None:
+    held = an_open_event("e1", state="held")
+
+    assert requests.approved([held], "by ann", login=login) == (
+        Change(event_id="e1", verdict="vouched", state="pending", reason="approved by ann", approved_by=approved_by),
+    )
+
+
 @pytest.mark.parametrize(("digest", "vouched"), [("d", True), ("another text's", False)])
 def test_an_approval_is_void_where_the_event_has_another_text_than_was_vouched_for(
     state: DispatchState, digest: str, *, vouched: bool
@@ -103,16 +123,17 @@ def test_an_approval_is_void_where_the_event_has_another_text_than_was_vouched_f
 
 
 @pytest.mark.parametrize(
-    ("verb", "reason", "said"),
+    ("verb", "named", "reason", "said"),
     [
-        ("drop", "spam", "spam"),
-        ("drop", None, "dropped by the operator"),
-        ("approve", None, "approved by the operator"),
-        ("approve", "by ann", "approved by ann"),
+        ("drop", "held", "spam", "spam"),
+        ("drop", "held", None, "dropped by the operator"),
+        ("approve", "held", None, "approved by the operator"),
+        ("approve", "held", "by ann", "approved by ann"),
+        ("retry", "parked", None, "a retry was requested"),
     ],
 )
-def test_a_request_says_why(state: DispatchState, verb: str, reason: str | None, said: str) -> None:
-    request = OperatorRequest("r", verb, ids=("held",), reason=reason)  # type: ignore[arg-type]
+def test_a_request_says_why(state: DispatchState, verb: Verb, named: str, reason: str | None, said: str) -> None:
+    request = OperatorRequest("r", verb, ids=(named,), reason=reason)
 
     (change,) = requests.changes(request, state)
 
@@ -134,6 +155,29 @@ def test_a_retry_revives_the_actions_that_it_names_and_the_failed_ones_of_its_ev
     state: DispatchState, request_: OperatorRequest, revived: list[str]
 ) -> None:
     assert [delivery.action_id for delivery in requests.deliveries(request_, state)] == revived
+
+
+DUE = DeliveryChange(action_id="draft", state="queued", attempts=0)
+RELEASED = DeliveryChange(action_id="withheld", state="queued", attempts=0, released=True)
+DROPPED = DeliveryChange(action_id="draft", state="dropped", attempts=0, error="dropped by the operator")
+
+
+@pytest.mark.parametrize(
+    ("request_", "deliveries"),
+    [
+        (OperatorRequest("r", "approve", ids=("withheld", "draft")), [RELEASED]),
+        (OperatorRequest("r", "approve", ids=("held", "failed", "waiting")), []),
+        (OperatorRequest("r", "retry", ids=("withheld", "draft")), [replace(RELEASED, released=False)]),
+        (OperatorRequest("r", "draft_send", ids=("draft", "withheld", "waiting")), [DUE]),
+        (OperatorRequest("r", "draft_send", ids=("draft", "deferred"), digests={"draft": "1-70"}), [DUE]),
+        (OperatorRequest("r", "draft_send", ids=("draft",), digests={"draft": "1-0"}), []),
+        (OperatorRequest("r", "draft_drop", ids=("draft", "failed", "deferred")), [DROPPED]),
+    ],
+)
+def test_only_what_a_person_names_by_its_own_id_is_released_and_only_drafts_are_sent_or_dropped(
+    state: DispatchState, request_: OperatorRequest, deliveries: list[DeliveryChange]
+) -> None:
+    assert list(requests.deliveries(request_, state)) == deliveries
 
 
 @pytest.mark.parametrize("verb", ["retry", "approve", "drop"])

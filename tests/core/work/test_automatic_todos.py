@@ -6,19 +6,22 @@ from collections.abc import Callable
 from datetime import UTC
 
 import pytest
+from msgspec.structs import replace
 
+from prloom.core.plans import todo_ids
 from prloom.core.work import automatic_todos, work_requests, work_results
 from prloom.core.work.work_steps import WorkContext, WorkRules
-from prloom.model.decision import DecisionParts
+from prloom.model.decision import Change, DecisionParts, Todo
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
-from prloom.model.work import Block, TodoWork
+from prloom.model.work import Block, CiFixes, DoneTodo, TodoWork
 
 Folded = Callable[..., DispatchState]
 After = Callable[[DispatchState, DecisionParts], DispatchState]
 NOW = Timestamp(2026, 11, 23, 12, tzinfo=UTC)
+HEAD = "0123456789abcdef" * 2
 
 
 @pytest.fixture
@@ -40,22 +43,50 @@ def settle(state: DispatchState, *events: Event, **rules: object) -> DecisionPar
 
 @pytest.fixture
 def a_failure(an_event: Callable[..., Event]) -> Callable[..., Event]:
-    def make(event_id: str, head: str | None = "h1", check: str = "test") -> Event:
+    def make(event_id: str, head: str | None = "h1", check: object = "test") -> Event:
         return an_event(event_id, type="check_failed", context={"check": check, "commit": head})
 
     return make
 
 
-def test_the_checks_that_failed_on_one_head_become_one_todo(a_failure: Callable[..., Event]) -> None:
-    parts = settle(DispatchState(), a_failure("e1"), a_failure("e2", check="lint"), a_failure("e3", head="h2"))
+def triaged(reason: str, *event_ids: str) -> tuple[Change, ...]:
+    return tuple(Change(event_id=each, verdict="todo", state="triaged", reason=reason) for each in event_ids)
 
-    (todo,) = parts["todos"]
-    assert (todo.title, todo.event_ids) == ("Make the failed check pass: test, lint", ("e1", "e2"))
-    assert "h1" in todo.context
-    assert [(each.event_id, each.verdict, each.state) for each in parts["changes"]] == [
-        ("e1", "todo", "triaged"),
-        ("e2", "todo", "triaged"),
-    ]
+
+def test_the_checks_that_failed_on_one_head_become_one_todo(a_failure: Callable[..., Event]) -> None:
+    failed = (a_failure("e1", HEAD), a_failure("e2", HEAD, check="lint"), a_failure("e3", head="h2"))
+
+    todo = Todo(
+        id=todo_ids.of_cause("e1/e2", "prloom/automatic"),
+        title="Make the failed check pass: test, lint",
+        context="It failed on commit 0123456789ab. The event has the end of its log.",
+        event_ids=("e1", "e2"),
+    )
+    assert settle(DispatchState(), *failed) == {
+        "changes": triaged("a failed check becomes a TODO, 1 of 3 times", "e1", "e2"),
+        "todos": (todo,),
+        "ci_fixes": CiFixes(count=1, head=HEAD),
+    }
+
+
+def test_a_check_without_a_name_is_called_by_what_its_event_says(a_failure: Callable[..., Event]) -> None:
+    events = [a_failure("e1", check=7), a_failure("e2", check=" "), a_failure("e3", check="x" * 90)]
+
+    (todo,) = settle(DispatchState(), replace(events[0], title="build"), *events[1:])["todos"]
+
+    assert todo.title == f"Make the failed check pass: build, a check, {'x' * 80}"
+
+
+def test_when_a_pull_request_has_ended_its_checks_and_conflicts_are_nobodys_work(
+    a_failure: Callable[..., Event], an_event: Callable[..., Event]
+) -> None:
+    ctx, merged = WorkContext("fast", WorkRules(rebase="auto"), NOW), Plan(id="fast", branch="fast", status="merged")
+    check, conflict, comment = a_failure("e1"), an_event("e2", type="merge_conflict"), an_event("e3")
+
+    over = Change(event_id="e1", verdict="handled", state="handled", reason="the pull request is merged")
+    parts = automatic_todos.settle(ctx, merged, DispatchState(), [check, conflict, comment])
+    assert parts == {"changes": (over, replace(over, event_id="e2"))}
+    assert automatic_todos.settle(ctx, merged, DispatchState(), [comment]) == {}
 
 
 def test_after_as_many_todos_as_the_limit_a_person_is_asked(a_failure: Callable[..., Event], after: After) -> None:
@@ -77,8 +108,10 @@ def test_after_as_many_todos_as_the_limit_a_person_is_asked(a_failure: Callable[
 
 
 def test_no_limit_is_no_brake(a_failure: Callable[..., Event], after: After) -> None:
-    state = after(DispatchState(), settle(DispatchState(), a_failure("e1"), max_ci_fixes=0))
+    parts = settle(DispatchState(), a_failure("e1"), max_ci_fixes=0)
+    state = after(DispatchState(), parts)
 
+    assert parts["changes"] == triaged("a failed check becomes a TODO, 1 of any number of times", "e1")
     assert "todos" in settle(state, a_failure("e2"), max_ci_fixes=0)
 
 
@@ -88,8 +121,12 @@ def test_a_head_that_prloom_made_goes_on_counting_and_one_of_a_person_begins_ane
     state = after(DispatchState(), settle(DispatchState(), a_failure("e1"), max_ci_fixes=1))
     pushed = after(state, work_results.pushed(TodoWork(id="t", title="t", commit="ours"), "pushed"))
 
-    assert "block" in settle(pushed, a_failure("e2", head="ours"), max_ci_fixes=1)
-    assert "block" in settle(pushed, a_failure("e2", head=None), max_ci_fixes=1)
+    now = TodoWork(id="u", title="u", commit="newer")
+    pushed = replace(pushed, done_todos={"d": DoneTodo(commit="older")}, work=now)
+
+    for head in ("ours", "older", "newer", None):
+        braked = settle(pushed, a_failure("e2", head=head), max_ci_fixes=1)
+        assert ("block" in braked, braked["ci_fixes"]) == (True, CiFixes(count=1, head=head))
 
     theirs = settle(pushed, a_failure("e3", head="theirs"), max_ci_fixes=1)
     assert "block" not in theirs
@@ -104,11 +141,21 @@ def test_a_person_lifts_the_brake_and_what_it_has_stopped_is_looked_at_again(
     before = DispatchState(open=opened, ci_fixes=state.ci_fixes)
     braked = after(before, settle(state, a_failure("e2"), max_ci_fixes=1))
     assert braked.open["e2"].state == "parked"
+    again = Change(event_id="e2", verdict="retried", state="pending", reason="a person lifted the brake")
+    assert automatic_todos.lifted(braked) == {"changes": (again,), "ci_fixes": CiFixes()}
 
     resumed = after(braked, work_requests.resumed(braked))
 
     assert (resumed.block, resumed.ci_fixes.count) == (None, 0)
     assert {event.id: event.state for event in resumed.open.values()} == {"e2": "pending", "e3": "parked"}
+
+
+def test_where_no_event_waits_any_more_only_the_block_of_the_brake_lets_the_count_begin_anew() -> None:
+    block = Block(reason="r", since=NOW, way_on="prloom resume fast", cause="limit")
+    state = DispatchState(block=block, ci_fixes=CiFixes(count=3))
+
+    assert automatic_todos.lifted(state) == {"ci_fixes": CiFixes()}
+    assert automatic_todos.lifted(replace(state, block=replace(block, cause="operator"))) == {}
 
 
 def test_another_block_stays_as_it_is(a_failure: Callable[..., Event], after: After) -> None:
@@ -197,8 +244,13 @@ def test_a_conflict_becomes_one_todo_to_rebase(an_event: Callable[..., Event], a
     parts = settle(DispatchState(), an_event("e1", type="merge_conflict"), rebase="auto")
 
     (todo,) = parts["todos"]
-    assert (todo.rebase, todo.event_ids, parts["rebase_requested"]) == (True, ("e1",), True)
-    assert "todos" not in settle(after(DispatchState(), parts), an_event("e2", type="merge_conflict"), rebase="auto")
+    assert todo == automatic_todos.rebase_todo("fast/e1", ("e1",))
+    assert (todo.id, todo.rebase) == (todo_ids.of_cause("fast/e1", "triage/rebase"), True)
+    changes = triaged('[work] rebase = "auto": the plan has a TODO to rebase the branch', "e1")
+    assert parts == {"changes": changes, "todos": (todo,), "rebase_requested": True}
+    assert settle(after(DispatchState(), parts), an_event("e2", type="merge_conflict"), rebase="auto") == {
+        "changes": triaged("the plan has a TODO to rebase the branch already", "e2")
+    }
 
 
 def test_what_people_say_is_left_to_the_agent(an_event: Callable[..., Event]) -> None:

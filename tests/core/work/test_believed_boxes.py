@@ -40,6 +40,10 @@ def test_what_prloom_has_done_is_done():
     assert states(replace(RUNS, done_todos={"t2": DoneTodo()}), "open", "done") == ["open", "done"]
 
 
+def test_a_todo_that_prloom_has_never_had_is_as_its_box_says():
+    assert states(replace(RUNS, todos={"t1": ()}), "open", "done") == ["open", "done"]
+
+
 def test_when_nothing_runs_all_boxes_count():
     assert states(replace(RUNS, suspect_to=Cursor(1, 0)), "open", "done") == ["open", "done"]
 
@@ -48,22 +52,22 @@ def test_the_todo_that_is_worked_on_keeps_its_box_and_yet_ends_with_its_work_alo
     item = TodoItem("t1", "title", "done")
 
     assert believed_boxes.believed(RUNS, [item], {}) == (item,)
-    assert believed_boxes.not_ended_by_box(RUNS, [item])[0].state == "open"
+    others = (TodoItem("t1", "title", "dropped"), TodoItem("t2", "title", "done"), TodoItem("t3", "title", "blocked"))
+    assert believed_boxes.not_ended_by_box(RUNS, [item, *others]) == (TodoItem("t1", "title", "open"), *others)
     assert believed_boxes.not_ended_by_box(replace(RUNS, work=None), [item]) == (item,)
 
 
 def test_what_does_not_count_is_put_back_with_the_command_that_does_it():
-    written = [TodoItem("t1", "one", "dropped"), TodoItem("t2", "two", "open"), TodoItem("t3", "three", "done")]
-    counting = [TodoItem("t1", "one"), TodoItem("t2", "two", "blocked"), TodoItem("t3", "three", "done")]
+    boxes: list[TodoState] = ["dropped", "open", "done", "done"]
+    written = [TodoItem(f"t{number}", "title", box) for number, box in enumerate(boxes, 1)]
+    counting = [TodoItem("t1", "title"), TodoItem("t2", "title", "blocked"), TodoItem("t3", "title"), written[3]]
 
     steps = [parts["work"] for parts in believed_boxes.put_back("work", written, counting)]
 
-    assert [(step.todo_id, step.verdict, step.box) for step in steps if step] == [
-        ("t1", "corrected", "open"),
-        ("t2", "corrected", "blocked"),
-    ]
-    reasons = [step.reason for step in steps if step]
-    assert ["`prloom todo work drop t1` does so" in (reasons[0] or ""), "open t2`" in (reasons[1] or "")] == [
-        True,
-        True,
+    ran = "in plan.md while a worker ran"
+    ended = f"{ran}, which may have done it"
+    assert [(step.todo_id, step.verdict, step.box, step.reason) for step in steps if step] == [
+        ("t1", "corrected", "open", f"its box was set to dropped {ended}; `prloom todo work drop t1` does so"),
+        ("t2", "corrected", "blocked", f"it was unblocked {ran}; `prloom todo work open t2` does so"),
+        ("t3", "corrected", "open", f"its box was set to done {ended}; `prloom todo work done t3` does so"),
     ]

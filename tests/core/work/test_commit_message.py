@@ -10,9 +10,12 @@ LINES = "Prloom-Plan: p\nPrloom-Todo: t1"
 
 
 def test_a_message_is_what_the_worker_wrote_and_the_trailers():
-    said = commit_message.write("Drop the sleep\n\nIt was slow.", title="x", trailers=ONE)
+    slow = "It was very slow. " * 10 + "So:"
+    text = f"Drop the sleep  \n\n  {slow}\n\n\n\n    sleep(0)\rThe end.\n"
 
-    assert said == f"Drop the sleep\n\nIt was slow.\n\n{LINES}\n"
+    said = commit_message.write(text, title="x", trailers=ONE)
+
+    assert said == f"Drop the sleep\n\n  {slow}\n\n    sleep(0)\nThe end.\n\n{LINES}\n"
 
 
 @pytest.mark.parametrize("text", [None, "", " \n\t\n", "Prloom-Todo: t9"])
@@ -27,7 +30,10 @@ def test_a_commit_has_a_subject_even_if_the_title_has_no_text():
 def test_all_that_prloom_says_of_a_commit_is_read_back():
     all_of_it = Trailers(plan="p", todo="t1", round=2, events=("e1", "e2", "e1"), approved_by=("ann", "ann"))
 
-    assert commit_message.read(commit_message.write("x", title="", trailers=all_of_it)) == {
+    said = commit_message.write("x", title="", trailers=all_of_it)
+    assert commit_message.is_of(said, plan="p", todo="t1", round_=2)
+    assert not commit_message.is_of(said, plan="p", todo="t1", round_=1)
+    assert commit_message.read(f"{said}\n\n") == {
         "Prloom-Plan": ("p",),
         "Prloom-Todo": ("t1",),
         "Prloom-Round": ("2",),
@@ -84,10 +90,11 @@ def test_control_characters_are_left_out():
 
 
 def test_a_long_subject_is_cut_and_told_in_full_below():
-    said = commit_message.write("word " * 40, title="", trailers=ONE)
-
-    assert len(said.splitlines()[0]) <= 100
-    assert ("word " * 40).strip() in said
+    assert commit_message.write("w" * 100, title="", trailers=ONE) == f"{'w' * 100}\n\n{LINES}\n"
+    assert (
+        commit_message.write("w" * 98 + " 100", title="", trailers=ONE) == f"{'w' * 98}…\n\n{'w' * 98} 100\n\n{LINES}\n"
+    )
+    assert commit_message.write("w" * 101, title="", trailers=ONE).startswith(f"{'w' * 99}…\n")
 
 
 def test_a_body_is_bounded():
@@ -104,4 +111,5 @@ def test_a_worker_does_not_keep_ci_from_running(words: str):
 def test_only_the_last_paragraph_of_a_message_has_trailers():
     assert commit_message.read(f"x\n\n{LINES}\n\nthe end\n") == {}
     assert not commit_message.is_prlooms("a person's message")
+    assert not commit_message.is_prlooms("a person's message\n\nPrloom-Plan: p")
     assert commit_message.is_prlooms(commit_message.write("x", title="", trailers=ONE))

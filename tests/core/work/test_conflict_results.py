@@ -79,7 +79,9 @@ def test_a_run_of_no_use_comes_to_what_it_does_for_any_worker(report: WorkerRepo
 def test_marks_that_are_left_and_a_rebase_that_was_gone_on_with_are_failures():
     left = Conflict(base="main", paths=("a.py", "b.py"), left=("b.py",))
 
-    assert step(OK, left).reason == "the conflict with main is not resolved in b.py"
+    found, reason = step(OK, left), "the conflict with main is not resolved in b.py"
+    assert found.work is not None
+    assert (found.reason, found.work.feedback) == (reason, f"{reason}. Remove the marks of the conflict.")
     assert "was no longer stopped as prloom left it" in (step(OK, Conflict(base="main", is_stopped=False)).reason or "")
 
 
@@ -101,6 +103,12 @@ def test_the_second_failure_gives_the_rebase_up_or_the_first_where_the_operator_
 
     assert found.verdict == "parked"
     assert found.reason == f"{reason}: overloaded; the rebase onto main conflicts in a.py"
+
+
+def test_what_else_is_to_be_known_of_a_run_is_noted():
+    ctx, report = WorkContext("p", WorkRules(), NOON), WorkerReport(end="ok", answer=DONE, remark="main was moved")
+
+    assert conflict_results.judge(ctx, WORK, report, STOPPED)["note"] == "main was moved"
 
 
 def test_a_question_parks_the_todo_with_the_files():

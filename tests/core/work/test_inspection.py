@@ -85,6 +85,7 @@ def test_an_operator_may_protect_nothing():
 def test_a_secret_is_one_wherever_it_is_added():
     assert found(APath("a.py"), added={"a.py": f"x = '{TOKEN}'"}) == ["a.py contains a GitHub token"]
     assert found(APath(f"{TOKEN}.txt")) == [f"{TOKEN}.txt contains a GitHub token"]
+    assert found(APath("a", mode=0o120000, link_target=TOKEN)) == ["a contains a GitHub token"]
     assert found(
         APath("a.py"),
         added={"a.py": "p = 'correct-horse-battery'"},
@@ -103,7 +104,14 @@ def test_files_and_changes_have_a_limit():
         "big has 101 bytes, over the limit of 100 bytes ([work] max_file)",
         "the change has 51 added and removed lines, over the limit of 50 ([work] max_diff)",
     ]
+    assert found(APath("fits", size=100), rules=rules, lines=50) == []
     assert found(APath("big", size=10**9), rules=InspectionRules(max_file=0, max_diff=0), lines=10**6) == []
+
+
+def test_what_is_too_big_to_be_read_is_not_committed_even_without_a_limit():
+    assert found(APath("big", size=10**9, problem="too_big"), rules=InspectionRules(max_file=0)) == [
+        "big has 1000000000 bytes, which is too big to be read"
+    ]
 
 
 def test_a_big_file_may_be_deleted():

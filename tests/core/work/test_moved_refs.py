@@ -27,11 +27,10 @@ def test_a_ref_that_moved_is_named(before: Mapping[str, str], after: Mapping[str
 
 
 def test_of_many_refs_the_first_are_named() -> None:
-    said = moved_refs.remark({}, {f"refs/heads/{number}": A for number in range(7)}, {})
+    first = SAID + ", ".join(f"refs/heads/{number} was created at aaaaaaaaaa" for number in range(5))
 
-    assert said is not None
-    assert said.count("was created at") == 5
-    assert said.endswith("refs/heads/4 was created at aaaaaaaaaa and 2 more")
+    assert moved_refs.remark({}, {f"refs/heads/{number}": A for number in range(5)}, {}) == first
+    assert moved_refs.remark({}, {f"refs/heads/{number}": A for number in range(7)}, {}) == f"{first} and 2 more"
 
 
 def test_a_ref_that_prloom_pushed_or_that_did_not_move_is_not_named() -> None:

@@ -39,6 +39,8 @@ ENDINGS = {
     "no network": ("", "fatal: unable to access 'https://x/': Could not resolve host: x", "unreachable"),
     "server": ("", "fatal: unable to access 'https://x/': The requested URL returned error: 503", "unreachable"),
     "limit": ("", "fatal: unable to access 'https://x/': The requested URL returned error: 429", "unreachable"),
+    "new refusal": ("!\tabc:refs/heads/x\t[rejected] (something else)\n", "", "refused"),
+    "refusal without a ref": ("", "remote: error: GH013: Repository rule violations found.\n", "refused"),
     "new": ("", "fatal: something else", "unknown"),
 }
 
@@ -56,6 +58,27 @@ def test_what_may_succeed_later_is_tried_again():
     }
 
     assert causes == {"lost_race": True, "unreachable": True, "unknown": True, "refused": False, "denied": False}
+
+
+@pytest.mark.parametrize(
+    ("out", "err", "reason"),
+    [
+        (
+            "!\tabc:refs/heads/x\t[remote rejected] (pre-receive hook declined)\n",
+            "remote: Resolving deltas: 100%\nremote: -----\nremote: error: STOP!\nremote: name a ticket\nremote: bye\n",
+            "[remote rejected] (pre-receive hook declined); STOP!; name a ticket",
+        ),
+        (
+            "",
+            "To x\nssh: connect to host x port 22: Connection refused\nfatal: Could not read from remote repository.\n",
+            "ssh: connect to host x port 22: Connection refused",
+        ),
+        ("", "error: failed to push some refs to 'x'\nerror: there is no y\n", "error: there is no y"),
+        ("", f"fatal: {'x' * 300}", f"fatal: {'x' * 292}…"),
+    ],
+)
+def test_a_reason_is_what_the_server_says_or_else_git(out: str, err: str, reason: str):
+    assert push_results.read(out, err).reason == reason
 
 
 def test_a_reason_names_no_password():

@@ -33,6 +33,8 @@ ASKED = RequestedRun(
 
 def test_what_stays_within_the_policy_is_done() -> None:
     assert run_policy.judge(ASKED, POLICY) == LIMITS
+    least = RequestedLimits(wall_seconds=0.5, silence_seconds=0.5, output_bytes=1, stderr_bytes=1)
+    assert run_policy.judge(replace(ASKED, limits=least), POLICY) == least
 
 
 @pytest.mark.parametrize(
@@ -104,6 +106,11 @@ def test_limits_above_the_machines_own_become_its_own() -> None:
 
     assert judged == RequestedLimits(wall_seconds=600.0, silence_seconds=5.0, output_bytes=1000, stderr_bytes=5)
 
+    wanted = RequestedLimits(wall_seconds=5.0, silence_seconds=9999.0, output_bytes=5, stderr_bytes=9999)
+    judged = run_policy.judge(replace(ASKED, limits=wanted), POLICY)
+
+    assert judged == RequestedLimits(wall_seconds=5.0, silence_seconds=60.0, output_bytes=5, stderr_bytes=100)
+
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
@@ -116,6 +123,8 @@ def test_limits_above_the_machines_own_become_its_own() -> None:
         ("https://example.org/ann/app", "https://example.com/ann/app", False),
         ("example.org:app", "/example.org/app", False),
         ("https://[", "https://]", False),
+        ("https://example.org/ann/app", "https://evil.example/://example.org/ann/app", False),
+        ("/srv/app/.git", "/srv/app", True),
     ],
 )
 def test_one_repository_has_many_addresses(one: str, other: str, same: bool) -> None:  # noqa: FBT001 - a table

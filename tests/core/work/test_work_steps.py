@@ -306,16 +306,17 @@ def test_a_run_that_fails_is_tried_again_after_a_while() -> None:
 
 
 def test_a_violation_is_reported_to_the_worker_once_and_then_parks() -> None:
-    report = WorkerReport(end="ok", answer=DONE, paths=("x",), tree="tree", violations=("x is protected",))
+    broken = ("x is protected", "y is big")
+    report = WorkerReport(end="ok", answer=DONE, paths=("x", "y"), tree="tree", violations=broken)
     plan = Plan(FAST).run(report)
     assert plan.work.feedback is not None
-    assert "x is protected" in plan.work.feedback
-    assert "Leave alone what somebody else changed" in plan.work.feedback
+    assert "these rules:\n- x is protected\n- y is big\nUndo" in plan.work.feedback
+    assert plan.work.feedback.endswith("and keep the rest. Leave alone what somebody else changed.")
 
     plan.run(replace_report(report, tree="another"))
 
     assert plan.state.block is not None
-    assert "two attempts in a row broke the rules: x is protected" in plan.state.block.reason
+    assert "two attempts in a row broke the rules: x is protected; y is big" in plan.state.block.reason
 
 
 def replace_report(report: WorkerReport, *, tree: str) -> WorkerReport:
@@ -376,27 +377,42 @@ def test_limits_of_zero_park_no_todo() -> None:
 
 
 @pytest.mark.parametrize(
-    ("report", "reason"),
+    ("report", "reason", "told"),
     [
         (
             WorkerReport(end="ok"),
             "the worker's answer cannot be used: its final message has no JSON object with an `outcome`",
+            "Write the answer in the form that was asked for.",
         ),
-        (WorkerReport(end="ok", answer=InvalidAnswer("no outcome")), "the worker's answer cannot be used: no outcome"),
-        (WorkerReport(end="ok", answer=DONE), "the worker says that it is done, but changed nothing"),
+        (
+            WorkerReport(end="ok", answer=InvalidAnswer("no outcome")),
+            "the worker's answer cannot be used: no outcome",
+            "Your answer could not be used: no outcome.",
+        ),
+        (
+            WorkerReport(end="ok", answer=DONE),
+            "the worker says that it is done, but changed nothing",
+            "Make the change, or answer `nothing_to_do` or `blocked`.",
+        ),
         (
             WorkerReport(end="ok", answer=WorkAnswer(outcome="nothing_to_do"), paths=("a.py", "b.py")),
             "the worker says that there is nothing to do, but changed a.py, b.py",
+            "these files are changed: a.py, b.py. Answer `done` if the change is wanted, or undo it.",
         ),
+        (WorkerReport(end="failed"), "the run failed", "The previous run ended early: the run failed"),
     ],
 )
-def test_an_answer_that_does_not_fit_the_worktree_is_a_failed_attempt(report: WorkerReport, reason: str) -> None:
+def test_a_run_of_no_use_is_a_failed_attempt_and_the_next_one_is_told_why(
+    report: WorkerReport, reason: str, told: str
+) -> None:
     plan = Plan(FAST).at("running")
 
     step = worker_results.judge(plan.ctx, plan.work, report)["work"]
 
     assert step is not None
     assert (step.verdict, step.reason) == ("failed", reason)
+    assert step.work is not None
+    assert told in (step.work.feedback or "")
 
 
 def test_nothing_to_do_completes_the_todo_without_a_commit() -> None:
