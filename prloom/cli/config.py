@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import click
 from prloom.cli import context
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import layout, terminal
+from prloom.core.text import naming
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 _LEAST_VALUE = 20
 """The fewest columns of a value beside its key; with fewer it gets a line of its own."""
-_CREDENTIALS = re.compile(r"://[^/@\s]*@")
-"""The name and the password in an address, such as that of a database."""
 
 
 @click.command("config")
@@ -95,7 +93,7 @@ def _masked(each: EffectiveValue) -> object:
 
 def _without_credentials(value: object) -> object:
     if isinstance(value, str):
-        return _CREDENTIALS.sub("://***@", value)
+        return naming.mask_credentials(value, "***")
     if isinstance(value, list | tuple):
         return [_without_credentials(each) for each in value]
     if isinstance(value, Mapping):

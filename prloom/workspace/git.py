@@ -18,7 +18,6 @@ are described in gitattributes(5), "filter" and "Defining a custom merge driver"
 from __future__ import annotations
 
 import os
-import re
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from prloom import programs
-from prloom.core.text.naming import printable
+from prloom.core.text.naming import mask_credentials, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import git_errors
 from prloom.workspace.git_errors import GitSystemError
@@ -154,8 +153,6 @@ SETTABLE = frozenset(("GIT_INDEX_FILE", "GIT_ALLOC_LIMIT", "GIT_AUTHOR_DATE", "G
 NONE: Mapping[str, str] = MappingProxyType({})
 """No variable."""
 
-_CREDENTIALS = re.compile(r"://[^/@\s]*@")
-
 
 @dataclass(frozen=True)
 class GitResult:
@@ -235,7 +232,7 @@ def reason(err: str, code: int) -> str:
     said = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0] if lines else "")
     if not said:
         return f"it ended with {f'signal {-code}' if code < 0 else f'exit code {code}'} and no message"
-    return printable(_CREDENTIALS.sub("://…@", said), 400)
+    return printable(mask_credentials(said), 400)
 
 
 def _answer(

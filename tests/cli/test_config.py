@@ -71,7 +71,7 @@ def test_a_secret_in_the_command_line_of_an_agent_is_not_shown(stage: Stage, prl
 
 
 def test_the_password_of_an_address_in_a_table_of_a_list_is_not_shown(stage: Stage, prloom: Prloom) -> None:
-    (stage.root / "prloom.toml").write_text('[plugins.settings.own]\nplaces = [{ url = "https://ann:pw@host/x" }]\n')
+    (stage.root / "prloom.toml").write_text('[plugins.settings.own]\nplaces = [{ url = "https://ann:p@w@host/x" }]\n')
 
     assert values(prloom, "plugins.settings.own.places")["plugins.settings.own.places"][0] == [
         {"url": "https://***@host/x"}

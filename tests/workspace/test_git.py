@@ -66,7 +66,7 @@ def test_what_git_says_is_shown_and_not_obeyed() -> None:
 
 
 def test_passwords_in_addresses_are_not_repeated() -> None:
-    said = "fatal: unable to access 'https://me:ghp_secret@example.org/x.git/': 403"
+    said = "fatal: unable to access 'https://me:ghp_@secret@example.org/x.git/': 403"
 
     assert git.reason(said, 128) == "fatal: unable to access 'https://…@example.org/x.git/': 403"
 

@@ -19,6 +19,7 @@ _DIGEST = 8
 _PLAN_ID = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?")
 _UNSAFE = re.compile(r"[^a-z0-9._-]+")
 _DOTS = re.compile(r"\.\.+")
+_CREDENTIALS = re.compile(r"://[^/\s]*@")
 _NOT_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|\.$|/$")
 
 
@@ -74,6 +75,11 @@ def printable(text: str, longest: int = 120) -> str:
     else:
         cut = text[: longest - 1] + "…"
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in cut)
+
+
+def mask_credentials(text: str, mask: str = "…") -> str:
+    """Return a text whose addresses name no user, password or token, any of which may hold an `@`."""
+    return _CREDENTIALS.sub(f"://{mask}@", text)
 
 
 def commit_id(value: Json) -> str | None:

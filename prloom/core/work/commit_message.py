@@ -51,6 +51,7 @@ def write(text: str | None, *, title: str, trailers: Trailers) -> str:
 def clean(text: str) -> str:
     """Return a worker's text without control characters, requests to skip CI, and lines like prloom's trailers."""
     plain = _SKIP.sub("", _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    plain = _SKIP.sub("…", plain)  # what was around a request may be one now, and what is around a "…" is none
     lines = [line.rstrip() for line in plain.split("\n")]
     kept = [line for line in lines if not _FORGED.match(line)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from prloom.core.text.naming import printable
+from prloom.core.text.naming import mask_credentials, printable
 
 Cause = Literal["lost_race", "refused", "denied", "unreachable", "unknown"]
 
@@ -35,7 +35,6 @@ _UNREACHABLE = re.compile(
 _MISSING = re.compile(r"couldn't find remote ref", re.IGNORECASE)
 _REMOTE = re.compile(r"^remote: *(?:error: *|fatal: *)?(.*\S)", re.MULTILINE)
 _REJECTED = re.compile(r"^!\t[^\t]*\t(.*)$", re.MULTILINE)
-_CREDENTIALS = re.compile(r"://[^/@\s]*@")
 _SOME = "failed to push some refs"  # stands below every push that was rejected
 _LONGEST = 300
 
@@ -59,7 +58,7 @@ def read(out: str, err: str) -> Failure:
     said = [each for each in _REMOTE.findall(err) if _is_reason(each)]
     lines = [line for line in err.splitlines() if line.startswith(("fatal:", "error:", "ssh:")) and _SOME not in line]
     text = "; ".join(filter(None, (summary, *(said[:2] or lines[:1])))) or "git gave no reason"
-    reason = printable(_CREDENTIALS.sub("://…@", text), _LONGEST)
+    reason = printable(mask_credentials(text), _LONGEST)
     return Failure(_cause(summary, err), reason)
 
 

@@ -149,7 +149,7 @@ def test_the_secrets_of_an_environment_are_those_that_are_named_for_one():
             "GITHUB_TOKEN": "0123456789abcdef",
             "MY_API_KEY": " secretvalue12 \n",
             "DB_PASSWORD": "short",
-            "DATABASE_URL": "postgres://ann:hunter2hunter@db/x",
+            "DATABASE_URL": "postgres://ann:hunter2@hunter@db/x",
             "PATH": "/usr/bin:/home/ann/bin",
             "TOKEN_FILE": "/run/secrets/token",
             "FAKE_TOKEN": "xxxxxxxxxxxxxxxxxxxxxxx",
@@ -161,7 +161,7 @@ def test_the_secrets_of_an_environment_are_those_that_are_named_for_one():
     assert found == {
         "the value of GITHUB_TOKEN": "0123456789abcdef",
         "the value of MY_API_KEY": "secretvalue12",
-        "the password in DATABASE_URL": "hunter2hunter",
+        "the password in DATABASE_URL": "hunter2@hunter",
     }
 
 

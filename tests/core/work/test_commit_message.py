@@ -108,6 +108,14 @@ def test_a_worker_does_not_keep_ci_from_running(words: str):
     )
 
 
+@pytest.mark.parametrize(
+    ("nested", "left"),
+    [("[skip [skip ci]ci]", "…"), ("***NO***NO_CI***_CI***", "…"), ("[skip [skip [no ci]ci]ci]", "[skip …ci]")],
+)
+def test_nor_does_what_is_left_where_such_a_request_was_taken_out(nested: str, left: str):
+    assert commit_message.clean(f"Fix it {nested}") == f"Fix it {left}"
+
+
 def test_only_the_last_paragraph_of_a_message_has_trailers():
     assert commit_message.read(f"x\n\n{LINES}\n\nthe end\n") == {}
     assert not commit_message.is_prlooms("a person's message")

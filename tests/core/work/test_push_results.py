@@ -81,9 +81,10 @@ def test_a_reason_is_what_the_server_says_or_else_git(out: str, err: str, reason
     assert push_results.read(out, err).reason == reason
 
 
-def test_a_reason_names_no_password():
+@pytest.mark.parametrize("password", ["secret", "p@ss@word"])
+def test_a_reason_names_no_password(password: str):
     assert (
-        push_results.read("", "fatal: unable to access 'https://me:secret@x/'").reason
+        push_results.read("", f"fatal: unable to access 'https://me:{password}@x/'").reason
         == "fatal: unable to access 'https://…@x/'"
     )
 
