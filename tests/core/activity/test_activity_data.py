@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from prloom.core.activity import activity_data
 from prloom.core.activity.activity_run import RUN_ENDED, RunParts
 from prloom.core.text.secret_mask import SecretMask
 from prloom.core.text.secret_scan import MASK
 from prloom.model.activity import ActivityDraft, ActivityEvent
+from prloom.model.record import Json
 
 KEY = "correct7horse9battery2staple"
 KNOWN = SecretMask({"the value of A_KEY": KEY})
@@ -125,14 +127,23 @@ def test_data_too_deep_for_any_json_are_cut_all_the_same() -> None:
     assert clean["arguments"] == nested(40, "…")
 
 
-def test_the_end_of_a_tool_call_gets_the_name_of_the_tool_and_how_long_it_took() -> None:
+@pytest.mark.parametrize(
+    ("call", "now", "said", "completed"),
+    [
+        ("c", 1_250, {}, {"toolName": "Bash", "durationMs": 250}),
+        ("c", 900, {}, {"toolName": "Bash", "durationMs": 0}),
+        ("c", 1_250, {"toolName": "Shell", "durationMs": 7}, {"toolName": "Shell", "durationMs": 7}),
+        ("another", 1_250, {}, {"toolName": "", "durationMs": None}),
+    ],
+)
+def test_the_end_of_a_tool_call_gets_the_name_of_the_tool_and_how_long_it_took_where_it_lacks_them(
+    call: str, now: int, said: dict[str, Json], completed: dict[str, Json]
+) -> None:
     parts = RunParts()
-    parts.note(an_event("AGENT_START", 0))
     parts.note(an_event("TOOL_CALL_START", 1_000, 2, toolCallId="c", toolName="Bash", arguments={}))
-    end = ActivityDraft(type="TOOL_CALL_END", data={"toolCallId": "c", "result": "x", "success": True, "error": None})
-    assert parts.completed(end, 1_250).data["toolName"] == "Bash"
-    assert parts.completed(end, 1_250).data["durationMs"] == 250
-    assert parts.parent(end) == "r:2"
+    end = {"toolCallId": call, "result": "x", "success": True, "error": None, **said}
+
+    assert parts.completed(ActivityDraft(type="TOOL_CALL_END", data=end), now).data == {**end, **completed}
 
 
 def test_an_event_belongs_to_the_run_or_to_the_tool_call_within_which_it_happened() -> None:
@@ -143,12 +154,41 @@ def test_an_event_belongs_to_the_run_or_to_the_tool_call_within_which_it_happene
     assert parts.parent(ActivityDraft(type="THOUGHT_COMPLETE", data={}, call="task")) == "r:2"
 
 
-def test_tool_calls_that_are_open_at_the_end_are_closed_in_their_order() -> None:
+CALL_END = ActivityDraft(type="TOOL_CALL_END", data={"toolCallId": "c"})
+ANSWER = ActivityDraft(type="PERMISSION_RESPONSE", data={"requestId": "q"})
+COMPACTED = ActivityDraft(type="COMPACTION_COMPLETE", data={})
+
+
+def test_what_ends_a_tool_call_a_request_or_a_compaction_belongs_to_its_start_as_long_as_that_is_open() -> None:
+    parts, found = RunParts(), []
+    for number, kind in enumerate(("AGENT_START", "TOOL_CALL_START", "PERMISSION_REQUEST", "COMPACTION_START"), 1):
+        found.append([parts.parent(draft) for draft in (CALL_END, ANSWER, COMPACTED)])
+        parts.note(an_event(kind, 0, number, toolCallId="c", requestId="q"))
+    for number, draft in enumerate((CALL_END, ANSWER, COMPACTED, CALL_END, ANSWER), 5):
+        found.append([parts.parent(draft) for draft in (CALL_END, ANSWER, COMPACTED)])
+        parts.note(an_event(draft.type, 0, number, **draft.data))
+
+    assert found == [
+        [None, None, None],
+        ["r:1", "r:1", "r:1"],
+        ["r:2", "r:1", "r:1"],
+        ["r:2", "r:3", "r:1"],
+        ["r:2", "r:3", "r:4"],
+        ["r:1", "r:3", "r:4"],
+        ["r:1", "r:1", "r:4"],
+        *[["r:1", "r:1", "r:1"]] * 2,
+    ]
+
+
+def test_requests_and_tool_calls_that_are_open_at_the_end_are_denied_and_closed_in_their_order() -> None:
     parts = RunParts()
     for number, call in enumerate("abc"):
         parts.note(an_event("TOOL_CALL_START", 0, number, toolCallId=call, toolName="Bash", arguments={}))
     parts.note(an_event("TOOL_CALL_END", 0, 9, toolCallId="b"))
-    closing = parts.closing()
-    assert [draft.data["toolCallId"] for draft in closing] == ["a", "c"]
-    assert {draft.data["error"] for draft in closing} == {RUN_ENDED}
-    assert {draft.data["success"] for draft in closing} == {False}
+    parts.note(an_event("PERMISSION_REQUEST", 0, 10, requestId="q"))
+    ended = {"toolName": "Bash", "result": None, "success": False, "error": RUN_ENDED}
+
+    assert parts.closing() == (
+        replace(ANSWER, data={"requestId": "q", "choice": "deny", "by": "timeout"}),
+        *(replace(CALL_END, data={"toolCallId": call, **ended}) for call in "ac"),
+    )

@@ -21,7 +21,7 @@ UNKNOWN = outbox.action_id("of a plugin that is gone", "plugin", 0)
 NOON, LATER = "2026-11-21T12:00:00.000Z", "2026-11-21T13:00:00.000Z"
 
 
-def posts_of(*lines: IssuedPost) -> Posts:
+def posts_of(*lines: IssuedPost | IssuedTodo) -> Posts:
     posts = Posts()
     for line in lines:
         posts.add(line)
@@ -125,6 +125,11 @@ def test_a_post_of_which_nothing_is_known_answers_what_stands_before_it_in_its_t
     assert issued.earlier_answer(in_thread(an_event, "after", "2026-11-21T14:00:00.000Z"), posts, ()) is None
     assert issued.earlier_answer(in_thread(an_event, "elsewhere", NOON, "2"), posts, ()) is None
     assert issued.earlier_answer(an_event("in the conversation", created_at=NOON), posts, ()) is None
+    assert issued.earlier_answer(an_event("undated", created_at=None, context={"thread": "1"}), posts, ()) is None
+
+    posts.add(IssuedPost(action_id=UNKNOWN, event_id="e2", ended=True))
+    assert issued.earlier_answer(in_thread(an_event, "before", NOON), posts, ()) is None
+    assert issued.earlier_answer(an_event("e2"), posts, ()) is not None
 
 
 def test_a_post_that_answers_another_comment_of_its_thread_answers_that_one_only(an_event: MakeEvent) -> None:
@@ -190,12 +195,20 @@ def test_a_todo_that_was_taken_out_has_ended_and_holds_up_no_conversation() -> N
 
 def test_an_open_todo_that_is_not_waited_for_is_taken_from_what_is_remembered_or_from_the_plan() -> None:
     remembered = {"t1": IssuedTodo(todo=Todo(id="t1", title="x", threads=(FIRST,)), ended=True)}
-    items = [TodoItem("t1", "x"), TodoItem("t2", "y", context="c", event_ids=("e2",)), TodoItem(None, "of a person")]
+    items = [TodoItem("t1", "x"), TodoItem(None, "of a person"), TodoItem("t2", "y", context="c", event_ids=("e2",))]
 
-    found = issued.unknown_todos({}, [*items, TodoItem("t3", "z", "done")], remembered)
+    found = issued.unknown_todos({}, [TodoItem("t3", "z", "done"), *items], remembered)
 
     assert found == (remembered["t1"].todo, Todo(id="t2", title="y", context="c", event_ids=("e2",)))
     assert issued.unknown_todos({"t1": (), "t2": ()}, items, remembered) == ()
+
+
+def test_each_event_of_a_todo_has_requested_it_also_once_it_has_ended(an_event: MakeEvent) -> None:
+    rename, drop = Todo(id="t1", title="x", event_ids=("e1", "e2")), Todo(id="t2", title="y", event_ids=("e3",))
+    posts = posts_of(IssuedTodo(todo=rename), IssuedTodo(todo=drop), IssuedTodo(todo=rename, ended=True))
+
+    assert [issued.requested_todo(an_event(f"e{n}"), posts) for n in range(1, 5)] == [rename, rename, drop, None]
+    assert issued.open_todos(posts) == (drop,)
 
 
 def test_a_rebase_is_asked_for_while_its_todo_is_in_the_plan() -> None:

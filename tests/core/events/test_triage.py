@@ -14,9 +14,11 @@ from prloom.core.answers.triage_answer import AnswerItem, NewTodo, TriageAnswer
 from prloom.core.delivery import outbox
 from prloom.core.events import triage
 from prloom.core.events.triage import TriageResult
+from prloom.core.plans import todo_ids
+from prloom.core.work.automatic_todos import rebase_todo
 from prloom.model import record
 from prloom.model.action import Comment
-from prloom.model.decision import Thread
+from prloom.model.decision import Thread, Todo
 from prloom.model.event import Event, Target
 from prloom.model.record import Timestamp
 from prloom.model.state import OpenEvent
@@ -309,15 +311,16 @@ def test_the_rebase_is_that_of_the_event_of_which_nothing_else_would_come(settle
     rename, rebase = settle(answer).todos
 
     assert (rename.event_ids, rename.rebase) == (("e1",), False)
-    assert (rebase.event_ids, rebase.rebase) == (("e2",), True)
+    assert (rebase.id, rebase.event_ids, rebase.rebase) == (rebase_todo("e2").id, ("e2",), True)
 
 
 def test_a_rebase_for_which_the_agent_wrote_a_todo_itself_is_one_todo(settle: Callable[..., TriageResult]) -> None:
-    answer = read(an_item("e1", "todo"), todos=[a_todo("e1", title="Rebase onto main")], rebaseRequested=True)
+    todos = [a_todo("e1"), a_todo("e1", title="Rebase onto main")]
+    answer = read(an_item("e1", "todo"), todos=todos, rebaseRequested=True)
 
-    (todo,) = settle(answer, batch=("e1",)).todos
+    found = settle(answer, batch=("e1",)).todos
 
-    assert (todo.title, todo.rebase) == ("Rebase onto main", True)
+    assert [(todo.title, todo.rebase) for todo in found] == [("Rename it", False), ("Rebase onto main", True)]
 
 
 def test_a_rebase_that_is_asked_for_twice_is_one_todo(settle: Callable[..., TriageResult]) -> None:
@@ -335,12 +338,25 @@ def test_a_conversation_that_asked_for_a_rebase_waits_for_it(settle: Callable[..
     assert todo.threads == (Thread("e1", Target("github", 1)),)
 
 
-def test_a_todo_comes_with_the_events_that_were_settled_only(settle: Callable[..., TriageResult]) -> None:
+def test_a_todo_comes_with_the_events_that_were_settled_only_and_who_approved_them(
+    settle: Callable[..., TriageResult], an_open_event: Make
+) -> None:
     answer = read(an_item("e1", "todo"), an_item("e2", "maybe"), todos=[a_todo("e2", "e1"), a_todo("e2", title="No")])
 
-    (todo,) = settle(answer).todos
+    (todo,) = settle(answer, {"e1": an_open_event("e1", approved_by="ann"), "e2": an_open_event("e2")}).todos
 
-    assert (todo.title, todo.context, todo.event_ids) == ("Rename it", "in a.py", ("e1",))
+    assert todo == Todo(
+        id=todo_ids.of_cause("e1", "triage", 0),
+        title="Rename it",
+        context="in a.py",
+        event_ids=("e1",),
+        approved_by=("ann",),
+    )
+
+
+def test_a_todo_has_an_id_of_its_own_for_each_cause_owner_and_number_the_same_in_every_version() -> None:
+    assert todo_ids.of_cause("e1", "triage") == "t-17ff6f64c0e3"
+    assert len({todo_ids.of_cause(cause, owner, n) for cause in "ab" for owner in "ab" for n in (0, 1)}) == 8
 
 
 def test_todos_have_ids_of_their_own_and_the_same_on_every_run(settle: Callable[..., TriageResult]) -> None:

@@ -158,3 +158,5 @@ def test_a_plan_has_a_branch_of_its_own_and_a_base() -> None:
     assert front_matter.target(FrontMatter(branch="b", base="c"), "fast", "main") == Target("b", "c")
     with pytest.raises(PrloomError, match="branch main is also the plan's base; choose another `branch:`"):
         front_matter.target(FrontMatter(branch="main"), "fast", "main")
+    with pytest.raises(PrloomError, match="is the name of a branch, without refs/heads/: refs/heads/b"):
+        front_matter.target(FrontMatter(branch="refs/heads/b"), "fast", "main")

@@ -53,6 +53,7 @@ def test_the_description_ends_where_the_todos_begin_and_has_no_marks() -> None:
     [
         ("", ""),
         ("words", "words"),
+        ("---\nbranch: x\n---\nwords", "words"),
         ("# t", ""),
         ("## TODO\n- [ ] a\n# t\nwords\n## Notes\nx", "words"),
         ("# t\r\n\r\na\r\n<!-- prloom:x b\r\n", "a\n<!-- prloom:x b"),

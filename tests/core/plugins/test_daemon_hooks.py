@@ -16,8 +16,9 @@ def a_call(hook: str = "beforeTriage", **more: object) -> HookCall:
     return HookCall(hook=hook, plan_id="p", repo_root="/r", worktree="/w", now=NOW, events=(event,), **more)
 
 
-def test_a_mark_of_an_event_of_the_call_is_allowed():
-    assert daemon_hooks.problem(a_call(), Outcome(marks=(Mark("e1", "deferred", None, 5000),))) is None
+@pytest.mark.parametrize("milliseconds", [0, 5000, Limits().longest_deferral_ms])
+def test_a_mark_of_an_event_of_the_call_is_allowed(milliseconds: int):
+    assert daemon_hooks.problem(a_call(), Outcome(marks=(Mark("e1", "deferred", None, milliseconds),))) is None
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def test_a_mark_of_an_event_of_the_call_is_allowed():
         (Mark("e1", "deferred", None, -1), "retryAfterMs is -1; use 0 to"),
         (Mark("e1", "deferred", None, 10**15), "retryAfterMs is 1000000000000000"),
         (Mark("e1", "deferred", None, None, "soon"), "until is 'soon'; give an ISO 8601 text"),
-        (Mark("e1", "deferred", None, None, "2025-01-01"), "which is in the past"),
+        (Mark("e1", "deferred", None, None, NOW), "which is in the past"),
     ],
 )
 def test_a_mark_that_makes_no_sense_is_named(mark: Mark, said: str):
@@ -41,7 +42,7 @@ def test_only_before_triage_marks_events():
 
 
 def test_a_store_has_a_size():
-    call = a_call(limits=Limits(state_bytes=10))
     outcome = Outcome(writes=(Writes(scope="plan", values={"key": "x" * 20}),))
 
-    assert "at most 10 are allowed" in str(daemon_hooks.problem(call, outcome))
+    assert daemon_hooks.problem(a_call(limits=Limits(state_bytes=30)), outcome) is None
+    assert "at most 29 are allowed" in str(daemon_hooks.problem(a_call(limits=Limits(state_bytes=29)), outcome))

@@ -83,6 +83,50 @@ def test_a_restart_is_due_when_its_time_has_come():
     life = daemon_life.crashed(a_running_daemon(), 0, "it exited")
 
     assert [daemon_life.is_due(life, now) for now in (4.9, 5.0)] == [False, True]
+    assert daemon_life.next_time(life) == 5
+    assert daemon_life.is_due(DaemonLife(), 0)
+
+
+PAST = DaemonLife(
+    state="error",
+    since=1,
+    reason="it exited",
+    started=True,
+    attempts=1,
+    restarts=2,
+    next_attempt=8,
+    next_check=9,
+    health_failures=2,
+    healthy_since=3,
+    problem="no mail goes out",
+    problem_since=4,
+)
+
+
+def test_each_step_says_since_when_it_is_and_why_and_leaves_nothing_that_is_over():
+    nothing_due = replace(PAST, since=20, next_attempt=None, next_check=None)
+    well = replace(nothing_due, problem=None, problem_since=None)
+
+    assert daemon_life.starting(replace(PAST, started=False), 20) == replace(
+        nothing_due, state="starting", attempts=2, restarts=3, health_failures=0, healthy_since=None
+    )
+    assert daemon_life.ready(PAST, 20, RULES) == replace(
+        PAST, state="running", since=20, reason=None, healthy_since=20, next_check=50
+    )
+    assert daemon_life.crashed(PAST, 20, "it fell") == replace(
+        well, reason="it fell", next_attempt=30, healthy_since=None
+    )
+    assert daemon_life.refused(PAST, 20, "no key") == replace(nothing_due, reason="no key", started=False)
+    assert daemon_life.stopping(PAST, 20) == replace(well, state="stopping")
+    assert daemon_life.stopped(PAST, 20) == DaemonLife(state="stopped", since=20, started=True, restarts=2)
+
+
+def test_a_check_counts_its_failures_and_since_when_the_daemon_is_healthy():
+    failed = daemon_life.checked(PAST, 20, RULES, healthy=False)
+
+    assert failed == replace(PAST, health_failures=3, healthy_since=None, next_check=50)
+    assert daemon_life.checked(PAST, 20, RULES, healthy=True) == replace(PAST, health_failures=0, next_check=50)
+    assert daemon_life.checked(failed, 50, RULES, healthy=True).healthy_since == 50
 
 
 def test_what_a_daemon_says_does_not_work_has_begun_when_it_said_so_first_and_is_over_with_its_process():

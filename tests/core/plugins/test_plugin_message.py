@@ -10,7 +10,7 @@ from prloom.core.events import admission
 from prloom.core.events.admission import OwnPosts
 from prloom.core.plugins import plugin_message
 from prloom.core.trust import Policy, Trusted
-from prloom.model.event import Event
+from prloom.model.event import Author, Event
 
 
 def a_message(content: str = "hello", depth: int = 1) -> Event:
@@ -42,13 +42,25 @@ def test_the_ids_depend_on_plugin_plan_and_message_and_on_nothing_else():
     assert len({plugin_message.action_id(p, w, m) for p in "ab" for w in "ab" for m in "ab"}) == 8
 
 
-def test_a_message_speaks_for_the_plugin_is_trusted_and_is_no_command_and_no_answer_of_a_person():
-    event = a_message("/prloom approve")
+def test_the_ids_of_a_message_are_the_same_in_every_version_also_where_its_own_id_is_no_utf_8():
+    assert plugin_message.event_id("ci", "pr-7", "m\ud800") == "plugin.ci:031f801cf58df5888045c95e"
+    assert plugin_message.action_id("ci", "pr-7", "m\ud800") == "a-9151cb08068ac070a435"
 
-    assert event.type == "plugin_message"
-    assert event.source == "plugin.ci"
-    assert event.author is not None
-    assert event.author.login == "plugin.ci"
+
+def test_a_message_speaks_for_the_plugin_is_trusted_and_is_no_command_and_no_answer_of_a_person():
+    event = a_message("/prloom approve", 2)
+
+    assert event == Event(
+        id=plugin_message.event_id("ci", "pr-7", "m-1"),
+        source="plugin.ci",
+        type="plugin_message",
+        title="Message of plugin ci",
+        body="/prloom approve",
+        author=Author("plugin.ci", "operator"),
+        context={"plugin": "ci", "messageId": "m-1", "depth": 2},
+        created_at="2026-01-01T00:00:00.000Z",
+    )
+    assert plugin_message.depth(event) == 2
     assert isinstance(trust.judge(event, Policy(minimum="admin")), Trusted)
     assert comment_commands.parse(event) is None
     assert not event.spoken

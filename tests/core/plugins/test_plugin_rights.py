@@ -33,8 +33,9 @@ def test_other_methods_need_no_right():
 
 def test_a_worker_needs_more_than_any_agent():
     denial = plugin_rights.denial("ci", "run_agent", PluginRights(trigger_agent=True), "worker")
-    assert denial is not None
-    assert 'it needs trigger_agent = "worker"' in denial
+    assert denial == (
+        'run_agent: permission denied; it needs trigger_agent = "worker" in [plugins.permissions.ci] of prloom.toml'
+    )
     assert plugin_rights.denial("ci", "run_agent", PluginRights(trigger_agent=True), "triage") is None
     assert plugin_rights.denial("ci", "run_agent", PluginRights(trigger_agent="worker"), "worker") is None
 

@@ -45,17 +45,19 @@ def test_nobody_is_me_where_the_own_login_is_not_known() -> None:
 
 def test_the_first_rule_that_fits_decides_also_where_it_adopts_no_more() -> None:
     first, second = AdoptionRule(limit=1), AdoptionRule(authors=("*",))
-    found = adoption_rules.choose([pull(9), pull(8), pull(7, author="eve")], [first, second], me="ada")
+    pulls = [pull(10, author="eve"), pull(9), pull(8), pull(7, author="eve")]
+    found = adoption_rules.choose(pulls, [first, second], me="ada")
 
-    assert [(each.number, each.rule) for each in found.proposals] == [(7, second), (8, first)]
+    assert [(each.number, each.rule) for each in found.proposals] == [(7, second), (8, first), (10, second)]
     assert found.over_limit == ((9, first),)
 
 
 def test_what_is_left_out_is_not_adopted_and_present_plans_count_against_the_limit() -> None:
-    rule = AdoptionRule(limit=2)
-    found = adoption_rules.choose([pull(1), pull(2), pull(3)], [rule], me="ada", left_out={1}, present=[rule.name()])
+    rule = AdoptionRule(limit=3)
+    pulls = [pull(1), pull(2), pull(3), pull(4), pull(5, author="eve")]
+    found = adoption_rules.choose(pulls, [rule], me="ada", left_out={1}, present=[rule.name()])
 
-    assert ([each.number for each in found.proposals], found.over_limit) == ([2], ((3, rule),))
+    assert ([each.number for each in found.proposals], found.over_limit) == ([2, 3], ((4, rule),))
 
 
 @pytest.mark.parametrize(
@@ -80,17 +82,19 @@ def test_prloom_works_on_the_operators_own_and_never_on_a_fork(
     assert found.work is expected
 
 
-@pytest.mark.parametrize(("authors", "vouched"), [(("*",), False), (("*", "ann"), True), (("ann",), True)])
+@pytest.mark.parametrize(
+    ("authors", "vouched"), [(("*",), False), (("*", "ann"), True), (("ann",), True), (("@me",), True)]
+)
 def test_only_an_author_who_is_named_is_vouched_for(authors: tuple[str, ...], *, vouched: bool) -> None:
-    (found,) = adoption_rules.choose([pull(author="ann")], [AdoptionRule(authors=authors)], me=None).proposals
+    (found,) = adoption_rules.choose([pull(author="ann")], [AdoptionRule(authors=authors)], me="ann").proposals
 
     assert found.vouched is vouched
 
 
 def test_a_rules_name_says_what_it_asks_for() -> None:
-    rule = AdoptionRule(authors=("@me", "ann"), labels=("prloom",), base=("main",), drafts=False, forks=True)
+    rule = AdoptionRule(authors=("@me", "ann"), labels=("a", "b"), base=("main", "2"), drafts=False, forks=True)
 
-    assert rule.name() == "authors=@me,ann labels=prloom base=main drafts=no forks=yes"
+    assert rule.name() == "authors=@me,ann labels=a,b base=main,2 drafts=no forks=yes"
     assert AdoptionRule().name() == "authors=@me"
 
 

@@ -102,6 +102,16 @@ def test_replies_that_wait_are_listed_with_their_command() -> None:
     assert "- and 2 more: `prloom outbox`" in found
 
 
+def test_a_reply_that_waits_is_cut_shows_images_of_the_forges_host_only_and_may_answer_nobody() -> None:
+    images = "![a](https://evil.example/x) ![b](https://github.com/x)"
+    drafts = [CockpitDraft(id="a-0", to=None, message=images), CockpitDraft(id="a-1", to=None, message="x" * 900)] * 10
+    first, second, *_ = found = [line for line in lines(drafts=drafts, host="github.com") if "outbox" in line]
+
+    assert first == f"- `prloom outbox send a-0`: !{QUIET}[a](https://evil.example/x) ![b](https://github.com/x)"
+    assert len(second) < 350
+    assert len(found) == cockpit.MOST_DRAFTS
+
+
 def test_of_many_todos_the_open_ones_and_the_last_that_are_done_are_shown() -> None:
     done = [CockpitTodo(title=f"done {number}", state="done") for number in range(120)]
     found = lines("", *done, CockpitTodo(title="open"))

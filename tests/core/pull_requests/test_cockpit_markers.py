@@ -21,12 +21,13 @@ PEOPLE = st.text(alphabet=st.sampled_from("ab \t\r\n<!->"), max_size=30)
         ("\r\n", f"\r\n{NEW}"),
         ("Mine.", f"Mine.\n\n{NEW}"),
         ("Mine.\n", f"Mine.\n\n{NEW}"),
+        ("Mine.\n\n", f"Mine.\n\n{NEW}"),
         ("Mine.\r\n\r\n", f"Mine.\r\n\r\n{NEW}"),
         (OLD, NEW),
         (f"Mine. \r\n{OLD}\r\nYours.\t", f"Mine. \r\n{NEW}\r\nYours.\t"),
         (f"  {BEGIN}  \r\nold\r\n {END} \r\n", f"  {NEW} \r\n"),
     ],
-    ids=["nothing", "an empty line", "a text", "a line", "a paragraph", "a cockpit", "texts around it", "blanks"],
+    ids=["nothing", "empty line", "text", "line", "paragraph", "with CRLF", "cockpit", "texts around it", "blanks"],
 )
 def test_the_cockpit_is_replaced_or_comes_last(existing: str, merged: str) -> None:
     assert merge(existing, NEW) == merged

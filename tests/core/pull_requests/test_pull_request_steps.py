@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.pull_requests import pull_request
 from prloom.core.pull_requests.pull_request import MarkReady, OpenPullRequest, ShowCockpit, Step
 from prloom.model.plan import Plan
 from prloom.model.pull_request import KeptPullRequest
-from prloom.model.record import Timestamp
-from prloom.model.state import DispatchState
-from prloom.model.work import DoneTodo
+from prloom.model.record import Position, Timestamp
+from prloom.model.state import DispatchState, QueuedAction
+from prloom.model.work import Block, DoneTodo, TodoWork
 
 NOW = datetime.fromisoformat("2026-03-01T12:00:00+00:00")
 PLAN = Plan(id="fast", branch="fast", pr=7)
 DONE = {"t-1": DoneTodo(commit="a" * 40)}
 LISTED = (TodoItem("t-1", "a", "done"),)
+WORK = TodoWork(id="t-1", title="a")
 SHOWN = KeptPullRequest(opened=True, shown=pull_request.digest("what there is"))
 
 
 def step(
-    plan: Plan = PLAN, kept: KeptPullRequest = SHOWN, *, opens: bool = True, sound: bool = True, is_done: bool = True
+    plan: Plan = PLAN,
+    kept: KeptPullRequest = SHOWN,
+    *,
+    opens: bool = True,
+    sound: bool = True,
+    is_done: bool = True,
+    work: TodoWork | None = None,
 ) -> Step | None:
     """Return what is done next for a plan whose one TODO was done or has not begun."""
     done, listed = (DONE, LISTED) if is_done else ({}, (TodoItem("t-1", "a"),))
-    state = DispatchState(done_todos=done, pull_request=kept)
+    state = DispatchState(done_todos=done, pull_request=kept, work=work)
     return pull_request.next_step(plan, state, listed, "what there is", opens=opens, now=NOW, sound=sound)
 
 
@@ -40,6 +50,69 @@ def test_it_is_opened_once_there_is_a_commit_to_show():
 def test_what_is_not_shown_yet_is_shown_first():
     assert step(kept=KeptPullRequest(opened=True)) == ShowCockpit(own=True)
     assert step(kept=KeptPullRequest()) == ShowCockpit(own=False)
+
+
+def queued(**fields: Any) -> dict[str, QueuedAction]:
+    return {"a-1": QueuedAction(id="a-1", position=Position(1, 0), target="forge", since=Timestamp.of(NOW), **fields)}
+
+
+@pytest.mark.parametrize(
+    ("state", "todos", "shown"),
+    [
+        ({}, (), False),
+        ({}, LISTED, False),
+        ({"queue": queued()}, (), False),
+        ({"queue": queued(draft=True)}, (), True),
+        ({"paused": True}, (), True),
+        ({"done_todos": DONE}, (), True),
+        ({}, (TodoItem("t-1", "a"),), True),
+        ({"work": WORK}, (), True),
+        ({"proposed": "t-1"}, (), True),
+        ({"block": Block(reason="why", since=Timestamp.of(NOW), way_on="prloom resume fast")}, (), True),
+        ({"pull_request": KeptPullRequest(shown="before")}, (), True),
+    ],
+)
+def test_a_pull_request_of_anothers_gets_a_cockpit_once_there_is_something_to_read_or_to_tick(
+    state: dict[str, Any], todos: tuple[TodoItem, ...], *, shown: bool
+):
+    found = pull_request.next_step(PLAN, DispatchState(**state), todos, "what there is", opens=True, now=NOW)
+
+    assert found == (ShowCockpit(own=False) if shown else None)
+
+
+def test_a_pull_request_of_prlooms_own_has_a_cockpit_also_where_there_is_nothing_to_do():
+    state = DispatchState(pull_request=KeptPullRequest(opened=True))
+
+    assert pull_request.next_step(PLAN, state, (), "nothing", opens=True, now=NOW) == ShowCockpit(own=True)
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(-1, False), (0, True), (29, True), (30, False), (None, False)])
+def test_while_a_todo_is_worked_on_the_cockpit_is_written_twice_a_minute_at_most(seconds: int | None, *, waits: bool):
+    shown_at = None if seconds is None else Timestamp.of(NOW - timedelta(seconds=seconds))
+    kept = KeptPullRequest(opened=True, shown="before", shown_at=shown_at)
+
+    assert step(kept=kept, work=WORK) == (None if waits else ShowCockpit(own=True))
+    assert step(kept=kept) == ShowCockpit(own=True)
+
+
+@pytest.mark.parametrize(
+    ("state", "todos", "finished"),
+    [
+        ({"done_todos": DONE}, (*LISTED, TodoItem("t-2", "b", "dropped")), True),
+        ({"done_todos": DONE}, (*LISTED, TodoItem("t-2", "b", "blocked")), False),
+        ({"done_todos": DONE, "unfinished": True}, LISTED, False),
+        ({"done_todos": DONE, "work": WORK}, LISTED, False),
+        ({}, (TodoItem("t-2", "b", "dropped"),), False),
+    ],
+)
+def test_it_is_finished_once_something_was_done_and_nothing_is_left(
+    state: dict[str, Any], todos: tuple[TodoItem, ...], *, finished: bool
+):
+    assert pull_request.is_finished(DispatchState(**state), todos) is finished
+
+
+def test_cockpits_with_different_halves_of_a_character_are_different():
+    assert pull_request.digest("\ud83d") != pull_request.digest("\ud83e")
 
 
 def test_it_is_ready_once_all_is_done():
@@ -71,5 +144,9 @@ def test_of_one_that_ended_the_last_is_shown_once():
     over = Plan(id="fast", branch="fast", pr=7, status="merged")
 
     assert step(over, KeptPullRequest(opened=True, shown="before")) == ShowCockpit(own=True)
+    assert step(over, KeptPullRequest(opened=True)) == ShowCockpit(own=True)
+    assert step(over, KeptPullRequest(shown="before")) == ShowCockpit(own=False)
+    assert step(over, SHOWN) is None
+    assert step(over, KeptPullRequest(opened=True, shown="before"), work=WORK) is None
     assert step(over, KeptPullRequest(opened=True, shown="before", ended=True)) is None
     assert step(over, KeptPullRequest()) is None

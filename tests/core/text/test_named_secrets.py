@@ -23,7 +23,8 @@ from prloom.core.text import named_secrets
         ),
         ('{"password": "qwertyuiop123", "user": "ann"}', '{"password": "[secret]", "user": "ann"}'),
         ("run --token tok_1234567890abcdef --fast", "run --token [secret] --fast"),
-        ("run --password hunter2 --fast", "run --password [secret] --fast"),
+        ("run --password hunter --fast", "run --password [secret] --fast"),
+        ("PASSWORD=qwertyuiop123 --token=tok_1234567890abcdef", "PASSWORD=[secret] --token=[secret]"),
     ],
 )
 def test_the_value_after_the_name_of_a_secret_is_masked(text: str, shown: str) -> None:
@@ -55,6 +56,9 @@ def test_the_word_after_an_option_and_the_value_of_a_key_with_the_name_of_a_secr
         *("tool", "--token", "[secret]", "--verbose", "more-or-less"),
     ]
     assert named_secrets.masked(["tool", "--password", "--from-a-file"]) == ["tool", "--password", "--from-a-file"]
+    assert named_secrets.masked(["tok_1234567890", "tok_0987654321"], "api_tokens") == ["[secret]", "[secret]"]
+    words = ["token", "see-the-documents", 12, "--kind=token", "more-or-less"]
+    assert named_secrets.masked(words) == words
     assert named_secrets.masked("tok_1234567890", "api_token") == "[secret]"
     assert named_secrets.masked({"api_token": "tok_1234567890", "name": "a-long-name"}) == {
         "api_token": "[secret]",

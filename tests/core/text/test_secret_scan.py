@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from prloom.core.text import secret_scan
+from prloom.core.text.secret_mask import SecretMask
 from prloom.model.action import Action, AddLabels, Comment, Review, UpsertPlan
 from prloom.model.event import Target
 
@@ -33,7 +34,7 @@ KEYS = {
     "an API key": [f"sk-{dice(48)}"],
     "a Stripe key": [f"sk_live_{dice(24)}", f"rk_live_{dice(24)}"],
     "a Google key": [f"AIza{dice(35)}", f"GOCSPX-{dice(28)}", f"ya29.{dice(60)}"],
-    "an npm token": [f"npm_{dice(36)}"],
+    "an npm token": [f"npm_{dice(36)}", f"npm_{'abcdefg1' * 4}abcd"],
     "a PyPI token": [f"pypi-AgEIcHlwaS5vcmc{dice(80)}"],
     "a Hugging Face token": [f"hf_{dice(34)}"],
     "a JSON web token": [f"eyJhbGciOiJIUzI1NiJ9.eyJ{dice(30)}.{dice(43)}"],
@@ -45,8 +46,9 @@ KEYS = {
     ],
 }
 ALL = [(what, key) for what, keys in KEYS.items() for key in keys]
-SECRET = "correct-Horse_battery/9taple+1"
+SECRET = "correct-Horse?>?battery/9taple+1"
 SECRETS = {"the value of DEPLOY_TOKEN": SECRET}
+ZERO_WIDTH = "\u200b"
 
 
 @pytest.mark.parametrize(("what", "key"), ALL, ids=[f"{what} {n}" for n, (what, _) in enumerate(ALL)])
@@ -89,8 +91,9 @@ def test_no_letter_of_a_masked_key_is_left(what: str, key: str):
     ],
 )
 def test_what_people_write_about_keys_is_none(text: str):
-    assert secret_scan.in_text(text, {}) == ()
-    assert secret_scan.masked(text, {}) == text
+    assert secret_scan.in_text(text, SECRETS) == ()
+    assert secret_scan.in_source(text, SECRETS) == ()
+    assert secret_scan.masked(text, SECRETS) == text
 
 
 @pytest.mark.parametrize(
@@ -114,6 +117,23 @@ def test_what_people_write_about_keys_is_none(text: str):
 def test_a_known_value_is_found_in_disguise_too(spelled: str):
     assert secret_scan.in_text(f"Look: {spelled} and so on", SECRETS) == ("the value of DEPLOY_TOKEN",)
     assert SECRET not in secret_scan.masked(f"Look: {spelled} and so on", SECRETS)
+
+
+def test_a_known_value_that_is_broken_up_by_what_nobody_sees_is_found_in_a_programs_text():
+    assert secret_scan.in_source(f"key = '{ZERO_WIDTH.join(SECRET)}'", SECRETS) == tuple(SECRETS)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_a_secret_that_has_another_one_in_it_nothing_is_left(order: int):
+    longer = f"A-part-before-{SECRET}-and-after"
+    secrets = dict([("the value of A", SECRET), ("the value of B", longer)][::order])
+
+    assert secret_scan.masked(f"It is {longer}.", secrets) == "It is [secret]."
+    assert SecretMask(secrets).masked(f"It is {longer}.") == "It is [secret]."
+
+
+def test_a_value_of_twelve_letters_is_a_secret_in_what_agents_print():
+    assert SecretMask({"the value of A": "abcdef-12345"}).masked("It is abcdef-12345.") == "It is [secret]."
 
 
 def test_a_key_that_is_broken_up_by_what_nobody_sees_is_found():
@@ -147,11 +167,16 @@ def test_the_secrets_of_an_environment_are_those_that_are_named_for_one():
     found = secret_scan.environment_secrets(
         {
             "GITHUB_TOKEN": "0123456789abcdef",
-            "MY_API_KEY": " secretvalue12 \n",
+            "MY_API_KEY": " secretvalue1 \n",
+            "SIX_LETTERS_TOKEN": "abcdefabcdef",
+            "ELEVEN_LETTERS_TOKEN": "--secret-value--",
             "DB_PASSWORD": "short",
-            "DATABASE_URL": "postgres://ann:hunter2@hunter@db/x",
+            "DATABASE_URL": "postgres://ann:hunter2@hunter@db?user=me@x",
             "PATH": "/usr/bin:/home/ann/bin",
             "TOKEN_FILE": "/run/secrets/token",
+            "HOME_TOKEN": "~/secrets/deploy-token",
+            "HERE_TOKEN": "./secrets/deploy-token",
+            "CACHES": "redis://a:firstpassword1@h/0,redis://b:secondpassword2@h/0",
             "FAKE_TOKEN": "xxxxxxxxxxxxxxxxxxxxxxx",
             "KEYBOARD": "abcdefghijklmnopqrst",
             "EDITOR": "a-very-long-editor-name-1234",
@@ -160,13 +185,18 @@ def test_the_secrets_of_an_environment_are_those_that_are_named_for_one():
 
     assert found == {
         "the value of GITHUB_TOKEN": "0123456789abcdef",
-        "the value of MY_API_KEY": "secretvalue12",
+        "the value of MY_API_KEY": "secretvalue1",
+        "the value of SIX_LETTERS_TOKEN": "abcdefabcdef",
+        "the password in CACHES": "firstpassword1",
+        "the password in CACHES (2)": "secondpassword2",
         "the password in DATABASE_URL": "hunter2@hunter",
     }
 
 
 KEY = KEYS["a GitHub token"][0]
 HALF, REST = KEY[:20], KEY[20:]
+ESCAPED = KEY.replace("_", "\\_")
+HALF_ESCAPED = "github\\_" + KEYS["a GitHub token"][5].removeprefix("github_").replace("_", "%5F")
 
 
 @pytest.mark.parametrize(
@@ -191,6 +221,9 @@ HALF, REST = KEY[:20], KEY[20:]
         f"{HALF}&#8203;{REST}",
         f"![{HALF}](x){REST}",
         f"[x](https://example.com/?q={KEY.replace('_', '%5F')})",
+        f"[x](https://example.com/?q={ESCAPED}) and [y](https://example.com)",
+        f"![x](https://example.com/{ESCAPED}.png)",
+        f"[x](https://example.com/?q={HALF_ESCAPED})",
         f"| a |\n|---|\n| {HALF}**{REST}** |",
     ],
 )
@@ -204,6 +237,8 @@ def test_a_key_that_only_readers_see_is_found(text: str):
         lambda value: "".join(f"&#{ord(letter)};" for letter in value),
         lambda value: f"{value[:9]}<!-- a > b -->{value[9:]}",
         lambda value: f"[{value[:9]}](https://example.com)[{value[9:]}][1]\n\n[1]: x",
+        "&#8203;".join,
+        lambda value: f"`{value[:9]}<b></b>{value[9:]}`",
     ],
 )
 def test_a_known_secret_that_only_readers_see_is_found(disguise: Callable[[str], str]):

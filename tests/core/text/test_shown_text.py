@@ -76,3 +76,22 @@ def test_combining_marks_after_the_first_few_of_a_letter_and_those_of_none_are_w
 
 def test_a_mark_at_the_begin_of_a_line_does_not_join_what_stands_before_the_line() -> None:
     assert shown_text.clean_block("a\n" + ACUTE + "b", prefix="| ") == "| a\n| \\u0301b"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[2Jb\x1b", "a\\x1b[2Jb\\x1b"),
+        ("\x7f\x9f", "\\x7f\\x9f"),
+        ("\u202edleh\u200b", "\\u202edleh\\u200b"),
+        ("\U000e0041\udcff", "\\U000e0041\\udcff"),
+        ("\u3164\ufeff", "\\u3164\\ufeff"),
+        ("caf\u00e9 \u4e2d \U0001f600", "caf\u00e9 \u4e2d \U0001f600"),
+    ],
+)
+def test_what_a_terminal_would_obey_or_not_show_is_written_out_each_time(text: str, shown: str) -> None:
+    assert [shown_text.clean(text), shown_text.clean(text)] == [shown, shown]
+
+
+def test_a_name_that_is_not_utf_8_is_a_word_of_its_bytes() -> None:
+    assert shown_text.command("retry", "a\udcff") == "prloom retry $'a\\xff'"

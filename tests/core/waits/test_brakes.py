@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from prloom.core.waits import brakes
 from prloom.core.waits.brakes import DailyLimits
+from prloom.core.waits.usage_limit import UsageLimit
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord, RunUsage
 
@@ -16,7 +17,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def runs(count: int, *, plan: str = "a", stage: str = "worker", tokens: int | None = None, usd: float | None = None):
-    usage = None if tokens is None else RunUsage(input_tokens=tokens, output_tokens=0)
+    usage = None if tokens is None else RunUsage(input_tokens=10, output_tokens=tokens - 10)
     return [
         RunRecord(
             id=f"{plan}-{stage}-{number}",
@@ -38,13 +39,23 @@ def test_below_the_limits_nothing_is_stopped() -> None:
 
 
 def test_the_brake_names_itself_and_ends_with_the_day() -> None:
-    limit = brakes.tripped(DailyLimits(max_runs_per_plan_per_day=2), "a", runs(2), (), NOON)
+    now = NOON + timedelta(minutes=34, seconds=56, microseconds=789)
+    limit = brakes.tripped(DailyLimits(max_runs_per_plan_per_day=2), "a", runs(2), (), now)
 
-    assert limit is not None
-    assert limit.reason == (
-        "the brake max_runs_per_plan_per_day = 2 is on: 2 runs of this plan today; `prloom resume a` lifts it"
+    assert limit == UsageLimit(
+        "the brake max_runs_per_plan_per_day = 2 is on: 2 runs of this plan today; `prloom resume a` lifts it",
+        NOON + timedelta(hours=12),
+        known=True,
+        brake="max_runs_per_plan_per_day",
     )
-    assert limit.until == NOON + timedelta(hours=12)
+    assert limit.since == now
+
+
+@pytest.mark.parametrize(("running", "stops"), [(("b", "b"), False), (("a", "b"), True)])
+def test_the_runs_of_a_plan_are_those_that_ended_and_those_that_go_on(running: tuple[str, ...], *, stops: bool) -> None:
+    limit = brakes.tripped(DailyLimits(max_runs_per_plan_per_day=2), "a", runs(1), running, NOON)
+
+    assert (limit is not None) is stops
 
 
 def test_a_run_that_machines_have_refused_does_not_count() -> None:
@@ -60,6 +71,7 @@ def test_runs_that_go_on_count_and_those_of_other_plans_count_for_all() -> None:
     stopped = brakes.tripped(limits, "a", [*runs(1), *runs(2, plan="b")], ("a",), NOON)
     assert stopped is not None
     assert stopped.brake == "max_runs_per_day"
+    assert "max_runs_per_day = 4 is on: 4 runs today" in stopped.reason
 
 
 def test_checks_are_no_agents_runs() -> None:

@@ -66,6 +66,12 @@ def test_calls_that_were_under_way_when_a_plugin_was_switched_off_do_not_make_it
     assert late.failures == state.failures
 
 
+def test_a_call_that_was_under_way_on_the_one_event_leaves_the_others_on() -> None:
+    state = failed(THRESHOLD, event="bad")
+
+    assert failed(1, before=state, event="bad") == state
+
+
 def test_failures_on_one_event_switch_a_plugin_off_for_that_event_alone() -> None:
     state = failed(THRESHOLD, event="bad")
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from prloom.core.waits import standstill
-from prloom.core.waits.standstill import OpenTodos
+from prloom.core.waits.standstill import OpenTodos, Standstill
 from prloom.model.decision import Change, Decision, Deferral, DeliveryChange
 from prloom.model.kinds import Verdict
 from prloom.model.record import Position, Timestamp
@@ -79,23 +79,53 @@ def put_off(attempts: int, until: Timestamp) -> OpenEvent:
 
 
 @pytest.mark.parametrize(
-    ("opened", "since"),
+    ("opened", "found"),
     [
-        (event(), ago(hours=1)),
-        (event(failures=1, first_deferred_at=ago(hours=5)), ago(hours=5)),
+        (event(), Standstill(since=ago(hours=1), events=1)),
+        (event(failures=1, first_deferred_at=ago(hours=5)), Standstill(since=ago(hours=5), events=1, retried=True)),
         (event(state="held"), None),
         (event(state="parked"), None),
-        (put_off(1, Timestamp.of(NOW + timedelta(hours=1))), None),
-        (put_off(1, ago(minutes=3)), ago(minutes=3)),
-        (put_off(2, Timestamp.of(NOW + timedelta(hours=1))), ago(hours=9)),
+        (put_off(1, ago(hours=-1)), None),
+        (put_off(1, ago(minutes=3)), Standstill(since=ago(minutes=3), events=1)),
+        (put_off(2, ago(hours=-1)), Standstill(since=ago(hours=9), events=1, retried=True)),
+        (event(deferral=put_off(1, ago(hours=-1)).deferral), Standstill(since=ago(hours=1), events=1)),
     ],
 )
 def test_an_event_stands_still_from_the_time_at_which_its_named_wait_was_over(
-    opened: OpenEvent, since: Timestamp | None
+    opened: OpenEvent, found: Standstill | None
 ) -> None:
-    found = standstill.of(DispatchState(open={"e": opened}), NOW)
+    assert standstill.of(DispatchState(open={"e": opened}), NOW) == found
 
-    assert (found.since if found else None) == since
+
+def test_events_that_are_yet_to_be_taken_in_stand_still_since_they_came() -> None:
+    found = standstill.of(DispatchState(open={"e": event()}), NOW, untaken=(ago(hours=2), ago(hours=3)))
+
+    assert found == Standstill(since=ago(hours=3), events=3)
+
+
+@pytest.mark.parametrize(
+    ("work", "found"),
+    [
+        (None, Standstill(since=ago(hours=2), todos=3)),
+        ({}, Standstill(since=ago(hours=2), todos=3)),
+        ({"failures": 1}, Standstill(since=ago(hours=2), todos=3, retried=True)),
+        ({"waits_for": "codex", "retry_at": ago(hours=-1)}, Standstill(since=ago(hours=2), todos=3, retried=True)),
+        ({"limited": True, "waits_for": "codex", "retry_at": ago(hours=-1)}, None),
+        ({"limited": True, "retry_at": NOW}, Standstill(since=ago(hours=2), todos=3)),
+        ({"limited": True}, Standstill(since=ago(hours=2), todos=3)),
+    ],
+)
+def test_todos_stand_still_but_while_a_limit_has_a_named_end(work: Any, found: Standstill | None) -> None:
+    state = DispatchState(work=None if work is None else TodoWork(id="t", title="one", **work))
+
+    assert standstill.of(state, NOW, todos=OpenTodos(3, ago(hours=2))) == found
+
+
+def test_todos_of_which_it_is_not_known_when_they_were_listed_stand_still_since_the_last_movement_or_now() -> None:
+    moved = DispatchState(progressed_at=ago(hours=4))
+
+    assert standstill.of(moved, NOW, todos=OpenTodos(1)) == Standstill(since=ago(hours=4), todos=1)
+    assert standstill.of(DispatchState(), NOW, todos=OpenTodos(1)) == Standstill(since=NOW, todos=1)
 
 
 def test_nothing_stands_still_before_the_last_movement() -> None:
@@ -118,6 +148,7 @@ def test_an_action_that_waits_for_a_person_or_a_brake_does_not_stand_still() -> 
     )
     assert standstill.of(DispatchState(queue={each.id: each for each in queue}), NOW) is None
 
-    found = standstill.of(DispatchState(queue={"a": QueuedAction(id="a", attempts=1, **about)}), NOW)
-    assert found is not None
-    assert (found.since, found.actions, found.retried) == (ago(hours=3), 1, True)
+    for attempts in (0, 1):
+        sent = (*queue, QueuedAction(id="a", attempts=attempts, **about))
+        found = standstill.of(DispatchState(queue={each.id: each for each in sent}), NOW)
+        assert found == Standstill(since=ago(hours=3), actions=1, retried=attempts > 0)

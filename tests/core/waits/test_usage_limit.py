@@ -8,7 +8,7 @@ import pytest
 from prloom.backoff import Backoff
 from prloom.core.waits import usage_limit
 from prloom.core.waits.usage_limit import UsageLimit
-from prloom.model.decision import Deferral
+from prloom.model.decision import Change, Deferral
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord, RunState
 from prloom.model.state import OpenEvent
@@ -34,8 +34,11 @@ def test_a_wait_for_a_limit_is_no_attempt(an_open_event: Make, a_deferral: MakeD
 
     change = usage_limit.wait_for(event, LIMIT, now=NOW, policy=Backoff(max_attempts=1))
 
-    assert (change.verdict, change.state, change.alone) == ("limited", "deferred", False)
     assert change.deferral is not None
+    assert change == Change(
+        event_id="e1", verdict="limited", state="deferred", reason="limit reached", deferral=change.deferral
+    )
+    assert change.deferral.reason == "limit reached"
     assert (change.deferral.attempts, change.deferral.deferred_until) == (2, Timestamp.of(NOW + 5 * HOUR))
 
 
@@ -88,8 +91,11 @@ def test_an_event_that_somebody_wants_to_be_retried_does_not_wait_for_the_limit(
     assert usage_limit.applies(LIMIT, (an_open_event(), an_open_event("e2", deferral=waited)), NOW) == held
 
 
-def test_a_limit_that_was_met_by_a_clock_that_was_ahead_does_not_hold_once_the_clock_is_set_right() -> None:
-    limit = usage_limit.met("limit reached", NOW + 400 * DAY, NOW + 399 * DAY)
+@pytest.mark.parametrize("resets_at", [NOW + 400 * DAY, None])
+def test_a_limit_that_was_met_by_a_clock_that_was_ahead_does_not_hold_once_the_clock_is_set_right(
+    resets_at: datetime | None,
+) -> None:
+    limit = usage_limit.met("limit reached", resets_at, NOW + 399 * DAY)
 
     assert usage_limit.applies(limit, (), NOW + 399 * DAY)
     assert not usage_limit.applies(limit, (), NOW)
@@ -106,7 +112,7 @@ def ended(agent: str, status: RunState, minutes: int, retry_at: datetime | None 
         stage="triage",
         agent=agent,
         status=status,
-        started_at=at,
+        started_at=Timestamp.of(NOW - timedelta(minutes=minutes)),
         ended_at=at,
         seconds=0,
         error="the limit is reached",
@@ -122,6 +128,7 @@ def test_the_latest_runs_of_each_program_tell_which_limits_it_has_met():
         ended("claude", "failed", 7),
         ended("claude", "limited", 6, reset),
         ended("gemini", "limited", 5, reset),
+        ended("opencode", "ok", 4),
     )
 
     limits = usage_limit.of_latest(runs)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from prloom.backoff import Backoff
 from prloom.core.events import dispatch
@@ -81,7 +82,9 @@ def test_a_wait_for_a_todo_ends_with_it(state: Any, *, wakes: bool):
     opened = waiting(WakeOn(todo="d1"))
 
     assert bool(wake.by_todos(opened, [TodoItem("d1", "Do it", state=state)])) is wakes
-    assert wake.by_todos(opened, []) != ()
+    assert wake.by_todos(opened, []) == (
+        Change(event_id="e1", verdict="woken", state="pending", reason="the TODO d1 has ended", woken_by="d1"),
+    )
 
 
 def test_a_plugin_ends_its_own_waits_only():
@@ -96,10 +99,11 @@ def test_what_arrived_while_the_hook_ran_is_not_missed():
     wait = deferral.defer(an_open_event(), "gate", "why", now=NOW, policy=POLICY, wake_on=WakeOn(types=("pr_pushed",)))
     deferred = Change(event_id="e1", verdict="deferred", state="deferred", deferral=wait)
 
-    (change,) = wake.missed([deferred], [Arrival("e2", "pr_pushed")])
-
-    assert (change.event_id, change.woken_by) == ("e1", "e2")
-    assert wake.missed([deferred], [Arrival("e3", "check_failed")]) == ()
+    assert wake.missed([deferred], [Arrival("e1", "pr_pushed"), Arrival("e2", "pr_pushed")]) == (
+        Change(event_id="e1", verdict="woken", state="pending", reason="pr_pushed e2 arrived", woken_by="e2"),
+    )
+    others = [replace(deferred, deferral=None), replace(deferred, deferral=a_wait()), deferred]
+    assert wake.missed(others, [Arrival("e3", "check_failed")]) == ()
 
 
 def a_wait(**asked: Any) -> Deferral:
@@ -133,9 +137,9 @@ def test_an_event_that_was_woken_is_shown_once_every_observer_has_seen_what_woke
 
 
 def test_what_a_wait_is_for_is_said_in_words():
-    condition = WakeOn(types=("check_*", "pr_pushed"), threads=("t1",), todo="d1")
+    condition = WakeOn(types=("check_*", "pr_pushed"), threads=("t1", "t2"), todo="d1")
 
     assert (
         wake.described(condition)
-        == "an event check_* or pr_pushed, or an event in thread t1, or the end of the TODO d1"
+        == "an event check_* or pr_pushed, or an event in thread t1 or t2, or the end of the TODO d1"
     )
