@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from prloom.core.reports import stats
-from prloom.core.reports.stats import TimedDecision
-from prloom.model.decision import Change, Decision, DeliveryChange
-from prloom.model.kinds import CHECK
-from prloom.model.record import Timestamp
+from prloom.core.reports.stats import DayWaits, FailureCount, Spread, Stats, Throughput, TimedDecision
+from prloom.model.decision import Change, Decision, DeliveryChange, Intake
+from prloom.model.kinds import CHECK, State
+from prloom.model.record import Position, Timestamp
 from prloom.model.run import RunRecord
 from prloom.model.work import TodoWork, WorkStep, WorkVerdict
 
@@ -100,6 +100,50 @@ def test_what_was_before_the_time_does_not_count_as_throughput() -> None:
     found = stats.of([old, new], [], NOW)
 
     assert (found.throughput.actions_delivered, found.throughput.handled) == (1, 1)
+
+
+def an_arrival(event_id: str) -> Change:
+    intake = Intake(position=Position(1, 0), type="pr_comment", source="github", digest="d")
+    return Change(event_id=event_id, verdict="admitted", state="pending", intake=intake)
+
+
+def an_end(event_id: str, state: State) -> Change:
+    return Change(event_id=event_id, verdict="handled", state=state)
+
+
+def test_the_sums_since_a_time_are_those_of_what_ended_since_then_and_each_wait_counts_on_the_day_of_its_end() -> None:
+    failed, done = (DeliveryChange(action_id="a", state=state, attempts=1) for state in ("failed", "delivered"))
+    decisions = [
+        made(1, -20, changes=(an_arrival("before"), an_arrival("e1"))),
+        made(2, -10, changes=(an_end("before", "handled"),)),
+        made(3, 0, changes=(an_end("e1", "triaged"), an_arrival("e2"), an_arrival("e3"), an_arrival("e4"))),
+        made(
+            4, 1, by="quiet", changes=(an_end("e2", "parked"), an_end("e5", "handled")), deliveries=(failed, done, done)
+        ),
+        made(5, 2, changes=(an_end("e3", "dropped"),), work=WorkStep(todo_id="t", verdict="done", box="done")),
+        made(6, 24 * 60, changes=(an_end("e4", "superseded"),), work=WorkStep(todo_id="t", verdict="parked")),
+    ]
+
+    found = stats.of(decisions, [a_run(), a_run(), a_run(stage=CHECK)], NOW)
+
+    day = 24 * 60 * 60_000
+    assert found == Stats(
+        since=Timestamp.of(NOW),
+        throughput=Throughput(
+            events_in=3, handled=1, triaged=1, dropped=1, superseded=1, todos_done=1, actions_delivered=2, runs=2
+        ),
+        waits=Spread(count=3, p50_ms=1_200_000, p95_ms=day, longest_ms=day),
+        days=(
+            DayWaits(day="2026-01-01", times=Spread(count=2, p50_ms=120_000, p95_ms=1_200_000, longest_ms=1_200_000)),
+            DayWaits(day="2026-01-02", times=Spread(count=1, p50_ms=day, p95_ms=day, longest_ms=day)),
+        ),
+        plugins=(),
+        failures=(
+            FailureCount(kind="delivery", name="pr-1", count=1),
+            FailureCount(kind="parked", name="quiet", count=1),
+            FailureCount(kind="parked", name="slow", count=1),
+        ),
+    )
 
 
 def test_triages_and_attempts_at_todos_that_failed_are_failures_of_their_agent_whatever_their_runs_came_to() -> None:

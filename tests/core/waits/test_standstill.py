@@ -149,6 +149,6 @@ def test_an_action_that_waits_for_a_person_or_a_brake_does_not_stand_still() -> 
     assert standstill.of(DispatchState(queue={each.id: each for each in queue}), NOW) is None
 
     for attempts in (0, 1):
-        sent = (*queue, QueuedAction(id="a", attempts=attempts, **about))
+        sent = (*queue, QueuedAction(id="a", attempts=attempts, error="HTTP 503", next_try=NOW, **about))
         found = standstill.of(DispatchState(queue={each.id: each for each in sent}), NOW)
         assert found == Standstill(since=ago(hours=3), actions=1, retried=attempts > 0)
