@@ -29,7 +29,7 @@ class SecretMask:
         values = [value for value in secrets.values() if len(value) >= secret_scan.SHORTEST]
         self._values = sorted(values, key=len, reverse=True)
         self._disguises = tuple({each.encode() for value in values for each in secret_scan.disguises(value)})
-        self._hex = tuple(value.encode().hex().encode() for value in values)
+        self._hex = tuple(secret_scan.hexadecimal(value).encode() for value in values)
 
     def masked(self, text: str) -> str:
         """Return a text with a mask in place of each secret; the mask alone where one is there in disguise."""

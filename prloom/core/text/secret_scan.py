@@ -58,7 +58,7 @@ _UNSEEN = re.compile(
 )
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
-_IN_URL = re.compile(r"://[^/@\s:]{0,200}:([^/\s]{8,500})@")
+_IN_URL = re.compile(r"://[^/@\s:]{0,200}:([^/?#\s]{8,500})@")
 
 
 def environment_secrets(environ: Mapping[str, str]) -> dict[str, str]:
@@ -165,7 +165,12 @@ def _holds(text: str, value: str) -> bool:
 
 
 def _is_among(letters: str, value: str) -> bool:
-    return any(each in letters for each in disguises(value)) or value.encode().hex() in letters.lower()
+    return any(each in letters for each in disguises(value)) or hexadecimal(value) in letters.lower()
+
+
+def hexadecimal(value: str) -> str:
+    """Return the value's bytes in hexadecimal; a variable of the environment need not be valid UTF-8."""
+    return value.encode("utf-8", "surrogatepass").hex()
 
 
 def disguises(value: str) -> Iterator[str]:

@@ -163,6 +163,14 @@ def test_every_text_of_every_payload_is_looked_through():
         assert secret_scan.in_action(action, {}) == ("a GitHub token",)
 
 
+def test_a_secret_that_is_no_text_is_found_and_harms_no_other_text():
+    secrets = secret_scan.environment_secrets({"DEPLOY_TOKEN": "abc\udcffdef0123456789"})
+
+    assert secret_scan.in_text("hello", secrets) == ()
+    assert secret_scan.masked("hello", secrets) == SecretMask(secrets).masked("hello") == "hello"
+    assert secret_scan.in_text("abc\udcffdef0123456789", secrets) == ("the value of DEPLOY_TOKEN",)
+
+
 def test_the_secrets_of_an_environment_are_those_that_are_named_for_one():
     found = secret_scan.environment_secrets(
         {
