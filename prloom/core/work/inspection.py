@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from prloom.core.text import link_targets, secret_scan
 from prloom.core.text.naming import printable
@@ -42,8 +42,6 @@ DEFAULT_MAX_DIFF = 20_000
 _GIT_FILES = frozenset((".gitmodules", ".gitconfig", ".lfsconfig"))
 _SUBMODULE, _LINK = 0o160000, 0o120000
 
-Rule = Literal["outside", "link", "own_folder", "git", "protected", "secret", "max_file", "max_diff", "unreadable"]
-
 
 class InspectedPath(Protocol):
     """A path that a change touches; `problem` is why its content was not read: it is too big, or cannot be."""
@@ -72,15 +70,6 @@ class InspectionRules:
     own_folder: str = "prloom/"
 
 
-@dataclass(frozen=True)
-class Violation:
-    """One thing that must not be committed: the rule it breaks, where, and a sentence with both and the limit."""
-
-    rule: Rule
-    path: str | None
-    text: str
-
-
 def violations(
     changed: Sequence[InspectedPath],
     *,
@@ -90,31 +79,31 @@ def violations(
     links: Mapping[str, str],
     outside: Sequence[str],
     secrets: Mapping[str, str],
-) -> tuple[Violation, ...]:
-    """Return what a change contains that must not be committed, the most serious first.
+) -> tuple[str, ...]:
+    """Return a sentence for each thing in a change that must not be committed, the most serious first.
 
     `lines` is how many it adds and removes; `added` is the text that it adds to each path; `links` are all symbolic
     links in the changed tree, by path; `outside` has a sentence for each thing that was changed beyond the worktree;
     `secrets` are the values that are known, by what they are.
     """
     found = [
-        *(Violation("outside", None, each) for each in outside),
+        *outside,
         *_of_links(changed, links),
         *(each for path in changed for each in _of_path(path, rules)),
         *_of_secrets(changed, added, secrets),
     ]
     if rules.max_diff and lines > rules.max_diff:
-        text = f"the change has {lines} added and removed lines, over the limit of {rules.max_diff} ([work] max_diff)"
-        found.append(Violation("max_diff", None, text))
+        limit = f"over the limit of {rules.max_diff} ([work] max_diff)"
+        found.append(f"the change has {lines} added and removed lines, {limit}")
     return tuple(found)
 
 
 def barred(paths: Sequence[str], rules: InspectionRules) -> tuple[str, ...]:
     """Return a sentence for each of the paths in conflict that no worker may change, whatever it makes of them."""
-    return tuple(each.text for path in paths for each in _of_name(path, "in conflict", rules))
+    return tuple(each for path in paths for each in _of_name(path, "in conflict", rules))
 
 
-def _of_links(changed: Sequence[InspectedPath], links: Mapping[str, str]) -> Iterator[Violation]:
+def _of_links(changed: Sequence[InspectedPath], links: Mapping[str, str]) -> Iterator[str]:
     """Yield the links that lead out of the worktree by what was changed: new ones, and old ones through new ones."""
     own = {each.path: each.link_target for each in changed if each.link_target is not None}
     known = {**links, **own}
@@ -122,34 +111,33 @@ def _of_links(changed: Sequence[InspectedPath], links: Mapping[str, str]) -> Ite
         way = link_targets.follow(path, known)
         if way.leaves and not way.passed.isdisjoint(own):
             leads = f"is a symbolic link to {printable(target)}, which is outside the worktree"
-            yield Violation("link", path, f"{printable(path)} {leads}")
+            yield f"{printable(path)} {leads}"
 
 
-def _of_name(path: str, status: str, rules: InspectionRules) -> Iterator[Violation]:
+def _of_name(path: str, status: str, rules: InspectionRules) -> Iterator[str]:
     """Yield the rules that a path breaks by its name, whatever is there."""
     name, plain = printable(path), folded(path)
     if plain.startswith(rules.own_folder) or plain == rules.own_folder.rstrip("/"):
-        yield Violation("own_folder", path, f"{name} was {status}, and prloom's own folder is not for workers")
+        yield f"{name} was {status}, and prloom's own folder is not for workers"
     if plain.rpartition("/")[2] in _GIT_FILES:
-        yield Violation("git", path, f"{name} was {status}, and configures git")
+        yield f"{name} was {status}, and configures git"
     pattern = PathPatterns(rules.protected).find(path)
     if pattern is not None:
-        text = f"{name} was {status}, and {printable(pattern)} is protected ([work] protected)"
-        yield Violation("protected", path, text)
+        yield f"{name} was {status}, and {printable(pattern)} is protected ([work] protected)"
 
 
-def _of_path(changed: InspectedPath, rules: InspectionRules) -> Iterator[Violation]:
-    name, path = printable(changed.path), changed.path
-    yield from _of_name(path, changed.status, rules)
+def _of_path(changed: InspectedPath, rules: InspectionRules) -> Iterator[str]:
+    name = printable(changed.path)
+    yield from _of_name(changed.path, changed.status, rules)
     if changed.mode == _SUBMODULE:
-        yield Violation("git", path, f"{name} was {changed.status}, and is a submodule or another repository")
+        yield f"{name} was {changed.status}, and is a submodule or another repository"
     if changed.problem in {"unreadable", "special", "refused"}:
-        yield Violation("unreadable", path, f"{name} {_PROBLEMS[changed.problem]}")
+        yield f"{name} {_PROBLEMS[changed.problem]}"
     elif changed.status != "deleted" and rules.max_file and changed.size > rules.max_file:
         limit = f"over the limit of {rules.max_file} bytes ([work] max_file)"
-        yield Violation("max_file", path, f"{name} has {changed.size} bytes, {limit}")
+        yield f"{name} has {changed.size} bytes, {limit}"
     elif changed.problem is not None:
-        yield Violation("max_file", path, f"{name} has {changed.size} bytes, which is too big to be read")
+        yield f"{name} has {changed.size} bytes, which is too big to be read"
 
 
 _PROBLEMS = {
@@ -161,9 +149,9 @@ _PROBLEMS = {
 
 def _of_secrets(
     changed: Sequence[InspectedPath], added: Mapping[str, str], secrets: Mapping[str, str]
-) -> Iterator[Violation]:
+) -> Iterator[str]:
     for each in changed:
         if each.status != "deleted":
             text = "\n".join((each.path, each.link_target or "", added.get(each.path, "")))
             for what in secret_scan.in_source(text, secrets):
-                yield Violation("secret", each.path, f"{printable(each.path)} contains {what}")
+                yield f"{printable(each.path)} contains {what}"

@@ -26,7 +26,7 @@ def violations(
     secrets: Mapping[str, str],
 ) -> tuple[str, ...]:
     """Return a sentence for each thing in a change that must not be committed, the most serious first."""
-    found = inspection.violations(
+    return inspection.violations(
         taken.paths,
         lines=taken.lines,
         added=trees.added_texts(repo, taken.base, taken.tree),
@@ -35,4 +35,3 @@ def violations(
         outside=outside,
         secrets=secrets,
     )
-    return tuple(each.text for each in found)

@@ -24,7 +24,7 @@ class APath:
 
 def found(*changed: APath, rules: InspectionRules | None = None, **others: object) -> list[str]:
     given = {"lines": 1, "added": {}, "links": {}, "outside": (), "secrets": {}, **others}
-    return [each.text for each in inspection.violations(changed, rules=rules or InspectionRules(), **given)]  # type: ignore[arg-type]
+    return list(inspection.violations(changed, rules=rules or InspectionRules(), **given))  # type: ignore[arg-type]
 
 
 def test_a_usual_change_has_no_violation():
