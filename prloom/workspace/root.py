@@ -42,7 +42,8 @@ class _Core(Struct, frozen=True):
 def find(cwd: Path) -> Checkout:
     """Return the checkout that prloom works for, from any folder of the repository or of a plan's worktree.
 
-    Raises WorkspaceError outside a repository, in a bare one, and where only a plan's worktree could be found.
+    Raises WorkspaceError outside a repository, in a bare one, where only a plan's worktree could be found, and where
+    the checkout's path is not valid UTF-8.
     """
     here = cwd.resolve()
     around = checkout.enclosing(here)
@@ -59,6 +60,7 @@ def find(cwd: Path) -> Checkout:
         )
     if found != start:
         _check_owner(found)
+    _check_path(found)
     return found
 
 
@@ -218,6 +220,14 @@ def _check_owner(place: Checkout) -> None:
         from prloom.workspace import git  # noqa: PLC0415 -- see _core
 
         git.run(["rev-parse", "--git-dir"], cwd=place.path)
+
+
+def _check_path(place: Checkout) -> None:
+    """Raise WorkspaceError where the path cannot be written as JSON, as it is for runs and plugins."""
+    try:
+        str(place.path).encode()
+    except UnicodeEncodeError:
+        raise WorkspaceError(f"{_shown(place.path)} is not valid UTF-8; rename that folder and try again") from None
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -169,6 +169,14 @@ def test_a_repository_is_bare_however_the_configuration_says_so(tmp_path: Path, 
         root.find(made)
 
 
+def test_a_checkout_whose_path_is_no_text_is_refused(tmp_path: Path) -> None:
+    made = tmp_path / os.fsdecode(b"app\xff")
+    git_folder.make(made / ".git")
+
+    with pytest.raises(WorkspaceError, match=r"app\\udcff is not valid UTF-8; rename that folder and try again"):
+        root.find(made)
+
+
 def test_a_branch_that_is_called_as_the_settings_changes_nothing(tmp_path: Path) -> None:
     made = layouts.plain(tmp_path)
     for name in ("worktree", "bare"):
