@@ -26,7 +26,9 @@ def test_a_permission_is_enough_from_the_minimum_up(an_event: MakeEvent, permiss
 
 @pytest.mark.parametrize("permission", ["", "WRITE", "owner", "push", "write ", "COLLABORATOR"])
 def test_a_permission_that_is_not_known_is_not_enough(an_event: MakeEvent, permission: str) -> None:
-    assert isinstance(trust.judge(an_event(author=Author("ann", permission)), Policy(minimum="none")), Held)
+    assert trust.judge(an_event(author=Author("ann", permission)), Policy(minimum="none")) == Held(
+        f"ann has the permission '{permission}', which prloom does not know; at least none is required"
+    )
 
 
 def test_a_permission_that_nobody_looked_up_has_to_be(an_event: MakeEvent) -> None:

@@ -8,6 +8,7 @@ from prloom.core.delivery import audience
 from prloom.core.delivery.audience import Audience, Posting, PostingRules
 from prloom.core.trust import Policy
 from prloom.model.action import Action, AddLabels, Comment, InlineComment, Payload, React, Review
+from prloom.model.decision import DecisionParts, DeliveryChange
 from prloom.model.event import Author, Event, Target
 
 
@@ -54,3 +55,16 @@ def test_the_defaults_send_only_what_answers_trusted_people(of: Audience, expect
 )
 def test_only_words_are_over_limit(payload: Payload, *, words: bool) -> None:
     assert Action(target=Target("forge"), payload=payload).has_words is words
+
+
+def test_the_replies_of_a_decision_are_sent_or_wait_or_are_dropped_and_what_else_it_says_stays() -> None:
+    of: dict[str, Audience] = {"sent": "trusted", "waits": "others", "waited": "others", "dropped": "bots"}
+    replies = [Action(id=name, target=Target("forge"), payload=Comment("thanks")) for name in of]
+    actions = (*replies, Action(id="seen", target=Target("forge"), payload=React("eyes")))
+    delivered = DeliveryChange(action_id="old", state="delivered", attempts=1)
+    dropped = audience.dropped(replies[3], "bots")
+    parts: DecisionParts = {"actions": actions, "drafts": ("before", "waited"), "deliveries": (delivered,)}
+
+    audience.apply(parts, lambda action: of[action.id], PostingRules())
+
+    assert parts == {"actions": actions, "drafts": ("before", "waited", "waits"), "deliveries": (delivered, dropped)}

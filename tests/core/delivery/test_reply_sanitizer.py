@@ -30,6 +30,7 @@ QUIET = "\u200b"
         "(@eve)",
         "**@eve**",
         "@dependabot merge",
+        "@annX",
         "> @eve said",
         "/@eve",
         "@eve_corp",
@@ -116,6 +117,8 @@ def test_a_tag_that_fetches_something_is_text(tag: str) -> None:
         "[a link](https://evil.example/a.png)",
         "really! [a link](https://example.com)",
         "an <image_path> of ours",
+        "<br> thanks, @ann: ![x](https://github.com/a.png)",
+        "`code`, thanks, @ann- ![x](https://github.com/a.png)",
     ],
 )
 def test_what_fetches_nothing_of_another_host_stays_as_it_is(text: str) -> None:
@@ -177,6 +180,15 @@ def test_no_line_begins_with_a_command(text: str) -> None:
 @pytest.mark.parametrize("text", ["and/or", "/usr/bin/env", "say /merge", "> /merge", "// no", "/", "/etc.conf", "1/2"])
 def test_a_stroke_that_commands_nothing_stays_as_it_is(text: str) -> None:
     assert sanitize(text, to="ann") == text
+
+
+def test_however_often_what_is_code_changes_by_what_was_muted_nobody_else_is_notified() -> None:
+    hides = "![a [b](c)](`) `" * 12  # each image hides a backtick, until it is none any more
+    kept = "@ann ![x](https://github.com/a.png)"
+
+    said = sanitize(f"{hides}@eve {kept}", to="ann", host="github.com")
+
+    assert said == hides.replace("!", f"!{QUIET}") + f"@{QUIET}eve {kept}"
 
 
 @given(

@@ -15,6 +15,7 @@ from prloom.core.delivery import outbox
 from prloom.core.events import triage
 from prloom.core.events.triage import TriageResult
 from prloom.core.plans import todo_ids
+from prloom.core.text import bounds
 from prloom.core.work.automatic_todos import rebase_todo
 from prloom.model import record
 from prloom.model.action import Comment
@@ -156,6 +157,12 @@ def test_a_todo_names_events_of_the_batch_once_and_its_title_is_one_line() -> No
     answer = read(todos=[a_todo("e9", "e2", "e2", "e1", title=" Rename\n## TODO\tit ", context="\n a \n b\n")])
 
     assert answer.todos == (NewTodo("Rename ## TODO it", "a \n b", ("e2", "e1")),)
+
+
+def test_of_a_long_title_the_whole_is_what_a_worker_reads_before_the_context() -> None:
+    full = "x" * (bounds.TITLE + 1)
+
+    assert read(todos=[a_todo(title=full)]).todos == (NewTodo(bounds.title(full), f"{full}\n\nin a.py", ("e1",)),)
 
 
 @pytest.mark.parametrize(("value", "asked"), [(True, True), (False, False), ("true", False), (1, False), (None, False)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -84,10 +85,29 @@ def test_the_boxes_are_those_that_would_do_something() -> None:
 
 
 def test_a_block_and_a_pause_are_told_with_the_way_on() -> None:
-    found = lines(paused=True, block="3 attempts\nfailed", way_on="prloom resume faster")
+    found = render(ended="closed", paused=True, block="3 attempts\nfailed", way_on="prloom resume faster")
 
-    assert "**Paused.** Nothing is worked on until a person resumes the plan." in found
-    assert found[found.index("**Blocked:** 3 attempts failed") + 1] == "To continue: `prloom resume faster`"
+    assert found.split("\n")[4:-2] == [
+        "**Closed.** Nothing is worked on until the pull request is reopened.",
+        "",
+        "**Paused.** Nothing is worked on until a person resumes the plan.",
+        "",
+        "**Blocked:** 3 attempts failed",
+        "To continue: `prloom resume faster`",
+        "",
+        "There is nothing to do.",
+    ]
+
+
+def test_the_time_until_which_a_todo_waits_is_told_in_utc_wherever_prloom_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    todo = CockpitTodo(title="A", until="2026-11-21T13:00:00+01:00")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "XYZ-9")
+        time.tzset()
+        found = lines("", todo)
+    time.tzset()
+
+    assert "- [ ] A: waits until 2026-11-21 12:00 UTC" in found
 
 
 def test_a_plan_without_todos_says_so() -> None:
@@ -98,7 +118,8 @@ def test_replies_that_wait_are_listed_with_their_command() -> None:
     drafts = [CockpitDraft(id=f"a-{number}", to="eve", message="Thanks, @eve!\nBye.") for number in range(22)]
     found = lines(drafts=drafts)
 
-    assert f"- `prloom outbox send a-0` to `eve`: Thanks, @{QUIET}eve! Bye." in found
+    first = f"- `prloom outbox send a-0` to `eve`: Thanks, @{QUIET}eve! Bye."
+    assert found[found.index(first) - 1] == "### Replies that wait to be sent"
     assert "- and 2 more: `prloom outbox`" in found
 
 
@@ -113,17 +134,17 @@ def test_a_reply_that_waits_is_cut_shows_images_of_the_forges_host_only_and_may_
 
 
 def test_of_many_todos_the_open_ones_and_the_last_that_are_done_are_shown() -> None:
-    done = [CockpitTodo(title=f"done {number}", state="done") for number in range(120)]
-    found = lines("", *done, CockpitTodo(title="open"))
+    over = [CockpitTodo(title=f"A {number}", state="done" if number % 2 else "dropped") for number in range(120)]
+    found = lines("", *over, CockpitTodo(title="open"), block="which cache?")
 
-    assert "*21 more that are done or dropped are not shown.*" in found
-    assert "- [x] done 20: done without a change" not in found
-    assert "- [x] done 21: done without a change" in found
+    first = found.index("**Blocked:** which cache?")
+    assert found[first + 1] == "*21 more that are done or dropped are not shown.*"
+    assert found[first + 2] == "- [x] A 21: done without a change"
     assert "- [ ] open" in found
 
 
 def test_a_long_text_is_cut() -> None:
-    assert len(render("word " * 20_000)) < LONGEST_TEXT + 1000
+    assert LONGEST_TEXT < len(render("word " * 20_000)) < LONGEST_TEXT + 1000
 
 
 @pytest.mark.parametrize("text", ["thanks @eve", "@ada/everybody", "&#64;eve"])
@@ -141,12 +162,28 @@ def test_a_command_moves_no_bot() -> None:
 
 def test_an_image_is_shown_of_the_forges_host_only() -> None:
     text = "![a](https://evil.example/x) ![b](https://github.com/x)"
+    shown = f"!{QUIET}[a](https://evil.example/x) ![b](https://github.com/x)"
 
-    assert f"!{QUIET}[a](https://evil.example/x) ![b](https://github.com/x)" in lines(text, host="github.com")
+    found = lines(text, CockpitTodo(title=text, state="blocked", reason=text), block=text, host="github.com")
+
+    assert {shown, f"**Blocked:** {shown}", f"- [ ] {shown}: **blocked**: {shown}"} <= set(found)
 
 
 def test_tags_are_text_but_in_code_and_addresses_are_links() -> None:
-    assert "a &lt;b> `<b>` <https://example.org>" in lines("a <b> `<b>` <https://example.org>")
+    text = "a <b> `<b>` and <c> `<d>` <e> <https://example.org>"
+
+    assert "a &lt;b> `<b>` and &lt;c> `<d>` &lt;e> <https://example.org>" in lines(text)
+
+
+def test_tags_are_text_however_often_what_is_code_changes_by_them() -> None:
+    text = '<b c="`">`' * 12  # each tag hides a backtick, until it is none any more
+
+    assert text.replace("<", "&lt;") in lines(text)
+
+
+def test_a_text_of_several_lines_keeps_them_and_is_quoted_where_it_would_not_end() -> None:
+    assert "\n\nWhy.\n\n- This\n- That\n\n### TODO" in render("Why.\n\n- This\n- That")
+    assert "\n\n> ```\n> code\n>\n> more\n\n### TODO" in render("```\ncode\n\nmore")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prloom.core.reports import costs
-from prloom.core.reports.costs import CostKey
+from prloom.core.reports.costs import CostGroup, CostKey
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord, RunUsage
 
@@ -25,10 +25,9 @@ def used(tokens_in: int, tokens_out: int) -> RunUsage:
 def test_measured_values_are_added_up_and_the_others_are_counted() -> None:
     runs = [a_run(usage=used(10, 1), cost_usd=0.1), a_run(usage=used(20, 2), cost_usd=0.2), a_run()]
 
-    found = costs.total(runs, "all")
-
-    assert (found.runs, found.seconds, found.input_tokens, found.output_tokens) == (3, 4.5, 30, 3)
-    assert (found.cost_usd, found.unmeasured_runs) == (0.3, 1)
+    assert costs.total(runs, "all") == CostGroup(
+        key="all", runs=3, seconds=4.5, input_tokens=30, output_tokens=3, cost_usd=0.3, unmeasured_runs=1
+    )
 
 
 def test_a_cost_that_no_run_named_is_unknown_and_not_nothing() -> None:

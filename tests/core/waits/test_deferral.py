@@ -47,10 +47,12 @@ def test_a_first_deferral_says_who_why_since_when_until_when_and_what_then(an_op
     )
 
 
-def test_a_deferral_without_a_time_waits_by_the_usual_backoff(an_open_event: Make) -> None:
-    wait = deferral.defer(an_open_event(), "quiet", "r", now=NOW, policy=POLICY)
+def test_a_deferral_without_a_time_waits_by_the_usual_backoff_and_not_all_come_due_at_once(an_open_event: Make) -> None:
+    asked = [("e1", "quiet"), ("e2", "quiet"), ("e1", "checks")]
+    waits = [deferral.defer(an_open_event(event_id), by, "r", now=NOW, policy=POLICY) for event_id, by in asked]
 
-    assert 27 * SECOND <= wait.deferred_until - NOW <= 30 * SECOND
+    assert all(27 * SECOND <= wait.deferred_until - NOW <= 30 * SECOND for wait in waits)
+    assert len({wait.deferred_until for wait in waits}) == len(asked)
 
 
 def test_the_backoff_doubles_with_the_owners_deferrals_in_a_row(an_open_event: Make) -> None:

@@ -66,12 +66,15 @@ def test_what_ended_the_wait_is_said():
     assert (change.verdict, change.state, change.reason) == ("woken", "pending", "pr_pushed e2 arrived")
 
 
-def test_an_event_of_a_stranger_arrives_with_its_approval():
+def test_an_event_arrives_as_it_comes_in_and_that_of_a_stranger_with_its_approval():
     intake = Intake(position=Position(1, 1), type="pr_comment", source="forge", digest="")
     held = Change(event_id="e2", verdict="held", state="held", intake=intake)
+    pending = Change(event_id="e3", verdict="admitted", state="pending", intake=intake)
     approved = Change(event_id="e2", verdict="vouched", state="pending")
 
-    assert wake.arrivals([held], {}, lambda *_: None) == ()
+    assert wake.arrivals([held, pending], {}, lambda event_id, _: f"of {event_id}") == (
+        Arrival("e3", "pr_comment", "of e3"),
+    )
     assert wake.arrivals([approved], {"e2": an_open_event("e2", state="held")}, lambda *_: "t1") == (
         Arrival("e2", "pr_comment", "t1"),
     )
@@ -89,10 +92,11 @@ def test_a_wait_for_a_todo_ends_with_it(state: Any, *, wakes: bool):
 
 def test_a_plugin_ends_its_own_waits_only():
     opened = {**waiting(None, "mine", "gate"), **waiting(None, "theirs", "other"), "open": an_open_event("open")}
+    opened["over"] = an_open_event("over", deferral=opened["mine"].deferral)
 
-    found = wake.by_plugin(opened, ["mine", "theirs", "open", "gone", "mine"], "gate")
-
-    assert [change.event_id for change in found] == ["mine"]
+    assert wake.by_plugin(opened, ["theirs", "open", "over", "gone", "mine", "mine"], "gate") == (
+        Change(event_id="mine", verdict="woken", state="pending", reason="gate ended its wait", woken_by="gate"),
+    )
 
 
 def test_what_arrived_while_the_hook_ran_is_not_missed():

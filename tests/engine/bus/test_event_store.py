@@ -16,13 +16,19 @@ from faulty_disks import Crash, CrashingDisk, FailingDisk, NotingDisk
 from stage import said
 
 from prloom.api import Action, Comment, Target
+from prloom.backoff import Backoff
 from prloom.core.events import admission
 from prloom.core.reports import decision_line
+from prloom.core.waits import deferral
+from prloom.core.waits.wake import Arrival
+from prloom.core.work import brake_notices
 from prloom.engine.bus import entries
 from prloom.engine.bus.event_store import Effect, EventStore, TooLongError
 from prloom.errors import StorageError
-from prloom.model.decision import Change, Decision, DeliveryChange
+from prloom.model.decision import Change, Decision, DeliveryChange, WakeOn
+from prloom.model.record import START, Position
 from prloom.model.state import DispatchState
+from prloom.model.work import Block, WorkStep
 from prloom.storage import paths
 from prloom.storage.disk import REAL, Disk
 from prloom.storage.safe_dir import SafeDir
@@ -73,9 +79,10 @@ class Effects:
         self.had: list[int] = []
         self.fails = False
 
-    def apply(self, decision: Decision, _: DispatchState) -> None:
+    def apply(self, decision: Decision, state: DispatchState) -> None:
         if self.fails:
             raise StorageError("no room")
+        assert state.seq == decision.seq
         self.had.append(decision.seq)
 
 
@@ -106,6 +113,45 @@ def test_a_commit_tells_the_log_which_plan_it_is_of_and_what_was_decided(
 
     assert caplog.messages == ["plan pr-7: beforeTriage by someone: handled e; queued a-1"]
     assert caplog.records[0].name == decision_line.LOG
+
+
+def test_a_brake_is_told_in_the_plans_conversation_together_with_the_stop_after_what_else_is_said(bus: SafeDir):
+    event_store = opened(bus)
+    event_store.plan_id = "pr-7"
+    stop = Block(reason="the brake max_runs_per_day = 1 is on", since=START, way_on="prloom resume pr-7")
+    parked = WorkStep(todo_id="t-1", verdict="parked", reason="no progress")
+    target = Target("forge", {"pr": 7})
+    assert event_store.commit("work", "prloom", block=stop).actions == ()
+    event_store.conversation = lambda: target
+
+    blocked = event_store.commit("work", "prloom", actions=(reply("a-1"),), block=stop)
+    left = event_store.commit("work", "prloom", work=parked)
+
+    told = brake_notices.notice({"block": stop}, "pr-7", seq=2, target=target)
+    assert blocked.actions == (reply("a-1"), told)
+    assert left.actions == (brake_notices.notice({"work": parked}, "pr-7", seq=3, target=target),)
+
+
+def test_an_event_of_a_thread_that_is_waited_for_ends_the_wait_in_the_decision_that_lets_it_in(bus: SafeDir):
+    event_store = opened(bus)
+    admit(event_store, "e1")
+    start = event_store.events.end()
+    event = said("e2", context={"thread": "t1"})
+    entries.append(event_store.events, [event], NOON)
+    came_in = admission.intake(event, Position(start.segment, start.offset))
+    held = Change(event_id="e2", verdict="held", state="held", intake=came_in)
+    event_store.commit("intake", "prloom", changes=(held,))
+    waits = event_store.state.open["e1"]
+    wait = deferral.defer(waits, "gate", "why", now=NOON, policy=Backoff(), wake_on=WakeOn(threads=("t1",)))
+    put_off = Change(event_id="e1", verdict="deferred", state="deferred", deferral=wait)
+    event_store.commit("beforeTriage", "gate", changes=(put_off,))
+    approved = Change(event_id="e2", verdict="vouched", state="pending")
+
+    decision = event_store.commit("intake", "prloom", changes=(approved,))
+
+    woken = Change(event_id="e1", verdict="woken", state="pending", reason="pr_comment e2 arrived", woken_by="e2")
+    assert decision.changes == (approved, woken)
+    assert list(event_store.arrivals)[-1] == (decision.seq, Arrival("e2", "pr_comment", "t1"))
 
 
 def test_the_ends_of_closed_segments_are_kept_beside_the_projection(bus: SafeDir, tmp_path: Path):
@@ -411,17 +457,18 @@ def test_two_rotations_cut_short_at_any_point_leave_the_state_as_it_was(tmp_path
 # ---- a file system that refuses
 
 
+@pytest.mark.parametrize(("nth", "journal"), [(1, "decisions"), (2, "events")])
 def test_a_rotation_that_the_file_system_refuses_is_said_and_stops_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, nth: int, journal: str
 ):
     caplog.set_level(logging.WARNING)
-    event_store = opened(on(FailingDisk("link", nth=1), tmp_path), rotate_at=300)
-    admit(event_store, "e")
+    event_store = opened(on(FailingDisk("link", nth=nth), tmp_path), rotate_at=300)
+    admit(event_store, "e", "hello " * 50)
     event_store.save()
     event_store.commit("operator", "operator", paused=True)
     event_store.save()
 
-    assert "cannot be rotated, and keeps growing" in caplog.text
+    assert f"{journal}.jsonl cannot be rotated, and keeps growing: cannot link" in caplog.text
     assert opened(on(REAL, tmp_path)).state.paused
 
 
