@@ -48,15 +48,18 @@ TEXTS = st.lists(st.text(), max_size=3).map(tuple)
     request=st.builds(
         OperatorRequest,
         id=st.text(min_size=1),
-        verb=st.sampled_from(["retry", "approve", "drop", "poll"]),
+        verb=st.sampled_from(get_args(Verb)),
         ids=TEXTS,
         states=TEXTS,
         reason=st.none() | st.text(),
         digests=st.dictionaries(st.text(), st.text(), max_size=3),
+        plan=st.none() | st.text(),
     )
 )
 def test_a_request_comes_out_of_the_file_as_it_went_in(request: OperatorRequest) -> None:
-    assert requests.from_event(requests.to_event(request, AT)) == request
+    event = requests.to_event(request, AT)
+
+    assert (requests.from_event(event), event.created_at) == (request, AT)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +73,7 @@ def test_what_is_no_request_is_not_carried_out(values: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("junk", [None, 7, "all", {"a": 1}, [7, None]])
 def test_a_request_with_junk_in_it_asks_for_nothing(junk: object) -> None:
-    context = {"ids": junk, "states": junk, "reason": [junk], "digests": [junk]}
+    context = {"ids": junk, "states": junk, "reason": [junk], "digests": [junk], "plan": [junk]}
     event = Event(id="r1", source=requests.SOURCE, type="drop", context=context)
 
     assert requests.from_event(event) == OperatorRequest("r1", "drop")

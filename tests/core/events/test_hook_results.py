@@ -6,24 +6,27 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from prloom.backoff import Backoff
 from prloom.core.delivery import outbox
 from prloom.core.events import hook_results
 from prloom.core.events.hook_results import HookResult
 from prloom.model import record
-from prloom.model.action import Action
-from prloom.model.decision import Change, Deferral
+from prloom.model.action import Action, Merge, Review
+from prloom.model.decision import Change, Deferral, WakeOn
 from prloom.model.event import Event, Target
 from prloom.model.hook import HookCall, Limits, Mark, Outcome, Writes
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.tool import ToolCall
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 AT = Timestamp.of(NOW)
 POLICY = Backoff()
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 PULL_REQUEST = Target("github", {"pr": 7})
+ENDED = WakeOn(todo="ended")
 
 Make = Callable[..., OpenEvent]
 MakeEvent = Callable[..., Event]
@@ -45,10 +48,11 @@ def settled(
     policy: Backoff = POLICY,
     plugin: str = "quiet",
     called_at: datetime = NOW,
+    call: HookCall | None = None,
 ) -> HookResult:
     events = [Event(id=event_id, source="github", type="pr_comment") for event_id in shown]
     return hook_results.settle(
-        a_call(events, hook, called_at),
+        call or a_call(events, hook, called_at),
         outcome,
         {event.id: event for event in opened},
         plugin=plugin,
@@ -85,34 +89,29 @@ def failure(
 @pytest.mark.parametrize(
     ("hook", "mark", "becomes"),
     [
-        ("beforeTriage", None, ("passed", "pending", "quiet")),
-        ("beforeTriage", Mark("e1", "handled"), ("handled", "handled", None)),
-        ("beforeTriage", Mark("e1", "deferred"), ("deferred", "deferred", None)),
-        ("command:/note", None, ("handled", "handled", None)),
-        ("command:/note", Mark("e1", "handled"), ("handled", "handled", None)),
-        ("command:/note", Mark("e1", "deferred"), ("deferred", "deferred", None)),
-        ("onEvent", None, ("seen", "pending", "quiet")),
-        ("onEvent", Mark("e1", "handled"), ("seen", "pending", "quiet")),
-        ("onGlobalEvent", None, ("seen", "pending", "quiet")),
+        ("beforeTriage", None, ("passed", "pending", "quiet", None)),
+        ("beforeTriage", Mark("e1", "handled", "a bot"), ("handled", "handled", None, "a bot")),
+        ("beforeTriage", Mark("e1", "deferred", wake_on=ENDED), ("deferred", "deferred", None, "no reason was given")),
+        ("command:/note", None, ("handled", "handled", None, "/note")),
+        ("command:/note", Mark("e1", "handled"), ("handled", "handled", None, None)),
+        ("command:/note", Mark("e1", "deferred", "busy"), ("deferred", "deferred", None, "busy")),
+        ("onEvent", None, ("seen", "pending", "quiet", None)),
+        ("onEvent", Mark("e1", "handled"), ("seen", "pending", "quiet", None)),
+        ("onGlobalEvent", None, ("seen", "pending", "quiet", None)),
     ],
 )
 def test_a_mark_becomes_what_becomes_of_its_event(
-    an_open_event: Make, hook: str, mark: Mark | None, becomes: tuple[str, str, str | None]
+    an_open_event: Make, hook: str, mark: Mark | None, becomes: tuple[str, str, str | None, str | None]
 ) -> None:
     result = settled([an_open_event()], Outcome(marks=(mark,) if mark else ()), hook=hook)
 
     (change,) = result.changes
-    assert (change.verdict, change.state, change.plugin) == becomes
+    assert (change.event_id, change.verdict, change.state, change.plugin, change.reason) == ("e1", *becomes)
 
 
-def test_a_slash_command_that_was_carried_out_is_the_reason_of_its_end(an_open_event: Make) -> None:
-    (change,) = settled([an_open_event()], Outcome(), hook="command:/note").changes
-
-    assert change.reason == "/note"
-
-
-def test_a_deferral_takes_over_all_that_its_mark_says(an_open_event: Make) -> None:
-    mark = Mark("e1", "deferred", "too loud", 60_000, record.iso(NOW + HOUR), "pass")
+def test_a_deferral_takes_over_all_that_its_mark_says_but_a_todo_that_has_ended(an_open_event: Make) -> None:
+    wake_on = WakeOn(todo="ended", types=("a",))
+    mark = Mark("e1", "deferred", "too loud", 60_000, record.iso(NOW + HOUR), "pass", wake_on)
 
     (change,) = settled([an_open_event()], Outcome(marks=(mark,))).changes
 
@@ -125,6 +124,7 @@ def test_a_deferral_takes_over_all_that_its_mark_says(an_open_event: Make) -> No
         deferred_until=Timestamp.of(NOW + 60 * SECOND),
         deadline=Timestamp.of(NOW + HOUR),
         on_expire="pass",
+        wake_on=WakeOn(types=("a",)),
     )
 
 
@@ -234,18 +234,21 @@ def test_a_wait_begins_when_the_hook_was_called_however_long_it_ran(
     assert change.deferral.deferred_until == (NOW + left * SECOND)
 
 
-@pytest.mark.parametrize(("attempts", "state"), [(1, "deferred"), (2, "deferred"), (3, "parked"), (4, "parked")])
+@pytest.mark.parametrize(
+    ("attempts", "woken_by", "state"),
+    [(1, None, "deferred"), (2, None, "deferred"), (3, None, "parked"), (4, None, "parked"), (3, "e0", "deferred")],
+)
 def test_an_owner_may_defer_as_often_as_the_policy_says_and_then_a_person_is_asked(
-    an_open_event: Make, a_deferral: MakeDeferral, attempts: int, state: str
+    an_open_event: Make, a_deferral: MakeDeferral, attempts: int, woken_by: str | None, state: str
 ) -> None:
-    event = an_open_event(deferral=a_deferral("quiet", attempts=attempts), first_deferred_at=AT)
+    event = an_open_event(deferral=a_deferral("quiet", attempts=attempts), first_deferred_at=AT, woken_by=woken_by)
 
     outcome = Outcome(marks=(Mark("e1", "deferred", "loud"),))
     (change,) = settled([event], outcome, policy=Backoff(max_attempts=3)).changes
 
     assert change.state == state
     if state == "parked":
-        assert change.reason == "quiet deferred it 3 times: loud"
+        assert change == hook_results.park("e1", "quiet deferred it 3 times: loud")
 
 
 # ---- actions and their ids
@@ -327,6 +330,23 @@ def test_hooks_that_run_side_by_side_at_one_time_do_not_share_the_ids_of_unrelat
     second = settled(opened, Outcome(actions=(an_action(),)), shown=("e2",))
 
     assert first.actions[0].id != second.actions[0].id
+    calls = [replace(a_call((), "onToolCall"), tool=ToolCall(id=each, name="say")) for each in "ab"]
+    of_tools = [settled([], Outcome(actions=(an_action(),)), call=call).actions[0].id for call in calls]
+    assert of_tools[0] != of_tools[1]
+
+
+def test_a_merge_is_of_the_commit_that_its_event_was_about_and_a_review_of_the_head_at_the_call(
+    an_open_event: Make, an_action: MakeAction
+) -> None:
+    old, new, head = ("1" * 40, "2" * 40, "3" * 40)
+    events = [Event(id=e, source="s", type="pr_comment", context={"head": c}) for e, c in (("e1", old), ("e2", new))]
+    asked = [("e1", Merge()), (None, Merge()), ("of last week", Merge()), ("e1", Review("approve"))]
+    outcome = Outcome(actions=tuple(an_action(payload=payload, related_event_id=cause) for cause, payload in asked))
+
+    result = settled([an_open_event("e1"), an_open_event("e2")], outcome, call=replace(a_call(events), head=head))
+
+    merges = [Merge(commit=commit) for commit in (old, new, new)]
+    assert [action.payload for action in result.actions] == [*merges, Review("approve", commit=head)]
 
 
 def test_an_answer_to_the_plan_goes_to_the_plans_own_conversation(an_open_event: Make, an_action: MakeAction) -> None:

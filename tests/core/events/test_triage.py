@@ -19,7 +19,7 @@ from prloom.core.text import bounds
 from prloom.core.work.automatic_todos import rebase_todo
 from prloom.model import record
 from prloom.model.action import Comment
-from prloom.model.decision import Thread, Todo
+from prloom.model.decision import Change, Thread, Todo
 from prloom.model.event import Event, Target
 from prloom.model.record import Timestamp
 from prloom.model.state import OpenEvent
@@ -250,6 +250,7 @@ def test_what_the_answer_leaves_out_is_tried_again_alone(settle: Callable[..., T
     assert left.reason == "the answer does not mention the event"
     assert left.deferral is not None
     assert (left.deferral.owner, left.deferral.attempts, left.deferral.on_expire) == ("triage", 1, "park")
+    assert left.deferral.reason == left.reason
 
 
 @pytest.mark.parametrize(
@@ -315,8 +316,10 @@ def test_the_rebase_is_that_of_the_event_of_which_nothing_else_would_come(settle
     items = [an_item("e1", "todo", reply="On it."), an_item("e2", "acknowledged", reply=None)]
     answer = read(*items, todos=[a_todo("e1")], rebaseRequested=True)
 
-    rename, rebase = settle(answer).todos
+    result = settle(answer)
 
+    rename, rebase = result.todos
+    assert [change.reason is None for change in result.changes] == [True, False]
     assert (rename.event_ids, rename.rebase) == (("e1",), False)
     assert (rebase.id, rebase.event_ids, rebase.rebase) == (rebase_todo("e2").id, ("e2",), True)
 
@@ -404,7 +407,8 @@ def test_each_failed_run_makes_the_event_wait_longer(an_open_event: Make, failur
 def test_after_the_last_run_a_person_is_asked(an_open_event: Make) -> None:
     change = triage.run_failed(an_open_event(failures=2), "exit 1", now=NOW, policy=Backoff(max_attempts=3), alone=True)
 
-    assert (change.state, change.reason) == ("parked", "triage failed 3 times; the last error: exit 1")
+    reason = "triage failed 3 times; the last error: exit 1"
+    assert change == Change(event_id="e1", verdict="parked", state="parked", reason=reason)
 
 
 def test_a_failed_run_does_not_lengthen_a_wait_that_others_began(an_open_event: Make) -> None:

@@ -62,7 +62,9 @@ def test_a_plan_whose_front_matter_says_nothing_is_a_draft(text: str) -> None:
 
 
 def test_values_are_texts_whatever_yaml_would_make_of_them() -> None:
-    front = front_matter.parse("---\nbranch: 1.10\nbase: no\nlabels: 12\nreviewers: [on, 2026-01-01]\n---\n")
+    front = front_matter.parse(
+        "---\nbranch: 1.10\nbase: no\nlabels: 12\nreviewers: [on, 2026-01-01]\npreset: null\n---\n"
+    )
 
     assert front == FrontMatter(branch="1.10", base="no", labels=("12",), reviewers=("on", "2026-01-01"))
 
@@ -83,6 +85,7 @@ def test_values_are_texts_whatever_yaml_would_make_of_them() -> None:
         ("labels: [[a]]", "has a list where one text belongs (line 2)"),
         (f"labels: [{'a, ' * 101}]", "has a value that is not a list of names"),
         ("source: github", "has a source that is not a mapping (line 2); give it the keys system, kind, id"),
+        ("source: [system]", "has a source that is not a mapping (line 2); give it the keys system, kind, id"),
         ("source: {system: a}", "has a source without kind, id (line 2); give it the keys system, kind, id"),
         ("source: {system: a, kind: b, id: c, url: d}", "has a wrong or repeated key in its source (line 2)"),
         ("- a", "is not a list of keys and values (line 2); write `key: value` lines"),

@@ -68,6 +68,12 @@ def test_a_new_plan_has_its_title_and_no_todos() -> None:
     assert plan_file.counts(text) == (0, 0)
 
 
+@pytest.mark.parametrize(("line", "title"), [("C#", "C#"), ("C\\#", "C#"), ("MAX", "MAX"), ("a #", "a")])
+def test_hashes_that_belong_to_a_title_stay_and_those_of_the_heading_go(line: str, title: str) -> None:
+    assert plan_file.title(f"# {line}\n") == title
+    assert plan_file.title(plan_file.new_plan(line, "", "b", None)) == line
+
+
 def test_a_plan_of_a_branch_without_a_pull_request_names_only_the_branch() -> None:
     assert plan_file.new_plan("x", "", "b`r", None) == "# x\n\nBranch `` b`r ``\n\n## TODO\n"
 
@@ -217,7 +223,8 @@ def test_the_context_of_a_hostile_todo_stays_in_its_item() -> None:
 @pytest.mark.parametrize("fence", ["```", "~~~~", "```python", "   ```"])
 def test_items_in_a_block_of_code_are_no_todos(fence: str) -> None:
     close = fence.strip().rstrip("python")
-    text = f"## TODO\n{fence}\n- [ ] no\n## TODO\n- [ ] no\n{close}\n- [ ] yes\n"
+    block = f"## TODO\n- [ ] no\n{close}\n"
+    text = f"{fence}\n    {close}\n{block}## TODO\n{fence}\n- [ ] no\n{block}- [ ] yes\n"
 
     assert [item.title for item in plan_file.todos(text)] == ["yes"]
 
@@ -353,6 +360,8 @@ def test_a_line_that_was_copied_with_its_mark_gets_an_id_of_its_own() -> None:
 
 def test_an_id_that_was_used_before_is_not_given_again() -> None:
     assert plan_file.with_ids("## TODO\n- [ ] a\n", numbered, {"t-1", "t-2"}).count("t-3") == 1
+    named = plan_file.with_ids("## TODO\n- [ ] a\n- [ ] a\n- [ ] b\n", lambda number, title: f"{title}{number // 3}")
+    assert [todo.id for todo in plan_file.todos(named)] == ["a0", "a1", "b1"]
     with pytest.raises(ValueError, match="another id for another number"):
         plan_file.with_ids("## TODO\n- [ ] a\n", lambda *_: "t-1", {"t-1"})
 

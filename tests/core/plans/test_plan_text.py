@@ -81,6 +81,20 @@ def test_notes_go_where_a_person_began_them() -> None:
     assert plan_text.append_notes(text, ["x"]) == "# t\n## Notes\nMind the cache.\n\n- x\n\n## TODO\n- [ ] a\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "grown"),
+    [
+        ("## Notes\r\n- a\r\n", "## Notes\r\n- a\r\n- x\r\n  y\r\n"),
+        ("## Notes\n- a\n\n```\ncode", "## Notes\n- a\n- x\n  y\n\n```\ncode"),
+        ("## Notes\n```\ncode", "## Notes\n\n- x\n  y\n\n```\ncode"),
+        ("## Notes\n```\ncode\n```\n", "## Notes\n```\ncode\n```\n\n- x\n  y\n"),
+    ],
+)
+def test_notes_go_after_the_others_but_not_into_a_block_that_nobody_closes(text: str, grown: str) -> None:
+    assert plan_text.append_notes(text, [" x\ny"]) == grown
+    assert plan_text.notes(text) == plan_text.notes(f"{text}\n") == text.replace("\r", "").partition("\n")[2].strip()
+
+
 @settings(deadline=None)
 @given(OUTSIDE, st.lists(OUTSIDE, max_size=3))
 def test_notes_change_neither_the_todos_nor_themselves(text: str, notes: list[str]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from prloom.core.text import bounds
 from prloom.model.decision import Change, Decision, Deferral, DeliveryChange
@@ -43,6 +44,7 @@ def test_every_reason_and_error_of_a_decision_is_cut() -> None:
     assert [change.deferral and change.deferral.reason for change in cut.changes] == [CUT, CUT, None]
     assert [delivery.error for delivery in cut.deliveries] == [CUT]
     assert cut.note == CUT
+    assert bounds.decision(replace(made, changes=(), note=None)).deliveries == cut.deliveries
 
 
 def test_a_decision_with_nothing_too_long_is_the_same() -> None:

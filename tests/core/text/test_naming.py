@@ -53,6 +53,7 @@ def test_a_pull_request_is_named_by_its_number() -> None:
         ("a'b|c\"d`e", "a-b-c-d-e-"),
         ("ünïcödé", "unicode-"),
         ("日本語", "branch-"),
+        ("\udcfcber", "ber-"),
         ("..", "branch-"),
         (".", "branch-"),
         ("", "branch-"),
@@ -118,6 +119,7 @@ def test_a_refused_id_is_shown_without_its_control_characters() -> None:
 
 def test_what_is_shown_is_one_printable_line_of_bounded_length() -> None:
     assert naming.printable("a\nb\x1b[31m\ud800") == "a\\nb\\x1b[31m\\ud800"
+    assert naming.printable("x" * 120) == "x" * 120
     assert naming.printable("x" * 500) == "x" * 119 + "…"
 
 

@@ -75,7 +75,7 @@ def test_combining_marks_after_the_first_few_of_a_letter_and_those_of_none_are_w
 
 
 def test_a_mark_at_the_begin_of_a_line_does_not_join_what_stands_before_the_line() -> None:
-    assert shown_text.clean_block("a\n" + ACUTE + "b", prefix="| ") == "| a\n| \\u0301b"
+    assert shown_text.clean_block("a\r\n" + ACUTE + "b", prefix="| ") == "| a\n| \\u0301b"
 
 
 @pytest.mark.parametrize(

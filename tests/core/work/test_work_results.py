@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.work import work_results as results
-from prloom.core.work.work_steps import BlockPlan, Correct, Propose, Withdraw, WorkContext, WorkRules
+from prloom.core.work.work_steps import BlockPlan, Correct, Propose, Take, Withdraw, WorkContext, WorkRules
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.work import Block, TodoWork, WorkStep, WorkVerdict
@@ -22,6 +22,8 @@ TOLD = TodoWork(id="t-1", title="x", phase="running", attempt=2, base="b", feedb
 RAN = replace(TOLD, run="r-1", violated=True, refusals=3, review_failures=2, hooked=("p",))
 FREE = replace(RAN, tree="old", summary="old", message="old", commit="c-0")
 WORK = replace(FREE, retry_at=NOW, waits_for="a limit", waits_since=NOW, limited=True)
+NEW = TodoWork(id="t-1", title="Make it fast")
+RUNS = replace(FREE, run="r-2", agent="a", session="s")
 CHANGED = replace(FREE, phase="changed", tree="t", summary="s", message="m", violated=False, refusals=0)
 SAME = replace(WORK, phase="pushed", tree=None, commit=None, summary="s", message=None)
 AGAIN = replace(TOLD, phase="ready", commit="c-0", violated=True, refusals=3)
@@ -40,6 +42,16 @@ def step(verdict: WorkVerdict, reason: str | None, after: TodoWork | None = None
 @pytest.mark.parametrize(
     ("recorded", "parts"),
     [
+        (
+            lambda: results.taken(Take(TODO, 2), ("e1",), rebase=True, answer="yes"),
+            step("taken", None, replace(NEW, round=2, event_ids=("e1",), rebase=True, answer="yes")),
+        ),
+        (lambda: results.prepared(NEW, "b", "why"), step("prepared", "why", replace(NEW, phase="prepared", base="b"))),
+        (lambda: results.ready(RAN), step("ready", None, replace(RAN, phase="ready", hooked=()))),
+        (
+            lambda: results.started(replace(WORK, agent="a", session="s"), run="r-2", agent="a"),
+            {**step("started", "attempt 2, with a", RUNS), "run": "r-2"},
+        ),
         (
             lambda: results.changed(WORK, tree="t", summary="s", message="m", notes="n", remark="odd"),
             step("changed", "odd", CHANGED, notes="n"),

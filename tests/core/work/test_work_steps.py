@@ -31,12 +31,14 @@ from prloom.core.work.worker_results import WorkerReport
 from prloom.model.decision import Decision, DecisionParts
 from prloom.model.record import START, Timestamp
 from prloom.model.state import DispatchState
-from prloom.model.work import TodoWork
+from prloom.model.work import DoneTodo, TodoWork
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FAST = TodoItem("t-1", "Make it fast")
 SMALL = TodoItem("t-2", "Make it small")
 DONE = WorkAnswer(outcome="done", summary="It is fast.")
+FULL = WorkAnswer(outcome="done", summary="It is fast.", commit_message="Fast", notes="n")
+CTX = WorkContext("faster", WorkRules(), NOON)
 
 
 class Plan:
@@ -143,6 +145,7 @@ def test_nothing_is_begun_while_the_plan_is_paused_or_work_is_off_or_one_was_beg
 
 def test_a_todo_without_an_id_is_left_alone_until_it_has_one() -> None:
     assert Plan(TodoItem(None, "Make it fast")).next() is None
+    assert Plan(TodoItem(None, "Make it fast"), SMALL).next() == Take(SMALL, 1)
 
 
 @pytest.mark.parametrize("phase", ["taken", "prepared", "ready"])
@@ -161,7 +164,7 @@ def test_a_pause_lets_a_change_that_a_worker_has_made_be_finished(phase: str) ->
 def test_a_block_holds_back_a_change_until_it_is_on_the_branch(phase: str) -> None:
     plan = Plan(FAST).at(phase)
 
-    plan.commit(work_results.blocked(plan.ctx, "a plugin failed", way_on="prloom resume faster", cause="hook"))
+    plan.commit(work_requests.blocked(plan.state, "faster", "wait for the release", Timestamp.of(NOON)))
 
     assert plan.next() is None
     assert plan.commit(work_results.unblocked()).next() == Continue(plan.work)
@@ -204,6 +207,9 @@ def test_a_box_that_is_checked_while_a_worker_had_the_worktree_does_not_end_the_
     plan.todos[0] = replace(FAST, state="done")
 
     assert plan.next() == Continue(plan.work)
+    again = Plan(FAST).fail_check("a", "x")
+    again.todos[0] = replace(FAST, state="done")
+    assert again.next() == Continue(again.work)
 
 
 @pytest.mark.parametrize("phase", ["taken", "prepared", "ready"])
@@ -432,14 +438,6 @@ def test_a_worker_that_is_blocked_parks_the_todo_with_its_question() -> None:
     assert plan.state.block.reason == 'the TODO "Make it fast" is blocked: Which cache?'
 
 
-def test_a_good_change_and_a_good_answer_count_although_the_program_failed() -> None:
-    report = WorkerReport(end="failed", error="exit code 1", answer=DONE, paths=("a.py",), tree="tree")
-
-    plan = Plan(FAST).run(report)
-
-    assert plan.work.phase == "changed"
-
-
 # ---- waits that are no attempts
 
 
@@ -512,6 +510,10 @@ def test_where_each_todo_has_to_be_allowed_the_first_is_proposed_once_and_begun_
     plan.at("ready")
     assert (plan.state.proposed, plan.state.granted) == (None, ())
     assert work_requests.granted(plan.state, "t-1") == {}
+
+    plan.at("pushed").step()
+    plan.commit(work_results.proposed(plan.ctx, Propose(SMALL)))
+    assert plan.next() is None
 
 
 def test_a_todo_that_is_granted_goes_before_one_that_still_waits() -> None:
@@ -596,14 +598,48 @@ def test_a_parked_todo_that_is_opened_is_no_other_round_and_one_that_was_done_is
 
 
 def test_the_state_knows_when_the_present_attempt_began_and_how_many_commits_there_are() -> None:
-    plan = Plan(FAST, SMALL).at("running")
-    assert plan.work.started_at == NOON
+    plan = Plan(FAST, SMALL).at("taken")
+    assert plan.work.started_at == plan.at("running").work.started_at == NOON
     plan.ctx = WorkContext("faster", plan.ctx.rules, NOON + timedelta(minutes=5))
 
     plan.fail_check("a", "x").at("running")
 
     assert (plan.work.started_at, plan.state.commits) == (NOON + timedelta(minutes=5), 0)
+    plan.ctx = WorkContext("faster", plan.ctx.rules, NOON + timedelta(minutes=9))
     assert plan.at("pushed").state.commits == 1
+    assert plan.work.started_at == NOON + timedelta(minutes=5)
+
+
+def test_a_rebase_changes_the_commits_of_those_todos_that_it_moved_and_of_no_other() -> None:
+    plan = Plan(FAST).at("committed")
+    plan.state = replace(plan.state, done_todos={"a": DoneTodo(round=2, commit="old"), "b": DoneTodo(commit="kept")})
+
+    plan.commit(work_results.with_moved(work_results.pushed(plan.work, ""), plan.state.done_todos, {"a": "new"}))
+
+    assert plan.state.done_todos == {"a": DoneTodo(round=2, commit="new"), "b": DoneTodo(commit="kept")}
+
+
+RUNNING = TodoWork(id="t-1", title="x", phase="running", session="s-1")
+GOOD = "the change and the answer are good, although the program failed: exit 1"
+ENOUGH = WorkAnswer(outcome="nothing_to_do", summary="It is fast.", notes="n")
+
+
+@pytest.mark.parametrize(
+    ("report", "parts"),
+    [
+        (
+            WorkerReport(end="failed", error="exit 1", answer=FULL, paths=("a",), tree="t", session="s-2"),
+            work_results.changed(
+                replace(RUNNING, session="s-2"), tree="t", summary="It is fast.", message="Fast", notes="n", remark=GOOD
+            ),
+        ),
+        (WorkerReport(end="ok", answer=ENOUGH), work_results.nothing_to_do(RUNNING, "It is fast.", "n")),
+        (WorkerReport(end="interrupted", error="killed"), work_failures.cut_short(RUNNING, "killed")),
+        (WorkerReport(end="limited", error="no"), work_failures.limited(CTX, RUNNING, "no", NOON + timedelta(hours=1))),
+    ],
+)
+def test_a_run_comes_to_all_that_its_answer_or_its_end_says(report: WorkerReport, parts: DecisionParts) -> None:
+    assert worker_results.judge(CTX, RUNNING, report) == {**parts, "note": None}
 
 
 def unusable(said: str) -> WorkerReport:
