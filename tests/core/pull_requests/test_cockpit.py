@@ -101,11 +101,13 @@ def test_a_block_and_a_pause_are_told_with_the_way_on() -> None:
 
 def test_the_time_until_which_a_todo_waits_is_told_in_utc_wherever_prloom_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     todo = CockpitTodo(title="A", until="2026-11-21T13:00:00+01:00")
-    with monkeypatch.context() as elsewhere:
-        elsewhere.setenv("TZ", "XYZ-9")
-        time.tzset()
-        found = lines("", todo)
+    monkeypatch.setenv("TZ", "XYZ-9")
     time.tzset()
+    try:
+        found = lines("", todo)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
     assert "- [ ] A: waits until 2026-11-21 12:00 UTC" in found
 
