@@ -28,12 +28,13 @@ _NO_PARAMETERS = SimpleNamespace(params={})
 def pytest_configure() -> None:
     """Let Ctrl-C end the programs that tests start, also where a shell has begun the tests in the background.
 
-    And let no property fail because the machine is busy; in a weakened build that it fails is enough, however simply.
+    And let no property fail because the machine is busy; in a weakened build or a mutant that it fails is enough.
     """
     memory.keep_temporary_files()
     settings.register_profile("prloom", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("weakened", settings.get_profile("prloom"), phases=(Phase.explicit, Phase.generate))
-    settings.load_profile("weakened" if "PRLOOM_WEAKENED" in os.environ else "prloom")
+    spoilt = "PRLOOM_WEAKENED" in os.environ or "MUTANT_UNDER_TEST" in os.environ
+    settings.load_profile("weakened" if spoilt else "prloom")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
