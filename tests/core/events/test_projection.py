@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from prloom.core.events import projection
 from prloom.model import record
-from prloom.model.action import Action
+from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Thread, Todo
 from prloom.model.event import Target
 from prloom.model.kinds import DONE, OPEN, State
@@ -52,6 +52,72 @@ def test_an_admitted_event_is_pending_with_what_its_intake_says(folded: Fold, ad
 
     assert (event.state, event.position, event.since, event.digest) == ("pending", Position(1, 42), T2, "d")
     assert (event.author, event.created_at, event.written_at) == ("ann", str(T0), str(T1))
+
+
+KEPT = Action(id="a-1", target=Target("github"), payload=Comment("Noted."))
+WAITED = Deferral(owner="p", reason="w", attempts=1, first_deferred_at=T0, deferred_until=T1, deadline=T2)
+LATE = replace(WAITED, reason="l", attempts=2, first_deferred_at=T1)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "to", "about", "changed"),
+    [
+        ("seen", "pending", {"plugin": "p"}, {"seen": ("s", "p")}),
+        ("passed", "pending", {}, {"passed": ("q", "quiet")}),
+        *((each, "pending", {"alone": True}, {"passed": (), "alone": True}) for each in ("due", "woken", "retried")),
+        ("admitted", "pending", {}, {"first_deferred_at": None, "deferred_at": None, "deferral": None}),
+        (
+            "vouched",
+            "pending",
+            {"approved_by": "ann"},
+            {"first_deferred_at": None, "deferred_at": None, "deferral": None, "vouched": True, "approved_by": "ann"},
+        ),
+        (
+            "held",
+            "held",
+            {"deferral": LATE},
+            {"first_deferred_at": None, "deferred_at": T1, "deferral": LATE, "acknowledgement": KEPT},
+        ),
+        ("expired", "pending", {"plugin": "p"}, {"passed": ("q", "p"), "deferral": None}),
+        ("expired", "parked", {}, {"passed": (), "deferral": None}),
+        ("failed", "deferred", {"deferral": LATE}, {"failures": 2, "deferral": LATE, "deferred_at": T1}),
+        ("started", "pending", {}, {"run": "r"}),
+        *(
+            (each, "deferred", {"deferral": LATE}, {"deferral": LATE, "deferred_at": T1})
+            for each in ("handled", "deferred", "parked", "dropped", "superseded", "limited", "quota", "cut_short")
+        ),
+        *((each, "parked", {}, {}) for each in ("todo", "answered", "acknowledged", "declined")),
+        ("woken", "pending", {"woken_by": "now"}, {"passed": (), "woken_by": "now"}),
+    ],
+)
+def test_a_verdict_changes_what_it_speaks_of_and_leaves_the_rest(
+    folded: Fold, an_open_event: Callable[..., OpenEvent], *, verdict: str, to: State, about: Any, changed: Any
+) -> None:
+    before = an_open_event(
+        "e1",
+        state="deferred",
+        seen=("s",),
+        passed=("q",),
+        deferral=WAITED,
+        first_deferred_at=T0,
+        deferred_at=T0,
+        failures=1,
+        run="old",
+        woken_by="before",
+        acknowledgement=KEPT,
+        since=T0,
+    )
+    state = replace(EMPTY, open={"e1": before})
+    always: dict[str, Any] = {"state": to, "since": T1, "reason": "r", "by": "quiet", "run": None}
+    always |= {"woken_by": None, "acknowledgement": None}
+    if to == "pending":
+        always["woken_by"] = "before"
+    elif to == "deferred":
+        always["since"] = T0
+
+    after = moved(folded, state, verdict, to, reason="r", run="r", **about)
+
+    assert after == replace(before, **{**always, **changed})
 
 
 @pytest.mark.parametrize("state", OPEN)
