@@ -150,30 +150,6 @@ def test_an_event_that_comes_in_and_ends_in_one_decision_is_counted(folded: Fold
     assert (after.open, after.done) == ({}, {"superseded": 1})
 
 
-@pytest.mark.parametrize(
-    ("verdict", "plugin", "seen", "passed"),
-    [
-        ("seen", None, ("log", "quiet"), ("first",)),
-        ("seen", "other", ("log", "other"), ("first",)),
-        ("passed", None, ("log",), ("first", "quiet")),
-        ("passed", "other", ("log",), ("first", "other")),
-        ("due", None, ("log",), ()),
-        ("retried", None, ("log",), ()),
-        ("expired", "quiet", ("log",), ("first", "quiet")),
-        ("expired", None, ("log",), ()),
-        ("started", None, ("log",), ("first",)),
-    ],
-)
-def test_a_verdict_ends_a_plugins_turn_or_begins_all_turns_anew(  # noqa: PLR0917 - a table has its columns
-    folded: Fold, one: DispatchState, verdict: str, plugin: str | None, seen: tuple[str, ...], passed: tuple[str, ...]
-) -> None:
-    before = replace(one, open={"e1": replace(one.open["e1"], seen=("log",), passed=("first",))})
-
-    event = moved(folded, before, verdict, plugin=plugin)
-
-    assert (event.seen, event.passed) == (seen, passed)
-
-
 def test_a_deferral_stays_as_the_events_history_when_it_is_due(
     folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral]
 ) -> None:
@@ -199,16 +175,21 @@ def test_the_first_deferral_by_anybody_is_remembered(
 @pytest.mark.parametrize(
     ("state", "first", "failures"), [("deferred", T0, 3), ("parked", None, 0)], ids=["deferred", "parked"]
 )
-def test_a_retry_of_a_parked_event_is_a_new_start_and_of_a_deferred_one_is_not(  # noqa: PLR0917 - as above
+def test_a_retry_of_a_parked_event_is_a_new_start_and_of_a_deferred_one_is_not(  # noqa: PLR0917 - a table has its columns
     folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral], state: str, first: str | None, failures: int
 ) -> None:
     before = replace(
-        one.open["e1"], state=state, deferral=a_deferral(first_deferred_at=T0), first_deferred_at=T0, failures=3
+        one.open["e1"],
+        state=state,
+        passed=("p",),
+        deferral=a_deferral(first_deferred_at=T0),
+        first_deferred_at=T0,
+        failures=3,
     )
 
     event = moved(folded, replace(one, open={"e1": before}), "retried")
 
-    assert (event.first_deferred_at, event.failures) == (first, failures)
+    assert (event.passed, event.first_deferred_at, event.failures) == ((), first, failures)
     assert (event.deferral is None) is (state == "parked")
 
 
