@@ -14,11 +14,10 @@ from prloom.errors import WorkspaceError
 from prloom.workspace import checkout, checks, git, made_branches, new_branches, repository, root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from prloom.workspace.checkout import Checkout
-    from prloom.workspace.git import Setting
     from prloom.workspace.repository import Repository
 
 CHECKOUT_LIMIT = timedelta(minutes=10)
@@ -228,9 +227,8 @@ def _make(repo: Repository, path: Path, branch: str, sha: str, *, track: bool) -
     if track:
         _track(repo, branch, sha)
     try:
-        drivers = git.drivers_off(repo.root, None)
-        _add(repo, path, branch, sha, drivers)
-        git.run(["worktree", "unlock", path], cwd=repo.root, drivers=drivers)
+        _add(repo, path, branch, sha)
+        git.run(["worktree", "unlock", path], cwd=repo.root)
     except BaseException:
         with suppress(WorkspaceError):
             _discard(repo, path)
@@ -240,13 +238,13 @@ def _make(repo: Repository, path: Path, branch: str, sha: str, *, track: bool) -
     return sha
 
 
-def _add(repo: Repository, path: Path, branch: str, sha: str, drivers: Sequence[Setting]) -> None:
+def _add(repo: Repository, path: Path, branch: str, sha: str) -> None:
     """Register the worktree, give it its branch, and write the files; it stays locked until it is known to be whole.
 
     `git worktree add <path> <branch>` would do that at once, but takes a branch called `--output=x` for a commit.
     """
     add = ["worktree", "add", "--quiet", "--detach", "--no-checkout", "--lock", "--reason", _MAKING, "--"]
-    git.run([*add, path, sha], cwd=repo.root, drivers=drivers)
+    git.run([*add, path, sha], cwd=repo.root)
     own = _at(repo, path).git_dir
     git.run(["symbolic-ref", "HEAD", f"refs/heads/{branch}"], cwd=path, git_dir=own)
     # `git reset --hard` would set the branch back if somebody has moved it meanwhile.

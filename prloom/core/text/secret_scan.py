@@ -58,7 +58,8 @@ _UNSEEN = re.compile(
 )
 _TAG = re.compile(r"<[^<>]{0,200}>")
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
-_IN_URL = re.compile(r"://[^/@\s:]{0,200}:([^/?#\s]{8,500})@")
+# A password with an `@` ends before the path or the query; one with a `?` or a `#` ends at the first `@`.
+_IN_URL = re.compile(r"://[^/@\s:]{0,200}:([^/?#\s]{8,500}|[^/@\s]{8,500})@")
 
 
 def environment_secrets(environ: Mapping[str, str]) -> dict[str, str]:

@@ -184,6 +184,7 @@ def test_the_secrets_of_an_environment_are_those_that_are_named_for_one():
             "TOKEN_FILE": "/run/secrets/token",
             "HOME_TOKEN": "~/secrets/deploy-token",
             "HERE_TOKEN": "./secrets/deploy-token",
+            "OTHER_URL": "postgres://ann:hunter?3#hunter@db/x",
             "CACHES": "redis://a:firstpassword1@h/0,redis://b:secondpassword2@h/0",
             "FAKE_TOKEN": "xxxxxxxxxxxxxxxxxxxxxxx",
             "KEYBOARD": "abcdefghijklmnopqrst",
@@ -198,6 +199,7 @@ def test_the_secrets_of_an_environment_are_those_that_are_named_for_one():
         "the password in CACHES": "firstpassword1",
         "the password in CACHES (2)": "secondpassword2",
         "the password in DATABASE_URL": "hunter2@hunter",
+        "the password in OTHER_URL": "hunter?3#hunter",
     }
 
 
