@@ -28,7 +28,10 @@ import forked_command
 
 LEFT_OUT = ("prloom.testing", "prloom.exchange.postgres", "prloom.web")
 """What no command of a repository needs: it would import pytest, or a library that may not be there."""
-NEEDED_LATER = ("bridges.github", "bridges.local", "filelock", "httpx", "markdown_it", "platformdirs", "yaml")
+NEEDED_LATER = (
+    *("bridges.github", "bridges.local", "plugins.memory", "plugins.quiet_period", "plugins.wait_for_checks"),
+    *("anyio._backends._asyncio", "filelock", "httpcore", "httpx", "jinja2", "markdown_it", "platformdirs", "yaml"),
+)
 """What commands import where they use it. The bridges are loaded by each of them again; what these import is not."""
 
 LIMIT = 240
