@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --editable
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
 # One more than there are processors: many tests wait for a process of their own. More of them save no time.
@@ -26,16 +26,18 @@ help:
 	@echo "make check   run everything that a change must pass: tests, format, lint, types, layers"
 	@echo "make format  format the code"
 
+# pip compiles with one processor only. A file that some package has as a template is no error.
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV) for development. pip downloads what is missing; this takes a few minutes on a new machine."
 	$(PYTHON) -m venv $(VENV)
-	$(PIP_INSTALL) '.[dev]'
+	$(PIP_INSTALL) --no-compile --editable '.[dev]'
+	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib || true
 	@touch $(STAMP)
 
 $(DEMO_STAMP): pyproject.toml
 	@echo "Setting up $(VENV) for the demo. pip downloads what is missing; this takes about a minute on a new machine."
 	$(PYTHON) -m venv $(VENV)
-	$(PIP_INSTALL) .
+	$(PIP_INSTALL) --editable .
 	@touch $(DEMO_STAMP)
 
 setup: $(STAMP)
@@ -87,7 +89,7 @@ MUTANTS ?= prloom.core.* prloom.engine.bus.event_store.* prloom.storage.journal.
 MINUTES ?= 60
 
 mutants: setup
-	$(PIP_INSTALL) --quiet '.[mutants]'
+	$(PIP_INSTALL) --quiet --editable '.[mutants]'
 	-timeout --signal=INT $(MINUTES)m $(BIN)/mutmut run $(foreach each,$(MUTANTS),'$(each)')
 	@$(BIN)/mutmut results
 

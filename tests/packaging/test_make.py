@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,6 +36,14 @@ def test_the_tests_are_set_up_with_progress_too(tmp_path: Path) -> None:
     assert told.startswith("echo ")
     assert "--editable '.[dev]'\n" in told
     assert "--quiet" not in told
+
+
+@pytest.mark.parametrize("target", ["demo", "setup", "mutants"])
+def test_what_is_installed_is_this_project(tmp_path: Path, target: str) -> None:
+    installs = [line for line in planned(target, tmp_path).splitlines() if "pip install" in line]
+
+    assert installs
+    assert all(re.search(r" --editable '?\.", line) for line in installs), installs
 
 
 def test_the_readme_names_the_demo_and_the_usual_installers() -> None:
