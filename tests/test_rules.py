@@ -119,6 +119,7 @@ def test_of_a_developers_environment_tests_see_what_finds_programs_and_what_stee
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_CONFIG_NOSYSTEM": "1",
+        **environment.CERTIFICATES,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 AGENT_PYTHON = (sys.executable, "-S", "-E")
 """How a script that plays an agent begins: without the packages that it does not need, Python starts faster."""
@@ -31,6 +32,8 @@ STEERING = frozenset(
     }
 )
 """By which somebody asks for more than the suite does by itself."""
+CERTIFICATES = {"SSL_CERT_FILE": str(Path(__file__).parents[1] / "data/certificate.pem")}
+"""One authority that certifies nothing: tests speak HTTP only, and each client would read the certificates of all."""
 RUNNING = ("PYTEST_XDIST_", "PYTEST_VERSION", "PYTEST_DEBUG_TEMPROOT")
 """How the names begin of what pytest tells its own processes."""
 
@@ -39,7 +42,8 @@ def of_tests(caller: Mapping[str, str], home: str) -> dict[str, str]:
     """Return the environment of tests that somebody starts in theirs; `home` is a folder of the tests' own."""
     kept = {name: value for name, value in caller.items() if name in MACHINE | BUILD | STEERING}
     kept |= {name: value for name, value in caller.items() if name.startswith(RUNNING)}
-    return kept | {"HOME": home, "LC_ALL": "C.UTF-8", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    git = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return kept | CERTIFICATES | git | {"HOME": home, "LC_ALL": "C.UTF-8"}
 
 
 def nested() -> dict[str, str]:

@@ -46,6 +46,7 @@ class Repository:
             "GIT_CONFIG_NOSYSTEM": "1",
             "LC_ALL": "C.UTF-8",
             INLINE: "inline",
+            **environment.CERTIFICATES,
             **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},  # which build is under test
         }
         root.mkdir()
