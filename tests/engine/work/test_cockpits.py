@@ -42,23 +42,6 @@ async def end(stage: Stage, kind: str) -> None:
 # ---- on a pull request of another's
 
 
-async def test_a_plan_with_nothing_that_waits_has_none(stage: Stage, forge: DescribedBridge) -> None:
-    stage.adopt()
-
-    await rounds(stage)
-
-    assert forge.comment is None
-
-
-async def test_an_open_todo_is_shown_before_anything_was_done(stage: Stage, forge: DescribedBridge) -> None:
-    (stage.adopt(work=False) / "plan.md").write_text(TODO)
-
-    await rounds(stage)
-
-    assert forge.comment is not None
-    assert "- [ ] first\n" in forge.comment
-
-
 async def test_a_draft_is_shown_and_taken_away_when_it_is_sent(stage: Stage, forge: DescribedBridge) -> None:
     stage.adopt()
     forge.news.append(said("e1", "please", author=Author("eve", "none")))
@@ -74,17 +57,6 @@ async def test_a_draft_is_shown_and_taken_away_when_it_is_sent(stage: Stage, for
 
     assert "outbox" not in forge.comment
     assert "There is nothing to do." in forge.comment
-
-
-async def test_a_pause_is_shown_with_the_box_that_ends_it(stage: Stage, forge: DescribedBridge) -> None:
-    stage.adopt()
-    stage.ask("pause", "pr-7")
-
-    await rounds(stage)
-
-    assert forge.comment is not None
-    assert "**Paused.**" in forge.comment
-    assert "<!-- prloom:box resume -->" in forge.comment
 
 
 # ---- when the pull request is over
@@ -151,16 +123,6 @@ async def test_the_last_one_waits_until_nothing_is_in_progress(stage: Stage, for
 
     assert "in progress" not in forge.body
     assert BOXES not in forge.body
-
-
-async def test_a_pull_request_of_another_without_a_cockpit_gets_none_at_its_end(
-    stage: Stage, forge: DescribedBridge
-) -> None:
-    stage.adopt()
-
-    await end(stage, "pr_merged")
-
-    assert forge.comment is None
 
 
 async def test_the_last_one_is_tried_for_a_while_and_then_left(stage: Stage, forge: DescribedBridge) -> None:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
-from forge_bridge import ForgeBridge
 from moved_base import move_base
 from workbench import Run, Workbench
-
-from prloom.api import Author, Event, Target
 
 FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 RESOLVED = {"outcome": "done", "summary": "Resolved.", "commitMessage": None}
 GOOD = Run({"fast.py": "theirs and fast\n"}, answer=RESOLVED)
-TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 GIT = "import subprocess\ndef git(*argv): subprocess.run(['git', *argv], env={**os.environ, 'GIT_EDITOR': ':'})\n"
 
 
@@ -40,35 +35,25 @@ def clean(bench: Workbench) -> bool:
     return not bench.project.git("status", "--porcelain", cwd=bench.worktree)
 
 
-def breaks(name: str) -> Run:
-    """Return a run that resolves the conflict, and breaks a rule beside that."""
-    files = {"ci": ".github/workflows/ci.yml", "instructions": "CLAUDE.md", "token": "key.txt"}
-    if name in files:
-        return Run({**GOOD.files, files[name]: f"token = {TOKEN}\n"}, answer=RESOLVED)
-    code = {
-        "link": "os.symlink('/etc/passwd', 'passwd')",
-        "setting": "os.system('git config core.hooksPath /tmp/evil')",
-        "checkout": "main = os.popen('git rev-parse --git-common-dir').read().strip() + '/../fast.py'\n"
-        "open(main, 'a').write('mine')",
-    }
-    return Run(GOOD.files, code=code[name], answer=RESOLVED)
+BREAKS = {
+    "ci": "Path('.github/workflows').mkdir(parents=True); Path('.github/workflows/ci.yml').write_text('on: push')",
+    "beside it": "os.system('git config core.hooksPath /tmp/evil')\n"
+    "main = os.popen('git rev-parse --git-common-dir').read().strip() + '/../fast.py'\n"
+    "open(main, 'a').write('mine')",
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("name", "reasons"),
     [
-        ("ci", ".github/workflows/ci.yml was added, and .github/workflows/** is protected"),
-        ("instructions", "CLAUDE.md was added, and CLAUDE.md is protected"),
-        ("token", "key.txt contains"),
-        ("link", "passwd is a symbolic link to /etc/passwd, which is outside the worktree"),
-        ("setting", "git's setting core.hookspath was added"),
-        ("checkout", "files in the checkout"),
+        ("ci", [".github/workflows/ci.yml was added, and .github/workflows/** is protected"]),
+        ("beside it", ["git's setting core.hookspath was added", "files in the checkout"]),
     ],
 )
 async def test_a_resolution_that_breaks_a_rule_twice_is_not_committed(
-    bench: Workbench, tip: str, name: str, reason: str
+    bench: Workbench, tip: str, name: str, reasons: list[str]
 ):
-    await rebase(bench, breaks(name))
+    await rebase(bench, Run(GOOD.files, code=BREAKS[name], answer=RESOLVED))
     await bench.tick()
 
     assert bench.project.git("rev-parse", "work") == tip
@@ -76,18 +61,10 @@ async def test_a_resolution_that_breaks_a_rule_twice_is_not_committed(
     assert bench.project.git("config", "--default", "", "core.hooksPath") == ""
     assert bench.boxes[-1] == "- [b] Rebase the branch onto its base"
     assert bench.state.block is not None
-    assert reason in bench.state.block.reason
+    assert [reason for reason in reasons if reason not in bench.state.block.reason] == []
     assert "the rebase onto main conflicts in fast.py" in bench.state.block.reason
     assert bench.runs() == 3
     assert "Your change was refused because it breaks these rules:" in bench.prompt(2)
-
-
-async def test_a_resolution_that_breaks_no_rule_any_more_is_committed(bench: Workbench, tip: str):
-    await rebase(bench, breaks("ci"), Run(code="os.remove('.github/workflows/ci.yml')", answer=RESOLVED))
-
-    assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
-    assert bench.project.git("ls-tree", "-r", "--name-only", "work") == "fast.py"
-    assert bench.shown("fast.py") == "theirs and fast"
 
 
 async def test_files_that_came_with_the_base_or_the_plans_own_commits_are_no_violation(bench: Workbench, tip: str):
@@ -179,7 +156,10 @@ async def test_a_worker_cannot_pass_its_change_for_what_it_was_given(bench: Work
 async def test_files_with_the_marks_of_a_conflict_are_not_resolved_by_adding_them(bench: Workbench, tip: str):
     await rebase(bench, Run(code=f"{GIT}git('add', '-A')", answer=RESOLVED))
 
+    assert bench.runs() == 3
     assert bench.project.git("rev-parse", "work") == tip
+    assert clean(bench)
+    assert bench.boxes[-1] == "- [b] Rebase the branch onto its base"
     assert bench.state.block is not None
     assert "2 attempts failed: the conflict with main is not resolved in fast.py" in bench.state.block.reason
 
@@ -199,102 +179,6 @@ async def test_a_run_that_is_cut_short_is_no_failed_attempt_at_a_conflict(bench:
     assert bench.runs() == 3
     assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
     assert bench.project.git("config", "--default", "", "core.hooksPath") == ""
-
-
-async def test_a_run_that_fails_at_a_conflict_is_repeated_after_a_wait_and_its_error_is_named(
-    bench: Workbench, tip: str
-):
-    await rebase(bench, Run(code="sys.exit('the model is overloaded')", answer=None))
-
-    assert bench.runs() == 2
-    assert bench.state.work is not None
-    assert bench.state.work.retry_at is not None
-    assert "the model is overloaded" in (bench.state.work.waits_for or "")
-
-    bench.stage.clock.advance(hours=1)
-    await bench.tick()
-
-    assert bench.runs() == 3
-    assert bench.project.git("rev-parse", "work") == tip
-    assert bench.state.block is not None
-    assert "2 attempts failed: " in bench.state.block.reason
-    assert "the model is overloaded" in bench.state.block.reason
-    assert "the rebase onto main conflicts in fast.py" in bench.state.block.reason
-
-
-async def test_a_usage_limit_at_a_conflict_is_a_wait_until_it_ends(bench: Workbench, tip: str):
-    await rebase(bench, Run(code='sys.exit("usage limit reached; try again in 3 hours")', answer=None), GOOD)
-
-    assert bench.state.work is not None
-    assert bench.state.work.failures == 0
-    assert bench.state.work.limited
-    ends = bench.state.work.retry_at
-    assert ends is not None
-    assert (ends - bench.stage.clock()).total_seconds() > 3600
-
-    bench.stage.clock.advance(seconds=(ends - bench.stage.clock()).total_seconds() + 1)
-    await bench.tick()
-
-    assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
-
-
-async def test_a_question_about_a_conflict_is_asked_and_its_answer_is_in_the_next_prompt(bench: Workbench, tip: str):
-    forge = ForgeBridge()
-    bench.stage.bridge, bench.stage.bridges = forge, [forge]
-    asks: dict[str, Any] = {"outcome": "blocked", "summary": "", "question": "Whose should it be?"}
-
-    await rebase(bench, Run(GOOD.files, answer=asks), GOOD)
-    await bench.ticks(2)
-
-    assert bench.project.git("rev-parse", "work") == tip
-    assert clean(bench)
-    assert "Whose should it be?" in forge.said
-    assert bench.state.block is not None
-    assert "Whose should it be?" in bench.state.block.reason
-
-    place = Target("forge", {"pr": 1})
-    forge.news.append(
-        Event(
-            id="a1",
-            source="forge",
-            type="pr_comment",
-            body="Both!",
-            author=Author("ann", "admin"),
-            reply_to=place,
-            context={"plan": "work"},
-        )
-    )
-    await bench.ticks(2)
-
-    assert "Both!" in bench.prompt(2)
-    assert "conflicts in these files:\n- fast.py" in bench.prompt(2)
-    assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
-    assert bench.shown("fast.py") == "theirs and fast"
-
-
-async def test_a_conflict_without_an_answer_that_can_be_used_is_not_taken_for_resolved(bench: Workbench, tip: str):
-    await rebase(bench, Run(GOOD.files, answer={"outcome": "perhaps"}), GOOD)
-
-    assert "Your answer could not be used" in bench.prompt(2)
-    assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
-
-
-async def test_further_todos_and_notes_of_a_resolution_are_kept(bench: Workbench, tip: str):
-    more = {**RESOLVED, "notes": "Theirs is newer.", "todos": [{"title": "Remove theirs"}]}
-
-    await rebase(bench, Run(GOOD.files, answer=more))
-
-    assert "- [ ] Remove theirs" in bench.boxes
-    assert "Theirs is newer." in bench.plan.read_text()
-
-
-async def test_a_worker_that_checks_the_box_of_a_rebase_has_not_ended_it(bench: Workbench, tip: str):
-    checks = f"p = Path({str(bench.plan)!r})\np.write_text(p.read_text().replace('- [ ]', '- [x]'))"
-
-    await rebase(bench, Run(GOOD.files, code=checks, answer=RESOLVED))
-
-    assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
-    assert bench.shown("fast.py") == "theirs and fast"
 
 
 async def test_a_conflict_of_a_deleted_file_is_for_a_worker_too(bench: Workbench, tip: str):

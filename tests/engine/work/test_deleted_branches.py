@@ -75,7 +75,7 @@ async def test_a_commit_that_a_person_made_in_the_worktree_is_the_one_that_is_na
     assert f"git branch work {tip[:12]}" in bench.state.block.reason
 
 
-@pytest.mark.parametrize("verdict", ["changed", "checked", "accepted"])
+@pytest.mark.parametrize("verdict", ["changed", "accepted"])
 async def test_a_branch_that_is_deleted_during_the_work_blocks_it_and_the_change_is_committed_later(
     bench: Workbench, verdict: str
 ):

@@ -13,7 +13,6 @@ from values import an_event
 from workbench import Run, Workbench
 
 from prloom.api import Author, PullRequest
-from prloom.core.plans import plan_file
 
 
 def adding(name: str) -> Run:
@@ -29,7 +28,7 @@ def forge(bench: Workbench) -> ForgeBridge:
     return found
 
 
-async def test_it_is_opened_as_a_draft_with_the_first_commit_and_shows_what_is_done(
+async def test_it_is_opened_once_with_the_first_commit_shows_what_is_done_and_is_ready_when_no_todo_is_left(
     bench: Workbench, forge: ForgeBridge
 ):
     bench.todo("- [ ] first", "- [ ] second")
@@ -41,6 +40,11 @@ async def test_it_is_opened_as_a_draft_with_the_first_commit_and_shows_what_is_d
     (commit,) = [done.commit for done in bench.state.done_todos.values()]
     assert commit is not None
     assert f"- [x] first: done in {commit[:12]}\n- [ ] second\n" in pull.body
+
+    await bench.ticks(2)
+    assert forge.calls.count("open") == 1
+    assert forge.calls.count("ready") == 1
+    assert [pull.draft for pull in forge.pulls.values()] == [False]
 
 
 async def test_a_todo_that_a_brake_holds_back_is_shown_with_the_reason_the_end_and_the_box_that_lifts_it(
@@ -61,28 +65,6 @@ async def test_a_todo_that_a_brake_holds_back_is_shown_with_the_reason_the_end_a
     await bench.ticks(2)
 
     assert bench.commits == ["Add one", "Add two"]
-
-
-async def test_a_todo_that_waits_for_consent_says_so(bench: Workbench, forge: ForgeBridge):
-    bench.configure('mode = "ask"')
-    bench.todo("- [ ] first", "- [ ] second")
-    await bench.tick()
-    (first, _) = (todo.id for todo in plan_file.todos(bench.plan.read_text()))
-    bench.stage.ask("todo_go", first, plan="work")
-
-    await bench.ticks(3)
-
-    assert "- [ ] second: waits (your consent)" in forge.pulls[1].body
-
-
-async def test_it_is_opened_once_and_marked_ready_when_no_todo_is_left(bench: Workbench, forge: ForgeBridge):
-    bench.todo("- [ ] first", "- [ ] second")
-
-    await bench.ticks(3)
-
-    assert forge.calls.count("open") == 1
-    assert forge.calls.count("ready") == 1
-    assert [pull.draft for pull in forge.pulls.values()] == [False]
 
 
 async def test_what_people_write_around_the_cockpit_stays(bench: Workbench, forge: ForgeBridge):

@@ -28,15 +28,6 @@ def during_the_hooks(bench: Workbench, act: Callable[[], object]) -> None:
     bench.stage.plugin("meanwhile", register)
 
 
-async def test_a_commit_is_pushed(bench: Workbench, remote: Remote):
-    bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
-
-    await bench.tick()
-
-    assert remote.subjects == ["Be fast"]
-
-
 async def test_work_begins_on_what_others_have_pushed(bench: Workbench, remote: Remote):
     theirs = remote.push("theirs.py", "theirs\n")
     bench.script(FAST)

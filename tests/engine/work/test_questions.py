@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from forge_bridge import ForgeBridge
+from msgspec.structs import replace
 from workbench import Run, Workbench
 
 from bridges.local import LocalBridge
@@ -45,64 +46,32 @@ async def test_a_trusted_answer_opens_the_todo_again_and_is_in_the_next_prompt(b
     assert "ann answered:" in bench.prompt(2)
     assert "Memory, please." in bench.prompt(2)
     assert bench.state.block is None
+    assert bench.stage.triager.batches == [("a1",)]  # it was said in no conversation of its own
 
 
-async def test_an_answer_in_no_conversation_of_its_own_goes_on_to_the_agent_as_well(
-    bench: Workbench, forge: ForgeBridge
-):
-    await bench.ticks(3)
-
-    forge.news.append(said("a1", "Memory, please."))
-    await bench.tick()
-
-    assert bench.stage.triager.batches == [("a1",)]
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        said("a1", "Memory!", "none"),
-        said("a1", "/prloom status"),
-        said("a1", "Memory!", reply_to=Target("other")),
-        said("a1", "Memory!", context={"plan": "work", "thread": "t9"}),
-        said("a1", "", type="check_failed"),
-        Event(
-            id="a1",
-            source="forge",
-            type="pr_comment",
-            body="Memory!",
-            author=Author("ci", "admin", bot=True),
-            reply_to=PLACE,
-            context={"plan": "work"},
-        ),
-    ],
-    ids=["a stranger", "a command", "elsewhere", "another thread", "no words", "a bot"],
+STRANGERS = said("stranger", "Memory!", "none")
+OTHERS = (
+    STRANGERS,
+    said("command", "/prloom status"),
+    said("elsewhere", "Memory!", reply_to=Target("other")),
+    said("thread", "Memory!", context={"plan": "work", "thread": "t9"}),
+    said("wordless", "", type="check_failed"),
+    replace(said("bot", "Memory!"), author=Author("ci", "admin", bot=True)),
 )
-async def test_nothing_else_opens_it(bench: Workbench, forge: ForgeBridge, event: Event):
-    await bench.ticks(3)
-
-    forge.news.append(event)
-    await bench.ticks(2)
-
-    assert (bench.boxes[1], bench.runs()) == ("- [b] Choose a cache", 2)
 
 
-async def test_a_strangers_answer_that_a_person_approved_opens_nothing(bench: Workbench, forge: ForgeBridge):
-    await bench.ticks(3)
-    forge.news.append(said("a1", "Memory!", "none"))
-    await bench.tick()
-
-    bench.stage.ask("approve", "a1")
-    await bench.ticks(2)
-
-    assert (bench.boxes[1], bench.runs()) == ("- [b] Choose a cache", 2)
-
-
-async def test_what_was_said_before_the_question_does_not_answer_it(bench: Workbench, forge: ForgeBridge):
-    forge.news.append(said("a1", "Nice work"))
-
+async def test_nothing_else_opens_it_nor_does_what_was_said_before_it(bench: Workbench, forge: ForgeBridge):
+    forge.news.append(said("before", "Nice work"))
     await bench.ticks(4)
 
+    for event in OTHERS:
+        forge.news.append(event)
+        await bench.ticks(2)
+        assert (event.id, bench.boxes[1], bench.runs()) == (event.id, "- [b] Choose a cache", 2)
+
+    bench.stage.ask("approve", STRANGERS.id)
+    await bench.ticks(2)
+    assert bench.stage.fate(STRANGERS.id, "work")[-1] == "triaged"
     assert (bench.boxes[1], bench.runs()) == ("- [b] Choose a cache", 2)
 
 

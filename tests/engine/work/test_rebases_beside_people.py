@@ -34,24 +34,16 @@ def check(bench: Workbench, *commands: str) -> None:
     bench.configure(f'checks = ["sh {script}"]')
 
 
-async def test_a_branch_that_was_deleted_on_the_remote_during_the_rebase_blocks_the_plan(
+async def test_a_branch_that_is_deleted_on_the_remote_during_the_rebase_blocks_the_plan_until_it_was_pushed_again(
     bench: Workbench, remote: Remote
 ):
-    check(bench, f"git --git-dir={remote.bare} update-ref -d refs/heads/work")
-
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
-
-    assert bench.project.git("for-each-ref", "refs/heads/work", cwd=remote.bare) == ""
-    assert bench.state.block is not None
-    assert "branch work was deleted on origin; push it again, or forget the plan" in bench.state.block.reason
-
-
-async def test_a_rebase_goes_on_when_the_deleted_branch_was_pushed_again(bench: Workbench, remote: Remote):
     check(bench, f"git --git-dir={remote.bare} update-ref -d refs/heads/work")
     before = bench.project.git("rev-parse", "work")
     bench.stage.ask("rebase", "work")
     await bench.tick()
+    assert bench.project.git("for-each-ref", "refs/heads/work", cwd=remote.bare) == ""
+    assert bench.state.block is not None
+    assert "branch work was deleted on origin; push it again, or forget the plan" in bench.state.block.reason
 
     bench.project.git("push", "--quiet", "origin", f"{before}:refs/heads/work")
     bench.stage.ask("resume", "work")
@@ -67,7 +59,9 @@ def bob_commits(bench: Workbench, name: str = "bob.txt") -> str:
     return f'cd "{bench.worktree}" && echo bob >{name} && git add {name} && {commit}'
 
 
-async def test_a_rebase_that_is_given_up_keeps_what_a_person_committed_meanwhile(bench: Workbench, remote: Remote):
+async def test_a_rebase_that_is_given_up_keeps_what_a_person_committed_meanwhile_and_goes_on_when_it_is_opened_again(
+    bench: Workbench, remote: Remote
+):
     check(bench, bob_commits(bench), "exit 1")
 
     bench.stage.ask("rebase", "work")
@@ -84,19 +78,9 @@ async def test_a_rebase_that_is_given_up_keeps_what_a_person_committed_meanwhile
     )
     assert bench.state.block.way_on.startswith("prloom todo work open ")
 
-
-async def test_a_rebase_that_stayed_is_checked_and_pushed_when_its_todo_is_opened_again(
-    bench: Workbench, remote: Remote
-):
-    check(bench, bob_commits(bench), "exit 1")
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
-    assert bench.state.block is not None
     check(bench, "test -e bob.txt")
-
     bench.plan.write_text(bench.plan.read_text().replace("- [b]", "- [ ]"))
     await bench.ticks(2)
-
     assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
     assert remote.subjects == ["Be fast", "Of Bob"]
     assert bench.project.git("rev-parse", "work^^") == bench.project.git("rev-parse", "main")

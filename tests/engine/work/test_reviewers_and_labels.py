@@ -93,16 +93,25 @@ async def test_a_plan_that_names_nobody_asks_nobody(stage: Stage, forge: Opening
     assert forge.actions_seen == []
 
 
-async def test_a_mistake_in_the_front_matter_keeps_no_pull_request_from_being_opened(
+async def test_a_mistake_in_the_front_matter_is_an_error_beside_which_the_work_goes_on(
     stage: Stage, forge: OpeningBridge, caplog: pytest.LogCaptureFixture
 ):
-    finished(stage, PLAN.replace("reviewers", "reviewer"))
+    local = finished(stage, PLAN.replace("reviewers", "reviewer"))
 
     await rounds(stage)
 
     assert forge.opened_onto == ["next"]
     assert forge.actions_seen == []
     assert "unknown key 'reviewer' (line 2); did you mean reviewers?" in caplog.text
+    assert "unknown key 'reviewer'" in noted_error(stage)
+    (plan,) = status.read(stage.paths, stage.clock()).plans
+    (need,) = plan_needs.of_plan(plan)
+    assert (need.kind, plan.blocked) == ("error", False)
+    assert need.text.endswith("; the work goes on, and reviewers are asked once that is corrected")
+
+    (local / "plan.md").write_text(PLAN.replace("labels", "lables"))
+    await rounds(stage)
+    assert "unknown key 'lables'" in noted_error(stage)
 
 
 async def test_it_is_ready_and_reviewers_are_asked_only_once_the_front_matter_can_be_read(
@@ -122,30 +131,6 @@ async def test_it_is_ready_and_reviewers_are_asked_only_once_the_front_matter_ca
     assert forge.ready
     assert [getattr(action.payload, "reviewers", None) for action in forge.actions_seen] == [("ann", "bob")]
     assert noted_error(stage) is None
-
-
-async def test_a_mistake_in_the_front_matter_is_an_error_beside_which_the_work_goes_on(
-    stage: Stage, forge: OpeningBridge
-):
-    finished(stage, PLAN.replace("reviewers", "reviewer"))
-
-    await rounds(stage)
-
-    (plan,) = status.read(stage.paths, stage.clock()).plans
-    (need,) = plan_needs.of_plan(plan)
-    assert (need.kind, plan.blocked) == ("error", False)
-    assert need.text.endswith("; the work goes on, and reviewers are asked once that is corrected")
-
-
-async def test_the_error_is_that_of_the_text_as_it_is_now(stage: Stage, forge: OpeningBridge):
-    local = finished(stage, PLAN.replace("reviewers", "reviewer"))
-    await rounds(stage)
-    assert "unknown key 'reviewer'" in noted_error(stage)
-
-    (local / "plan.md").write_text(PLAN.replace("labels", "lables"))
-    await rounds(stage)
-
-    assert "unknown key 'lables'" in noted_error(stage)
 
 
 async def test_an_error_in_a_plan_that_is_over_is_not_shown(stage: Stage, forge: OpeningBridge):

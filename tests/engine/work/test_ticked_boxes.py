@@ -104,21 +104,6 @@ async def test_a_todo_that_waits_for_consent_on_a_pull_request_of_another_has_th
     assert "<!-- prloom:box go -->" in forge.comment
 
 
-async def test_a_reply_that_waits_is_shown_with_the_person_whom_it_answers(
-    stage: Stage, forge: DescribedBridge
-) -> None:
-    opened(stage.adopt(), stage)
-    forge.news.append(said("e1", "please", author=Author("eve", "none")))
-    await stage.tick()
-    stage.ask("approve", "e1")
-    for _ in range(2):
-        await stage.tick()
-        stage.clock.advance(minutes=1)
-
-    (waiting,) = stage.state()["queue"]
-    assert f"- `prloom outbox send {waiting}` to `eve`: re e1" in forge.body
-
-
 async def test_a_pull_request_of_another_has_the_cockpit_in_one_comment(stage: Stage, forge: DescribedBridge) -> None:
     local = stage.adopt()
     with SafeDir.make(local / "bus") as bus:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from workbench import Run, Workbench
 
 from prloom.workspace import commits, repository, snapshot, worktree_files
@@ -69,29 +68,32 @@ async def test_a_secret_in_a_change_is_a_violation_and_one_in_its_message_is_mas
 
 CI = "Path('.GITHUB/Workflows').mkdir(parents=True); Path('.GITHUB/Workflows/ci.yml').write_text('x')"
 WRONG = {
-    "import os; os.symlink('/etc/passwd', 'link')": "link is a symbolic link to /etc/passwd, which is outside",
+    "os.symlink('/etc/passwd', 'link')": "link is a symbolic link to /etc/passwd, which is outside",
     CI: ".GITHUB/Workflows/ci.yml was added, and .github/workflows/** is protected",
     "Path('prloom').mkdir(exist_ok=True); Path('prloom/worker.md').write_text('x')": "prloom's own folder",
     "os.system('git init -q inner')": "inner was added, and is a submodule or another repository",
     "os.system('git tag v1')": "tag v1 was created at",
+    "os.system('git branch mine')": "branch mine was created at",
     "os.system('git config core.sshCommand evil')": "git's setting core.sshcommand was added",
     "Path('{root}/README.md').write_text('x')": "by the worker or by somebody else: README.md",
 }
 
 
-@pytest.mark.parametrize("code", WRONG)
-async def test_what_a_worker_must_not_do_goes_back_to_it_and_is_not_committed(bench: Workbench, code: str):
+async def test_what_a_worker_must_not_do_goes_back_to_it_and_is_not_committed(bench: Workbench):
+    code = "\n".join(WRONG).format(root=bench.project.root)
     bench.script(
-        Run({"fast.py": "fast\n"}, code=code.format(root=bench.project.root), answer=FAST),
+        Run({"fast.py": "fast\n"}, code=code, answer=FAST),
         Run(code="os.system('git stash -u -q'); Path('fast.py').write_text('fast')", answer=FAST),
     )
     bench.todo("- [ ] Make it fast")
 
     await bench.tick()
 
-    assert WRONG[code] in bench.prompt(1)
+    assert [said for said in WRONG.values() if said not in bench.prompt(1)] == []
     names = bench.project.git("log", "--name-only", "--format=", "main..work").split()
     assert names in ([], ["fast.py"])
+    assert bench.project.git("for-each-ref", "refs/heads/mine") == ""
+    assert bench.project.git("config", "--default", "", "core.sshCommand") == ""
 
 
 async def test_a_worker_that_commits_and_moves_its_branch_makes_one_commit_of_prlooms(bench: Workbench):
