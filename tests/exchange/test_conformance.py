@@ -40,12 +40,6 @@ def test_a_message_is_read_as_it_was_published(exchange: Exchange, clock: Any):
     assert published.created_at == clock()
 
 
-def test_a_message_begins_its_own_conversation(exchange: Exchange):
-    published = exchange.publish("work", "x")
-
-    assert published.conversation_id == published.id
-
-
 def test_a_message_is_of_its_parents_conversation_unless_one_is_given(exchange: Exchange):
     first = exchange.publish("work", "x", conversation="talk")
     child = exchange.publish("work", "y", parent=first.id)
@@ -144,13 +138,6 @@ def test_a_draft_that_is_published_again_is_the_same_message(exchange: Exchange)
 # ---- claims
 
 
-def test_messages_are_claimed_by_publication(exchange: Exchange):
-    for number in range(5):
-        exchange.publish("work", str(number))
-
-    assert drained(exchange) == ["0", "1", "2", "3", "4"]
-
-
 def test_of_several_topics_the_message_published_first_is_claimed_first(exchange: Exchange):
     for topic in ("b", "a", "c", "b"):
         exchange.publish(topic, topic)
@@ -158,12 +145,6 @@ def test_of_several_topics_the_message_published_first_is_claimed_first(exchange
     taken = [claimed.message.body for claimed in exchange.claims(["a", "b"], patience=timedelta(0))]
 
     assert taken == ["b", "a", "b"]
-
-
-def test_nothing_is_claimed_where_nothing_is_ready(exchange: Exchange):
-    exchange.publish("other", "x")
-
-    assert exchange.claim("work") is None
 
 
 def test_a_message_has_one_active_claim_at_most(exchange: Exchange, another: Exchange):
@@ -208,12 +189,12 @@ def test_a_completed_claim_publishes_its_reply(exchange: Exchange, clock: Any):
 
 
 @pytest.mark.parametrize(
-    ("how", "topic", "status", "body", "state"),
+    ("how", "topic", "status", "body", "outcome"),
     [
-        (lambda claimed: claimed.complete("fine"), "work.completed", "completed", "fine", "done"),
-        (lambda claimed: claimed.fail("broke"), "work.failed", "failed", "broke", "done"),
-        (lambda claimed: claimed.fail("broke", body="out", topic="f"), "f", "failed", "out", "done"),
-        (lambda claimed: claimed.time_out("too long"), "work.timed_out", "timed_out", "too long", "done"),
+        (lambda claimed: claimed.complete("fine"), "work.completed", "completed", "fine", "success"),
+        (lambda claimed: claimed.fail("broke"), "work.failed", "failed", "broke", "failure"),
+        (lambda claimed: claimed.fail("broke", body="out", topic="f"), "f", "failed", "out", "failure"),
+        (lambda claimed: claimed.time_out("too long"), "work.timed_out", "timed_out", "too long", "timed_out"),
         (
             lambda claimed: claimed.fail("died", retry=True),
             "work.dead",
@@ -223,16 +204,18 @@ def test_a_completed_claim_publishes_its_reply(exchange: Exchange, clock: Any):
         ),
     ],
 )
-def test_each_ending_has_its_reply(  # noqa: PLR0917 (the columns of the table)
-    exchange: Exchange, how: Any, topic: str, status: str, body: str, state: str
+def test_each_ending_has_its_reply_and_ends_the_conversation(  # noqa: PLR0917 (the columns of the table)
+    exchange: Exchange, how: Any, topic: str, status: str, body: str, outcome: str
 ):
     request = exchange.publish("work", "x", max_attempts=1)
     claimed = exchange.claim("work")
+    assert exchange.check(request.id).outcome == "pending"
 
     reply = how(claimed).reply
 
     assert (reply.topic, reply.metadata["status"], reply.body) == (topic, status, body)
-    assert exchange.inspect(request.id).delivery.state == state
+    assert exchange.inspect(request.id).delivery.state == ("dead" if outcome == "dead" else "done")
+    assert exchange.check(request.id).outcome == outcome
     assert bodies(exchange.read(topic=topic)) == [body]
 
 
@@ -392,8 +375,9 @@ def test_what_is_to_be_tried_again_waits_longer_each_time_until_it_is_dead(excha
     for attempt in (1, 2, 3):
         claimed = exchange.claim("work")
         assert claimed.claim.attempt == attempt
-        claimed.fail("no such command", retry=True)
+        settled = claimed.fail("no such command", retry=True)
         due = exchange.inspect(published.id).delivery.available_at
+        assert settled.retry_at == due
         if due is not None:
             assert exchange.claim("work") is None
             waits.append(due - clock())
@@ -523,32 +507,6 @@ def test_what_was_completed_or_is_worked_on_cannot_be_retried(exchange: Exchange
 
 
 # ---- conversations
-
-
-def test_a_conversation_is_pending_until_its_work_is_done(exchange: Exchange):
-    published = exchange.publish("work", "x")
-    assert exchange.check(published.id).outcome == "pending"
-    claimed = exchange.claim("work")
-    assert exchange.check(published.id).outcome == "pending"
-
-    claimed.complete("y")
-
-    assert exchange.check(published.id).outcome == "success"
-
-
-@pytest.mark.parametrize(
-    ("how", "outcome"),
-    [
-        (lambda claimed: claimed.fail("no"), "failure"),
-        (lambda claimed: claimed.time_out("late"), "timed_out"),
-        (lambda claimed: claimed.fail("died", retry=True), "dead"),
-    ],
-)
-def test_a_conversation_ends_as_its_work_ended(exchange: Exchange, how: Any, outcome: str):
-    published = exchange.publish("work", "x", max_attempts=1)
-    how(exchange.claim("work"))
-
-    assert exchange.check(published.id).outcome == outcome
 
 
 def test_a_conversation_goes_on_where_its_reply_is_the_next_ones_work(exchange: Exchange):
@@ -828,15 +786,6 @@ def test_a_delayed_message_is_counted_once(exchange: Exchange, clock: Any):
 
     assert (delayed.ready, delayed.delayed, delayed.oldest_ready_age) == (0, 1, None)
     assert (ready.ready, ready.delayed, ready.oldest_ready_age) == (1, 0, 2 * MINUTE)
-
-
-def test_a_failure_to_be_tried_again_says_when(exchange: Exchange):
-    exchange.publish("work", "x")
-    claimed = exchange.claim("work")
-
-    settled = claimed.fail("broke", retry=True)
-
-    assert settled.retry_at == exchange.inspect(claimed.message.id).delivery.available_at is not None
 
 
 # ---- waking

@@ -63,7 +63,9 @@ def test_an_unpushed_commit_and_the_changes_of_a_failed_attempt_are_taken_along(
     assert project.sha("feature") == base
 
 
-def test_what_came_back_is_applied_once(hub: Project, repo: Repository, place: Path, base: str) -> None:
+def test_what_came_back_is_applied_once_and_nothing_is_left_of_the_run(
+    project: Project, hub: Project, repo: Repository, place: Path, base: str
+) -> None:
     receive(hub, repo, base, {"done": "y\n"})
 
     apply(repo, place, base, base)
@@ -72,6 +74,7 @@ def test_what_came_back_is_applied_once(hub: Project, repo: Repository, place: P
 
     assert [each.path for each in snapshot.take(repo, place, base).paths] == ["done"]
     assert worktree.head(repo, place) == base
+    assert project.git("for-each-ref", "refs/prloom") == ""
 
 
 def test_a_worktree_that_was_changed_meanwhile_stays_as_it_is(
@@ -100,16 +103,3 @@ def test_an_application_that_was_stopped_is_ended_and_loses_nothing(
     assert [each.path for each in snapshot.take(repo, place, base).paths] == ["also", "done"]
     kept = project.git("for-each-ref", "--format=%(objectname)", "refs/prloom/kept-refs")
     assert project.git("show", f"{kept}:mine") == "x"
-
-
-def test_nothing_is_left_of_a_run_that_is_over(
-    project: Project, hub: Project, repo: Repository, place: Path, base: str
-) -> None:
-    receive(hub, repo, base, {"done": "y\n"})
-    apply(repo, place, base, base)
-
-    bundled_change.forget(repo, RUN)
-    run_refs.withdraw(repo, run_refs.ref("plan"))
-
-    assert project.git("for-each-ref", "refs/prloom") == ""
-    assert hub.git("for-each-ref", "refs/prloom") == ""

@@ -74,19 +74,10 @@ def test_prlooms_own_commits_are_made_again_on_what_was_pushed(
     assert isinstance(made, Rebased)
     assert [old for old, _ in made.new] == [first, second]
     assert project.git("log", "--format=%s|%an", f"{tip}..feature") == "Do t2|Ada\nDo t1|Ada"
+    assert project.git("log", "--format=%ad", f"{tip}..feature") == project.git("log", "-2", "--format=%ad", second)
     assert project.sha("feature") == made.tip == commits.find(repo, "feature", plan="p", todo="t2")
     assert {each.name for each in place.iterdir()} >= {"one", "two", "theirs"}
     assert [sha for _, sha in backup_refs.kept_refs(repo, "rebased")] == [second]
-
-
-def test_the_date_of_a_commit_stays(project: Project, repo: Repository, place: Path, base: str) -> None:
-    made = ours(repo, place, base, {"one": "1\n"})
-    before = project.git("log", "-1", "--format=%ad", made)
-    tip = theirs(project, {"theirs": "x\n"}, on=base)
-
-    integrated(repo, place, tip, base)
-
-    assert project.git("log", "-1", "--format=%ad", "feature") == before
 
 
 def test_a_conflict_names_the_files_and_changes_nothing(

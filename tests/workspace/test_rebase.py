@@ -89,6 +89,11 @@ def test_a_conflict_leaves_the_rebase_in_the_worktree(
     assert project.sha("feature") == tip
     assert rebase.stopped(repo, place, "feature") == stop
     assert rebase.start(repo, place, "feature", onto=project.sha("main")) == stop  # as after a crash
+    assert snapshot.take(repo, place, stop.given).is_empty  # the note of it has the files that git has left
+    assert "<<<<<<<" in project.git("cat-file", "blob", f"{stop.given}:README.md")
+    assert rebase_stop.read(repo, stop.given) == stop
+    assert rebase_stop.read(repo, stop.head) is None
+    assert rebase_stop.resolved(repo, stop.given) is None
 
 
 def test_a_resolution_is_taken_over_and_people_stay_the_authors(
@@ -107,16 +112,6 @@ def test_a_resolution_is_taken_over_and_people_stay_the_authors(
     assert rebase.stopped(repo, place, "feature") is None
     assert rebase.continue_(repo, place, "feature", resolution=resolution) is None
     assert rebase.start(repo, place, "feature", onto=project.sha("main")) == RebaseDone(done.tip, done.tip)
-
-
-def test_the_note_of_a_conflict_has_the_files_that_git_has_left(
-    project: Project, repo: Repository, place: Path, stop: RebaseStopped
-) -> None:
-    assert snapshot.take(repo, place, stop.given).is_empty
-    assert "<<<<<<<" in project.git("cat-file", "blob", f"{stop.given}:README.md")
-    assert rebase_stop.read(repo, stop.given) == stop
-    assert rebase_stop.read(repo, stop.head) is None
-    assert rebase_stop.resolved(repo, stop.given) is None
 
 
 def test_files_of_a_commit_that_git_ignores_stay_when_a_conflict_is_resolved(
@@ -148,18 +143,13 @@ def test_the_marks_of_a_conflict_are_found_in_what_is_to_resolve_it(
     assert rebase_stop.unresolved(repo, stop, snapshot.take(repo, place, stop.given).tree) == ()
 
 
-@pytest.mark.parametrize("at", ["update-ref", "rebase", "restore"])
-def test_a_resolution_is_taken_over_by_a_call_that_repeats_one_that_was_stopped(
-    project: Project, repo: Repository, place: Path, stop: RebaseStopped, at: str
+def test_a_resolution_is_taken_over_by_a_call_that_repeats_one_that_was_stopped_within_a_call_of_git(
+    project: Project, repo: Repository, place: Path, stop: RebaseStopped
 ) -> None:
     (place / "README.md").write_text("both\n")
     resolution = rebase_stop.resolution(repo, stop, snapshot.take(repo, place, stop.given).tree)
-    if at != "update-ref":  # what the call does first
-        by_the_worker(place, "add", "README.md")
-    if at == "restore":
-        as_bob(project, "-c", "core.editor=true", "rebase", "--continue", cwd=place)
-    elif at == "rebase":
-        as_bob(project, "commit", "--quiet", "-C", "REBASE_HEAD", cwd=place)
+    by_the_worker(place, "add", "README.md")
+    as_bob(project, "commit", "--quiet", "-C", "REBASE_HEAD", cwd=place)  # as far as `git rebase --continue` may come
 
     done = rebase.continue_(repo, place, "feature", resolution=resolution)
 
@@ -252,7 +242,12 @@ def test_a_rebase_that_is_put_otherwise_does_not_stand_any_more(
     assert rebase.stopped(repo, place, "feature") is None
 
 
-def test_no_hook_runs(project: Project, repo: Repository, place: Path, tip: str, tmp_path: Path) -> None:
+def test_no_hook_runs_and_a_branch_beside_it_is_not_moved(
+    project: Project, repo: Repository, place: Path, tip: str, tmp_path: Path
+) -> None:
+    project.git("branch", "beside", "feature~1")
+    project.git("config", "rebase.updateRefs", "true")
+    beside = project.sha("beside")
     for name in ("pre-rebase", "post-rewrite", "post-checkout", "pre-commit", "prepare-commit-msg", "post-commit"):
         hook = project.root / ".git" / "hooks" / name
         hook.parent.mkdir(exist_ok=True)
@@ -265,18 +260,6 @@ def test_no_hook_runs(project: Project, repo: Repository, place: Path, tip: str,
     go_on(repo, place, stop)
 
     assert not (tmp_path / "ran").exists()
-
-
-def test_a_branch_beside_it_is_not_moved(project: Project, repo: Repository, place: Path, tip: str) -> None:
-    project.git("branch", "beside", "feature~1")
-    project.git("config", "rebase.updateRefs", "true")
-    beside = project.sha("beside")
-    stop = rebase.start(repo, place, "feature", onto=project.commit({"README.md": "base\n"}))
-    assert isinstance(stop, RebaseStopped)
-    (place / "README.md").write_text("both\n")
-
-    go_on(repo, place, stop)
-
     assert project.sha("beside") == beside
 
 

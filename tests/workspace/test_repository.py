@@ -30,15 +30,6 @@ def test_no_process_is_started_to_find_it(project: Project, monkeypatch: pytest.
     assert repository.find(project.root / "src").root == project.root
 
 
-def test_outside_a_repository_one_is_told_to_go_inside(tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceError) as caught:
-        repository.find(tmp_path)
-
-    assert str(caught.value) == (
-        f"no git repository at {tmp_path} or above; go into one, or name it with `prloom -C PATH`"
-    )
-
-
 def test_a_variable_of_the_caller_does_not_change_where_it_is_found(
     project: Project,
     tmp_path: Path,
@@ -50,12 +41,6 @@ def test_a_variable_of_the_caller_does_not_change_where_it_is_found(
         repository.find(tmp_path)
 
 
-def test_another_worktree_leads_to_the_main_checkout(project: Project, tmp_path: Path) -> None:
-    project.git("worktree", "add", "--quiet", str(tmp_path / "other"), "feature")
-
-    assert repository.find(tmp_path / "other" / "src") == Repository(project.root, project.root / ".git")
-
-
 def test_a_bare_repository_is_no_place_to_work(project: Project, tmp_path: Path) -> None:
     project.git("clone", "--quiet", "--bare", str(project.root), str(tmp_path / "a.git"))
     project.git("clone", "--quiet", "--bare", str(project.root), str(tmp_path / "b" / ".git"))
@@ -63,22 +48,6 @@ def test_a_bare_repository_is_no_place_to_work(project: Project, tmp_path: Path)
     for place in (tmp_path / "a.git", tmp_path / "b"):
         with pytest.raises(WorkspaceError, match=f"{place} is a bare repository; run prloom in a checkout of it"):
             repository.find(place)
-
-
-@pytest.mark.parametrize("name", ["x.git", ".git", ".bare"])
-def test_a_worktree_of_a_bare_repository_is_its_own_main_checkout(project: Project, tmp_path: Path, name: str) -> None:
-    bare = tmp_path / "layout" / name
-    project.git("clone", "--quiet", "--bare", str(project.root), str(bare))
-    project.git("worktree", "add", "--quiet", str(tmp_path / "layout" / "main"), "main", cwd=bare)
-
-    assert repository.find(tmp_path / "layout" / "main" / "src") == Repository(tmp_path / "layout" / "main", bare)
-
-
-def test_a_git_directory_may_be_elsewhere(tmp_path: Path, project: Project) -> None:
-    work, store = tmp_path / "work", tmp_path / "store"
-    project.git("clone", "--quiet", f"--separate-git-dir={store}", str(project.root), str(work))
-
-    assert repository.find(work / "src") == Repository(work, store)
 
 
 def test_a_branch_is_resolved_to_its_commit(project: Project, repo: Repository) -> None:
@@ -90,17 +59,6 @@ def test_a_branch_is_resolved_to_its_commit(project: Project, repo: Repository) 
 def test_an_expression_is_no_branch(repo: Repository, name: str) -> None:
     assert repository.branch_sha(repo, name) is None
     assert repository.remote_sha(repo, name) is None
-
-
-@pytest.mark.parametrize(
-    "name", ["--output=x", "-", "$(touch${IFS}pwned)", "`id`", "a'b|c\"d;e&f", "ünïcödé/日本", "x" * 200]
-)
-def test_a_branch_may_have_any_name(project: Project, repo: Repository, name: str) -> None:
-    sha = project.commit({"a": "b"}, branch=name)
-
-    assert repository.branch_sha(repo, name) == sha
-    assert not (project.root / "x").exists()
-    assert not (project.root / "pwned").exists()
 
 
 def test_a_tag_of_the_same_name_is_not_the_branch(project: Project, repo: Repository) -> None:

@@ -352,14 +352,6 @@ def test_a_branch_that_commits_a_link_in_prlooms_place_is_not_checked_out(
     assert checkout.linked(repo.git_dir) == ()
 
 
-def test_a_branch_that_commits_state_is_not_checked_out(project: Project, repo: Repository, place: Path) -> None:
-    project.commit({"prloom/.local/state.json": "{}"}, branch="feature")
-
-    assert "branch feature contains the folder prloom/.local, where" in refusal(repo, place, "feature")
-    assert not place.exists()
-    assert checkout.linked(repo.git_dir) == ()
-
-
 def test_a_worktree_that_has_come_to_commit_prlooms_folder_is_refused(
     project: Project,
     repo: Repository,

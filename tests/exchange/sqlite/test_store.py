@@ -70,17 +70,6 @@ def test_reading_does_not_wait_for_the_writers_lock(tmp_path: Path):
         lock.close()
 
 
-def test_a_body_of_megabytes_goes_in_and_comes_out(tmp_path: Path):
-    body = "ä" * 5_000_000
-    with Exchange(SqliteStore(tmp_path / "exchange.db")) as exchange:
-        exchange.publish("work", body)
-
-        claimed = exchange.claim("work")
-
-        assert claimed is not None
-        assert claimed.message.body == body
-
-
 def test_what_is_read_without_a_body_does_not_stand_behind_it(tmp_path: Path):
     path = tmp_path / "exchange.db"
     SqliteStore(path).close()

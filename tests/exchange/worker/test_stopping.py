@@ -11,8 +11,6 @@ from typing import Any
 import psutil
 import pytest
 
-from prloom.exchange import validation
-
 # Says its id through one pipe, then waits for the other.
 MEETS = """
 import os, signal, sys
@@ -194,22 +192,6 @@ def test_several_workers_end_with_their_keeper(
     assert all(gone(each.pid) for each in several)
     assert gone(command)
     assert jobs.entry(message).delivery.attempts == 0
-
-
-def test_ten_workers_do_a_thousand_jobs_of_five_milliseconds_each_once(jobs: Any):
-    message = jobs.exchange.publish_all([validation.draft("jobs", str(number)) for number in range(1000)])
-    keeper = jobs.start("--concurrency", "10", command=["sh", "-c", 'read -r n; printf %s "$n"; exec sleep 0.005'])
-
-    report = [keeper.stderr.readline() for _ in message]
-    keeper.send_signal(signal.SIGTERM)
-    keeper.wait(60)
-
-    assert [line for line in report if "attempt 1: completed in" not in line] == []
-    messages = jobs.exchange.read(topic="jobs.completed", limit=2000)
-    assert sorted((each.parent_id, each.body) for each in messages) == sorted((each.id, each.body) for each in message)
-    claims = [claim for each in message for claim in jobs.entry(each).claims]
-    assert [claim.status for claim in claims] == ["completed"] * 1000
-    assert len({claim.worker_instance_id for claim in claims}) == 10
 
 
 def test_nothing_is_left_of_a_worker_that_has_ended(jobs: Any):
