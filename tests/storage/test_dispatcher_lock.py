@@ -93,18 +93,6 @@ def test_a_dead_process_that_nobody_waited_for_is_not_alive(folder: SafeDir, oth
     assert not found.alive
 
 
-def test_a_pid_that_was_given_out_again_is_not_the_dispatcher(folder: SafeDir) -> None:
-    with DispatcherLock(folder):
-        path = Path(folder.path) / dispatcher_files.OWNER
-        about = json.loads(path.read_text())
-        about["startTime"] -= 1
-        path.write_text(json.dumps(about))
-
-        found = dispatcher_files.owner(folder)
-        assert found is not None
-        assert not found.alive
-
-
 def test_a_holder_that_cannot_be_named_is_still_respected(folder: SafeDir) -> None:
     with DispatcherLock(folder):
         folder.remove(dispatcher_files.OWNER)
