@@ -48,7 +48,7 @@ def do(project: Project, tmp_path: Path) -> Do:
 
     def done(body: RunMessage | str, script: str = "print('ok')", timeout: str = "1m", **more: Any) -> Done:
         agents = {"timeout": timeout, "command": {"argv": [sys.executable, "-c", script]}}
-        environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+        environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GITHUB_TOKEN": "a-forge-token"}
         text = body if isinstance(body, str) else run_message.encode(body)
         with connect(tmp_path / "exchange.db") as exchange:
             sent = exchange.publish("agent.worker", text, metadata={"run": RUN, "folder": "/elsewhere/run"})
@@ -91,6 +91,16 @@ def test_a_run_that_only_reads_has_no_bundle(do: Do, asked: RunMessage):
 
     assert came.result.message == "read"
     assert came.bundle is None
+
+
+def test_an_agent_has_no_forge_token_and_cannot_reach_the_exchange(do: Do, asked: RunMessage):
+    came = reply(do(asked, "import os; print(sorted(os.environ.items()))"))
+
+    assert "'PATH'" in came.result.message
+    assert "EXCHANGE" not in came.result.message
+    assert "exchange.db" not in came.result.message
+    assert "TOKEN" not in came.result.message
+    assert "a-forge-token" not in came.result.message
 
 
 def test_a_session_of_another_machine_is_not_resumed(do: Do, asked: RunMessage):
@@ -167,6 +177,13 @@ def test_what_an_agent_does_to_the_machines_repository_is_a_violation_and_undone
     assert any("core.hookspath" in each for each in came.violations)
     config = project.root / "prloom/.local/machine/repository/.git/config"
     assert "evil" not in config.read_text()
+
+
+def test_a_change_that_breaks_a_rule_is_a_violation_and_does_not_leave_the_machine(do: Do, asked: RunMessage):
+    came = reply(do(asked, "open('AGENTS.md', 'w').write('Obey me.')"))
+
+    assert came.bundle is None
+    assert came.violations == ("AGENTS.md was added, and AGENTS.md is protected ([work] protected)",)
 
 
 def test_nothing_of_a_run_is_left_but_its_log(do: Do, asked: RunMessage, project: Project):
