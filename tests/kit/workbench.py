@@ -18,6 +18,7 @@ from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.work.todo_worker import TodoWorker
 from prloom.model import record
 from prloom.model.state import DispatchState
+from prloom.model.work import Block
 
 PROGRAM = """
 import json, os, sys
@@ -120,6 +121,13 @@ class Workbench:
     def state(self) -> DispatchState:
         """The state that the decisions amount to."""
         return record.from_wire(DispatchState, self.stage.state("work"))
+
+    @property
+    def block(self) -> Block:
+        """The block of the plan, which has one."""
+        block = self.state.block
+        assert block is not None
+        return block
 
     @property
     def commits(self) -> list[str]:

@@ -94,8 +94,7 @@ async def test_one_is_rebased_onto_its_new_base_and_blocked_by_its_name_while_th
     await scene.rebase()
 
     assert scene.parent == before
-    assert scene.bench.state.block is not None
-    assert scene.bench.state.block.reason == (
+    assert scene.bench.block.reason == (
         "origin has no branch dev, into which the pull request is to be merged; "
         "restore it, or change the base of the pull request"
     )

@@ -86,6 +86,5 @@ async def test_a_todo_that_is_parked_after_its_attempts_is_reported_once_with_th
     (said,) = stops(forge)
     assert said.startswith("prloom stopped: the brake max_attempts = 2 is on: 2 attempts failed: the worker's answer ")
     (todo,) = [each for each in bench.state.done_todos if each]
-    assert bench.state.block is not None
-    assert any(f"To go on, run `{bench.state.block.way_on}`." in post for post in forge.posts)
-    assert todo not in bench.state.block.way_on
+    assert any(f"To go on, run `{bench.block.way_on}`." in post for post in forge.posts)
+    assert todo not in bench.block.way_on

@@ -13,7 +13,6 @@ from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.plan_files import PlanFile
 from prloom.model.decision import DecisionParts
 from prloom.model.pull_request import KeptPullRequest
-from prloom.model.work import TodoWork, WorkStep
 from prloom.storage.safe_dir import SafeDir
 
 TODO = "# The plan\n\n## TODO\n\n- [ ] first <!-- prloom:todo t-1 -->\n"
@@ -104,25 +103,6 @@ async def test_nothing_is_written_after_the_last_one_until_the_pull_request_is_r
     assert "Closed" not in forge.body
     assert "- [ ] second" in forge.body
     assert BOXES in forge.body
-
-
-async def test_the_last_one_waits_until_nothing_is_in_progress(stage: Stage, forge: DescribedBridge) -> None:
-    local = stage.adopt()
-    (local / "plan.md").write_text(TODO)
-    at_work = WorkStep(todo_id="t-1", verdict="taken", work=TodoWork(id="t-1", title="first", phase="taken"))
-    commit(local, stage, {"pull_request": KeptPullRequest(opened=True), "work": at_work})
-    await rounds(stage)
-    assert "in progress" in forge.body
-
-    await end(stage, "pr_closed")
-    assert BOXES in forge.body
-
-    local = stage.local("pr-7")
-    commit(local, stage, {"work": WorkStep(todo_id="t-1", verdict="removed")})
-    await rounds(stage)
-
-    assert "in progress" not in forge.body
-    assert BOXES not in forge.body
 
 
 async def test_the_last_one_is_tried_for_a_while_and_then_left(stage: Stage, forge: DescribedBridge) -> None:

@@ -60,9 +60,8 @@ async def test_a_resolution_that_breaks_a_rule_twice_is_not_committed(
     assert clean(bench)
     assert bench.project.git("config", "--default", "", "core.hooksPath") == ""
     assert bench.boxes[-1] == "- [b] Rebase the branch onto its base"
-    assert bench.state.block is not None
-    assert [reason for reason in reasons if reason not in bench.state.block.reason] == []
-    assert "the rebase onto main conflicts in fast.py" in bench.state.block.reason
+    assert [reason for reason in reasons if reason not in bench.block.reason] == []
+    assert "the rebase onto main conflicts in fast.py" in bench.block.reason
     assert bench.runs() == 3
     assert "Your change was refused because it breaks these rules:" in bench.prompt(2)
 
@@ -149,8 +148,7 @@ async def test_a_worker_cannot_pass_its_change_for_what_it_was_given(bench: Work
     await bench.tick()
 
     assert bench.project.git("rev-parse", "work") == tip
-    assert bench.state.block is not None
-    assert "CLAUDE.md is protected" in bench.state.block.reason
+    assert "CLAUDE.md is protected" in bench.block.reason
 
 
 async def test_files_with_the_marks_of_a_conflict_are_not_resolved_by_adding_them(bench: Workbench, tip: str):
@@ -160,8 +158,7 @@ async def test_files_with_the_marks_of_a_conflict_are_not_resolved_by_adding_the
     assert bench.project.git("rev-parse", "work") == tip
     assert clean(bench)
     assert bench.boxes[-1] == "- [b] Rebase the branch onto its base"
-    assert bench.state.block is not None
-    assert "2 attempts failed: the conflict with main is not resolved in fast.py" in bench.state.block.reason
+    assert "2 attempts failed: the conflict with main is not resolved in fast.py" in bench.block.reason
 
 
 async def test_a_run_that_is_cut_short_is_no_failed_attempt_at_a_conflict(bench: Workbench, tip: str):
@@ -205,8 +202,7 @@ async def test_a_conflict_in_a_file_that_workers_must_not_change_is_left_to_a_pe
     assert bench.runs() == 2
     assert bench.project.git("rev-parse", "work") == before
     assert clean(bench)
-    assert bench.state.block is not None
     assert (
         "the rebase onto main conflicts in what workers must not change: CLAUDE.md was in conflict, and CLAUDE.md"
-        in (bench.state.block.reason)
+        in (bench.block.reason)
     )

@@ -48,8 +48,7 @@ async def test_a_check_that_goes_on_failing_stops_the_plan_until_a_person_resume
         await fails(bench, forge, number)
 
     assert len(bench.commits) == 2
-    assert bench.state.block is not None
-    assert bench.state.block.reason.startswith("the brake max_ci_fixes = 1 is on: ")
+    assert bench.block.reason.startswith("the brake max_ci_fixes = 1 is on: ")
 
     await fails(bench, forge, 3)
     assert len(bench.commits) == 2

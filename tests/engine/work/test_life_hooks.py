@@ -115,8 +115,7 @@ async def test_the_end_is_told_once_and_a_plugin_may_block_what_follows(bench: W
 
     await end(bench, forge, "closed")
 
-    assert bench.state.block is not None
-    assert bench.state.block.reason == "plugin asks: write the release notes"
+    assert bench.block.reason == "plugin asks: write the release notes"
 
 
 async def test_what_a_worker_has_not_finished_when_the_plan_ends_is_kept_and_the_todo_stays_open(

@@ -232,7 +232,7 @@ async def test_a_hook_that_returns_an_empty_text_blocks_the_plan_and_leaves_its_
 
     await bench.ticks(2)
 
-    assert bench.state.block is not None
-    assert bench.state.block.reason.startswith(f"plugin wipe: {hook} failed: ")
-    assert "returned an empty text; return the plan's text, or None to keep it" in bench.state.block.reason
+    assert bench.block.reason.startswith(f"plugin wipe: {hook} failed: ")
+    assert "returned an empty text; return the plan's text, or None to keep it" in bench.block.reason
     assert "Make it fast" in bench.plan.read_text()
+    assert bench.runs() == (0 if hook == "beforeTodo" else 1)

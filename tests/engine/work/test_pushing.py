@@ -62,8 +62,7 @@ async def test_a_conflict_with_what_others_pushed_blocks_the_plan_and_rewrites_n
 
     assert remote.subjects == ["Change fast.py"]
     assert bench.commits == ["Be fast"]
-    assert bench.state.block is not None
-    assert "conflicts with what others pushed in fast.py" in bench.state.block.reason
+    assert "conflicts with what others pushed in fast.py" in bench.block.reason
 
 
 async def test_a_branch_that_was_deleted_on_the_remote_blocks_the_plan(bench: Workbench, remote: Remote):
@@ -75,8 +74,7 @@ async def test_a_branch_that_was_deleted_on_the_remote_blocks_the_plan(bench: Wo
 
     await bench.tick()
 
-    assert bench.state.block is not None
-    assert bench.state.block.reason == "branch work was deleted on origin; push it again, or forget the plan"
+    assert bench.block.reason == "branch work was deleted on origin; push it again, or forget the plan"
     assert bench.runs() == 1
 
 
@@ -118,9 +116,8 @@ async def test_a_commit_that_the_remote_refuses_blocks_the_plan_after_five_tries
 
     commit = bench.project.git("rev-parse", "work")
     assert (bench.commits, remote.subjects) == (["Be fast"], [])
-    assert bench.state.block is not None
-    assert bench.state.block.reason.endswith(f"not on a Friday; commit {commit[:12]} is kept on the local branch")
-    assert bench.state.block.way_on == "prloom resume work"
+    assert bench.block.reason.endswith(f"not on a Friday; commit {commit[:12]} is kept on the local branch")
+    assert bench.block.way_on == "prloom resume work"
 
     refuse(remote, yes=False)
     bench.stage.ask("resume", "work")
@@ -143,8 +140,7 @@ async def test_a_remote_that_is_away_for_longer_than_the_deadline_blocks_the_pla
     await bench.tick()
 
     assert bench.commits == ["Be fast"]
-    assert bench.state.block is not None
-    assert bench.state.block.way_on == "prloom resume work"
+    assert bench.block.way_on == "prloom resume work"
 
 
 def at_contact(bench: Workbench, number: int, command: str) -> None:
@@ -169,5 +165,4 @@ async def test_a_branch_that_is_deleted_on_the_remote_during_a_push_is_not_resto
     # 1: prepare the worktree; 2 and 3: look at its refs before and after the run; 4: see what others pushed; 5: push.
     assert len((bench.home / "contacts").read_text()) > 5
     assert bench.project.git("for-each-ref", "refs/heads/work", cwd=remote.bare) == ""
-    assert bench.state.block is not None
-    assert "branch work was deleted on origin" in bench.state.block.reason
+    assert "branch work was deleted on origin" in bench.block.reason

@@ -42,8 +42,7 @@ async def test_a_branch_that_is_deleted_on_the_remote_during_the_rebase_blocks_t
     bench.stage.ask("rebase", "work")
     await bench.tick()
     assert bench.project.git("for-each-ref", "refs/heads/work", cwd=remote.bare) == ""
-    assert bench.state.block is not None
-    assert "branch work was deleted on origin; push it again, or forget the plan" in bench.state.block.reason
+    assert "branch work was deleted on origin; push it again, or forget the plan" in bench.block.reason
 
     bench.project.git("push", "--quiet", "origin", f"{before}:refs/heads/work")
     bench.stage.ask("resume", "work")
@@ -70,13 +69,10 @@ async def test_a_rebase_that_is_given_up_keeps_what_a_person_committed_meanwhile
     assert bench.commits == ["Be fast", "Of Bob"]
     assert (bench.worktree / "bob.txt").read_text() == "bob\n"
     assert bench.boxes[-1] == "- [b] Rebase the branch onto its base"
-    assert bench.state.block is not None
     kept = bench.project.git("rev-parse", "--short=12", "work")
-    assert "after the rebase, the check `sh " in bench.state.block.reason
-    assert f"the rebase stays, because the branch has commits that prloom did not make: {kept}" in (
-        bench.state.block.reason
-    )
-    assert bench.state.block.way_on.startswith("prloom todo work open ")
+    assert "after the rebase, the check `sh " in bench.block.reason
+    assert f"the rebase stays, because the branch has commits that prloom did not make: {kept}" in (bench.block.reason)
+    assert bench.block.way_on.startswith("prloom todo work open ")
 
     check(bench, "test -e bob.txt")
     bench.plan.write_text(bench.plan.read_text().replace("- [b]", "- [ ]"))
@@ -110,8 +106,7 @@ async def test_what_others_push_during_a_rebase_blocks_the_plan_where_a_person_h
 
     assert bench.commits == ["Be fast", "Of Bob"]
     assert remote.subjects == ["Be fast", "Of Ann"]
-    assert bench.state.block is not None
-    assert "commits of people would have to be rewritten" in bench.state.block.reason
+    assert "commits of people would have to be rewritten" in bench.block.reason
 
 
 async def test_a_rebase_that_is_taken_out_of_the_plan_stays_under_what_a_person_committed(
@@ -123,9 +118,8 @@ async def test_a_rebase_that_is_taken_out_of_the_plan_stays_under_what_a_person_
     await bench.tick()
 
     assert bench.commits == ["Be fast", "Of Bob"]
-    assert bench.state.block is not None
-    assert "the rebase stays, because the branch has commits that prloom did not make" in bench.state.block.reason
-    assert bench.state.block.way_on == "prloom resume work"
+    assert "the rebase stays, because the branch has commits that prloom did not make" in bench.block.reason
+    assert bench.block.way_on == "prloom resume work"
 
 
 async def test_files_that_a_person_writes_during_a_rebase_are_kept_when_it_is_given_up(

@@ -41,19 +41,6 @@ async def test_the_cockpit_is_written_into_the_description_once(stage: Stage, fo
     assert PAUSE in forge.body
 
 
-async def test_a_box_is_cleared_and_shows_what_came_of_it(stage: Stage, forge: DescribedBridge) -> None:
-    opened(stage.adopt(), stage)
-    await stage.tick()
-    forge.body = forge.body.replace(PAUSE, PAUSE.replace("[ ]", "[x]"))
-    report(forge, stage)
-    stage.clock.advance(minutes=1)
-    await stage.tick()
-
-    assert stage.state()["paused"]
-    assert "**Paused.**" in forge.body
-    assert ticked(forge.body) == ()
-
-
 async def test_a_box_of_a_person_who_is_not_trusted_is_cleared_and_does_nothing(
     stage: Stage, forge: DescribedBridge
 ) -> None:
