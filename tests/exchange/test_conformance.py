@@ -299,23 +299,6 @@ def test_a_worker_whose_lease_is_over_can_neither_renew_nor_settle(exchange: Exc
     assert bodies(exchange.read()) == ["x"]
 
 
-def test_a_stopped_worker_that_goes_on_changes_nothing_of_what_the_next_one_did(
-    exchange: Exchange, another: Exchange, clock: Any
-):
-    exchange.publish("work", "x")
-    claimed = exchange.claim("work", lease=MINUTE)
-    clock.pass_(hours=1)
-    another.inspect(claimed.message.id)
-    clock.pass_(hours=1)
-    taken = another.claim("work")
-    taken.complete("the second's")
-
-    with pytest.raises(ClaimOverError):
-        claimed.complete("the first's")
-
-    assert bodies(exchange.read(topic="work.completed")) == ["the second's"]
-
-
 def test_a_renewed_lease_lasts_from_then_on(exchange: Exchange, another: Exchange, clock: Any):
     exchange.publish("work", "x")
     claimed = exchange.claim("work", lease=MINUTE)

@@ -9,7 +9,7 @@ from pathlib import Path
 import git_folder
 import pytest
 
-from prloom.exchange import connect, store_url
+from prloom.exchange import store_url
 from prloom.exchange.errors import StoreError
 
 ROOT = Path(__file__).parents[2]
@@ -18,13 +18,6 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def _nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(store_url.VARIABLE, raising=False)
-
-
-def test_a_path_is_a_database(tmp_path: Path):
-    with connect(tmp_path / "my.db") as exchange:
-        exchange.publish("work", "x")
-
-    assert (tmp_path / "my.db").exists()
 
 
 @pytest.mark.parametrize("server", store_url.SERVERS, ids=lambda server: server.product)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from faulty_disks import FullDisk, PatientDisk
+from faulty_disks import PatientDisk
 
 from prloom.errors import StorageError, UnsafePathError
 from prloom.storage import json_codec
@@ -79,15 +79,6 @@ def test_peeking_changes_nothing(folder: SafeDir) -> None:
     assert folder.names() == (NAME,)
 
 
-def test_corrupt_documents_never_replace_one_another(folder: SafeDir) -> None:
-    asides = []
-    for content in (b"1", b"2", b"3"):
-        put(folder, content)
-        asides.append(Document(folder, NAME).load().aside)
-
-    assert [Path(aside or "").read_bytes() for aside in asides] == [b"1", b"2", b"3"]
-
-
 def test_a_document_over_its_limit_is_not_loaded_but_keep(folder: SafeDir) -> None:
     put(folder, b'{"a": "' + b"x" * 100 + b'"}')
 
@@ -114,18 +105,6 @@ def test_a_document_is_only_a_regular_file(folder: SafeDir, intruder: Callable[[
     for use in (document.load, document.peek, lambda: document.save({}), lambda: document.update(lambda _: {})):
         with pytest.raises(UnsafePathError, match=f"{NAME} is {kind}"):
             use()
-
-
-def test_a_full_disk_leaves_the_old_document(folder: SafeDir) -> None:
-    document = Document(folder, NAME)
-    document.save({"a": 1})
-    folder.disk = FullDisk(10)
-
-    with pytest.raises(StorageError, match="No space left on device"):
-        document.save({"a": "x" * 100})
-
-    assert document.load() == LoadedDocument({"a": 1})
-    assert folder.names() == (NAME,)
 
 
 def test_an_update_sees_what_was_there_and_returns_what_is_there_now(folder: SafeDir) -> None:

@@ -5,7 +5,6 @@ import json
 import multiprocessing
 import resource
 import signal
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,10 +73,6 @@ def test_a_journal_that_does_not_exist_yet_is_empty(folder: SafeDir) -> None:
     assert not journal.find(b"x")
     assert journal.heal() is None
     assert folder.names() == ()
-
-
-def test_places_in_a_journal_are_ordered() -> None:
-    assert Position(1, 900) < Position(2, 0) < Position(2, 1)
 
 
 def test_limits_cut_a_read_and_nothing_is_lost_between_two_reads(folder: SafeDir) -> None:
@@ -715,7 +710,3 @@ def test_an_idle_reader_opens_nothing_however_long_the_journal_is(tmp_path: Path
         before = Counting.opened
         assert JournalReader(folder, NAME).read(end).entries == ()
         assert Counting.opened == before
-
-
-def test_positions_only_grow(folder: SafeDir) -> None:
-    assert all(one.position < next_.position for one, next_ in pairwise(a_long_journal(folder).scan()))

@@ -13,7 +13,6 @@ from faulty_disks import DribblingDisk, FailingDisk, FullDisk, NotingDisk
 
 from prloom.errors import StorageError, UnsafePathError
 from prloom.storage import repair
-from prloom.storage.disk import REAL
 from prloom.storage.safe_dir import SafeDir
 
 if TYPE_CHECKING:
@@ -273,7 +272,3 @@ def test_removing_what_is_missing_is_fine(folder: SafeDir) -> None:
     folder.remove("file")
 
     assert folder.names() == ()
-
-
-def test_the_real_disk_is_the_default(folder: SafeDir) -> None:
-    assert folder.disk is REAL

@@ -61,17 +61,9 @@ def test_a_commit_that_was_made_elsewhere_arrives(
     received = bundle.receive(repo, content, run=RUN, parent=base)
 
     assert received == Received(commit, project.git("rev-parse", f"{commit}^{{tree}}"))
-    assert bundle.find(repo, RUN) == received
+    assert bundle.find(repo, RUN) == received == bundle.receive(repo, content, run=RUN, parent=base)
     assert [each.path for each in trees.changed(repo, base, received.tree)] == ["new.txt"]
     assert other.git("for-each-ref", "refs/prloom") == ""
-
-
-def test_the_same_bundle_may_come_twice(other: Project, repo: Repository, base: str) -> None:
-    content = bundle.create(repository.find(other.root), run=RUN, parent=base, commit=other.commit({"a": "1\n"}))
-
-    first = bundle.receive(repo, content, run=RUN, parent=base)
-
-    assert bundle.receive(repo, content, run=RUN, parent=base) == first
 
 
 def test_what_was_received_can_be_forgotten(project: Project, other: Project, repo: Repository, base: str) -> None:
@@ -167,12 +159,6 @@ def test_a_bundle_that_was_damaged_is_refused(other: Project, repo: Repository, 
     damaged = content[:-30] + bytes(each ^ 255 for each in content[-30:])
 
     refuse(repo, damaged, base, "is refused: git index-pack failed")
-
-
-def test_a_bundle_that_was_cut_is_refused(other: Project, repo: Repository, base: str) -> None:
-    content = bundle_of(other, under(other, other.commit({"a": "1\n"})), f"^{base}")
-
-    refuse(repo, content[:-40], base, "is refused: git index-pack failed")
 
 
 def test_a_parent_that_is_not_here_is_refused(other: Project, repo: Repository) -> None:

@@ -143,13 +143,17 @@ def test_the_marks_of_a_conflict_are_found_in_what_is_to_resolve_it(
     assert rebase_stop.unresolved(repo, stop, snapshot.take(repo, place, stop.given).tree) == ()
 
 
-def test_a_resolution_is_taken_over_by_a_call_that_repeats_one_that_was_stopped_within_a_call_of_git(
-    project: Project, repo: Repository, place: Path, stop: RebaseStopped
+@pytest.mark.parametrize("at", ["rebase", "restore"])
+def test_a_resolution_is_taken_over_by_a_call_that_repeats_one_that_was_stopped(
+    project: Project, repo: Repository, place: Path, stop: RebaseStopped, at: str
 ) -> None:
     (place / "README.md").write_text("both\n")
     resolution = rebase_stop.resolution(repo, stop, snapshot.take(repo, place, stop.given).tree)
     by_the_worker(place, "add", "README.md")
-    as_bob(project, "commit", "--quiet", "-C", "REBASE_HEAD", cwd=place)  # as far as `git rebase --continue` may come
+    if at == "restore":
+        as_bob(project, "-c", "core.editor=true", "rebase", "--continue", cwd=place)
+    else:  # as far as `git rebase --continue` may come
+        as_bob(project, "commit", "--quiet", "-C", "REBASE_HEAD", cwd=place)
 
     done = rebase.continue_(repo, place, "feature", resolution=resolution)
 

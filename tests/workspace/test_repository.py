@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -157,14 +156,6 @@ def test_the_exclude_file_keeps_its_permissions_and_nothing_of_a_killed_writer_s
 
     assert [each.name for each in file.parent.iterdir()] == ["exclude"]
     assert file.stat().st_mode & 0o777 == 0o640
-
-
-def test_a_missing_exclude_file_is_made(project: Project, repo: Repository) -> None:
-    shutil.rmtree(project.root / ".git" / "info", ignore_errors=True)
-
-    repository.exclude(repo, project.root / "prloom" / ".local")
-
-    assert is_ignored(project, "prloom/.local/x", project.root)
 
 
 @pytest.mark.parametrize("name", ["a*b", "#x", "!x", "[ab]", "a\\b", "a ", "ü?"])

@@ -21,13 +21,6 @@ RUN = "20261121T201532299Z-worker-1a2b3c4d"
 
 
 @pytest.fixture
-def hub(project: Project, tmp_path: Path) -> Project:
-    """The bare repository from which the machine fetches."""
-    project.git("clone", "--quiet", "--bare", str(project.root), str(tmp_path / "hub.git"))
-    return type(project)(tmp_path / "hub.git")
-
-
-@pytest.fixture
 def machine(hub: Project, tmp_path: Path) -> Repository:
     return run_checkout.open_at(tmp_path / "machine", str(hub.root))
 

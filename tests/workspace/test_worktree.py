@@ -114,13 +114,6 @@ def test_a_branch_that_another_worktree_holds_is_refused(
     assert f"branch feature is checked out in {tmp_path / 'other'}" in refusal(repo, place, "feature")
 
 
-def test_a_branch_in_the_middle_of_a_rebase_is_refused(project: Project, repo: Repository, place: Path) -> None:
-    project.git("checkout", "--quiet", "feature")
-    project.git("-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "--quiet", "-i", "--root")
-
-    assert f"branch feature is checked out in {repo.root}" in refusal(repo, place, "feature")
-
-
 def test_a_folder_that_is_no_worktree_is_left_alone(repo: Repository, place: Path) -> None:
     place.mkdir(parents=True)
     (place / "mine").write_text("x")

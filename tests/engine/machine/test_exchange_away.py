@@ -32,14 +32,15 @@ def exchange_url(server: Server) -> str:
     return server.url
 
 
-async def test_a_run_whose_database_crashes_and_comes_back_is_done_once(
+async def test_a_run_whose_database_crashes_and_comes_back_is_done_once_and_the_next_one_too(
     bench: MachineBench, machine: Make, server: Server
 ):
     other = machine("other")
     gate = other.home / "gate"
     waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
     answer = {"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"}
-    other.script(Run({"fast.py": "fast\n"}, code=waits, answer=answer))
+    small = Run({"small.py": "small\n"}, answer={**answer, "commitMessage": "Be small"})
+    other.script(Run({"fast.py": "fast\n"}, code=waits, answer=answer), small)
     other.start()
     bench.todo("- [ ] Make it fast")
     tick = asyncio.create_task(bench.tick())
@@ -56,5 +57,9 @@ async def test_a_run_whose_database_crashes_and_comes_back_is_done_once(
     assert bench.commits == ["Be fast"]
     assert len(list(other.home.glob("worker-*.md"))) == 1
     assert [each["work"]["verdict"] for each in bench.stage.decisions("work") if each.get("work")].count("started") == 1
+
+    bench.todo("- [ ] Make it small")
+    await bench.tick()
+    assert bench.commits == ["Be fast", "Be small"]
     assert "completed" in await asyncio.to_thread(other.stop)
     assert other.left == []

@@ -130,22 +130,7 @@ async def test_the_change_that_was_lent_for_a_review_is_taken_back_where_a_limit
     assert bench.hub("for-each-ref", "refs/prloom") == ""
 
 
-async def test_unpushed_commits_are_lent_to_the_machine_and_taken_back(bench: MachineBench, machine: Make):
-    other = machine("other")
-    other.script(Run({"fast.py": "fast\n"}, code="assert Path('mine.txt').exists()", answer=FAST.answer))
-    other.start()
-    (bench.worktree / "mine.txt").write_text("mine\n")
-    bench.project.git("add", "mine.txt", cwd=bench.worktree)
-    bench.project.git("commit", "--quiet", "--message=mine", cwd=bench.worktree)
-    bench.todo("- [ ] Make it fast")
-
-    await bench.tick()
-
-    assert bench.commits == ["mine", "Be fast"]
-    assert bench.hub("for-each-ref", "refs/prloom") == ""
-
-
-async def test_what_was_lent_for_a_run_is_taken_back_where_the_run_of_another_plan_reaches_the_limit_first(
+async def test_unpushed_commits_are_lent_and_taken_back_also_where_the_run_of_another_plan_reaches_the_limit_first(
     bench: MachineBench, machine: Make
 ):
     other = machine("other")
@@ -163,6 +148,8 @@ async def test_what_was_lent_for_a_run_is_taken_back_where_the_run_of_another_pl
     await bench.tick()
 
     assert len([*other.home.glob("worker-*.md")]) == 1
+    others = bench.project.git("log", "--reverse", "--format=%s", "main..more").splitlines()
+    assert sorted([bench.commits, others]) == [["mine"], ["mine", "Be fast"]]
     assert bench.hub("for-each-ref", "refs/prloom") == ""
 
 

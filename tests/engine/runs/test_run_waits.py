@@ -105,32 +105,21 @@ async def test_a_run_that_its_worker_handed_back_waits_since_then(exchange: Exch
     assert waiting.since == back
 
 
-async def test_a_run_that_a_worker_has_waits_for_nothing(exchange: Exchange, clock: Clock):
-    assert exchange.claim("agent.worker") is not None
-    clock.now += LATER
-
-    assert await wait(exchange, clock) is None
-
-
-async def test_a_run_that_is_done_waits_for_nothing_however_long_ago(exchange: Exchange, clock: Clock):
-    claimed = exchange.claim("agent.worker")
-    assert claimed is not None
-    claimed.complete("done")
-    clock.now += LATER
-
-    assert await wait(exchange, clock) is None
-
-
-async def test_a_run_waits_no_more_when_a_worker_takes_it(exchange: Exchange, clock: Clock):
+async def test_a_run_waits_no_more_when_a_worker_takes_it_nor_when_it_is_done(exchange: Exchange, clock: Clock):
     waits = RunWaits(clock)
     clock.now += LATER
     await waits.inspect(AsyncExchange(exchange), "run", ASKED)
     assert set(waits.waiting) == {"run"}
 
-    assert exchange.claim("agent.worker") is not None
+    claimed = exchange.claim("agent.worker")
+    assert claimed is not None
     await waits.inspect(AsyncExchange(exchange), "run", ASKED)
 
     assert waits.waiting == {}
+    assert await wait(exchange, clock) is None
+    claimed.complete("done")
+    clock.now += LATER
+    assert await wait(exchange, clock) is None
 
 
 async def test_a_run_whose_exchange_does_not_answer_waits_for_that_since_it_was_first_so(

@@ -153,13 +153,6 @@ def test_without_the_library_it_is_said_how_to_get_it():
     assert "s3cret" not in last
 
 
-@pytest.mark.parametrize("module", ["prloom.exchange", "prloom.exchange.exchange", "prloom.exchange.store_url"])
-def test_the_library_is_not_loaded_before_it_is_needed(module: str):
-    script = f"import sys, {module}; sys.exit('psycopg' in sys.modules)"
-
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
 def test_a_store_that_was_closed_says_so(exchange: Exchange):
     exchange.close()
 
