@@ -111,6 +111,17 @@ def test_pages_are_as_small_as_a_claim_needs_them(tmp_path: Path):
     db.close()
 
 
+def test_the_messages_of_a_topic_are_found_by_an_index(tmp_path: Path):
+    SqliteStore(tmp_path / "exchange.db").close()
+    db = sqlite3.connect(tmp_path / "exchange.db")
+    query = "SELECT id FROM messages AS m WHERE m.topic = ? AND m.seq > ? ORDER BY m.seq LIMIT 9"
+
+    (step,) = [step[3] for step in db.execute(f"EXPLAIN QUERY PLAN {query}", ("work", 1))]
+
+    db.close()
+    assert step.startswith("SEARCH m USING COVERING INDEX messages_topic") or "INDEX messages_topic" in step
+
+
 @pytest.mark.parametrize(
     ("query", "values"),
     [
