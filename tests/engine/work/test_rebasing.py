@@ -45,10 +45,13 @@ async def test_a_branch_that_is_up_to_date_is_left_alone(bench: Workbench):
     assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
 
 
-async def test_a_conflict_is_resolved_by_a_worker_in_the_stopped_rebase(bench: Workbench):
+async def test_a_conflict_is_resolved_by_a_worker_in_the_stopped_rebase_and_its_notes_and_todos_are_kept(
+    bench: Workbench,
+):
     await with_one_commit(bench)
     base = move_base(bench, "fast.py", "theirs\n")
-    bench.script(Run({"fast.py": "theirs and fast\n"}, answer=RESOLVED))
+    more = {**RESOLVED, "notes": "Theirs is newer.", "todos": [{"title": "Remove theirs"}]}
+    bench.script(Run({"fast.py": "theirs and fast\n"}, answer=more))
 
     bench.stage.ask("rebase", "work")
     await bench.tick()
@@ -57,6 +60,8 @@ async def test_a_conflict_is_resolved_by_a_worker_in_the_stopped_rebase(bench: W
     assert bench.project.git("rev-parse", "work^") == base
     assert bench.commits == ["Be fast"]
     assert "conflicts in these files:\n- fast.py" in bench.prompt(1)
+    assert "- [ ] Remove theirs" in bench.boxes
+    assert "Theirs is newer." in bench.plan.read_text()
     assert bench.project.git("status", "--porcelain", cwd=bench.worktree) == ""
 
 
