@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import command_server
 import pytest
 import terminal_output
 from stage import Stage
@@ -38,7 +38,7 @@ def hook(stage: Stage) -> Callable[[str], None]:
             f'def register(ctx):\n    @ctx.hook("afterDesign")\n    async def look(plan, ctx):\n{lines}'
         )
         argv = json.dumps([sys.executable, str(program)])
-        plugins = '[plugins]\nhook_timeout = "5m"\nenabled = ["looks"]\n'
+        plugins = '[plugins]\nhook_timeout = "5m"\nisolation = "inline"\nenabled = ["looks"]\n'
         stage.configure(f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n{plugins}')
 
     return use
@@ -102,17 +102,6 @@ def test_status_shows_why_a_draft_was_kept_from_being_queued_until_that_is_corre
     assert (shown(prloom)["blocked"], shown(prloom)["block"]) == (False, None)
 
 
-def test_a_draft_that_a_hook_keeps_from_being_queued_can_be_queued_all_the_same(
-    prloom: Prloom, hook: Callable[[str], None]
-) -> None:
-    hook('ctx.block("ask the board")')
-    prloom("new", "Fast", "--design")
-
-    assert prloom("queue", "fast").code == 0
-
-    assert (shown(prloom)["status"], shown(prloom)["blocked"]) == ("queued", False)
-
-
 def test_a_draft_that_was_queued_once_is_not_blocked_by_what_a_hook_said_before(
     stage: Stage, prloom: Prloom, hook: Callable[[str], None]
 ) -> None:
@@ -124,10 +113,12 @@ def test_a_draft_that_was_queued_once_is_not_blocked_by_what_a_hook_said_before(
     path.write_text(f"---\nstatus: queued\n---\n{WRITTEN}")
     by_hand = shown(prloom)
     path.write_text(written)
-    prloom("queue", "fast")
+    assert prloom("queue", "fast").code == 0
+    by_command = shown(prloom)
     path.write_text(written)
 
-    assert (by_hand["status"], by_hand["blocked"]) == ("queued", False)
+    for queued in (by_hand, by_command):
+        assert (queued["status"], queued["blocked"]) == ("queued", False)
     assert (shown(prloom)["status"], shown(prloom)["blocked"]) == ("draft", False)
 
 
@@ -215,11 +206,9 @@ def in_a_terminal(stage: Stage, agent: str, *argv: str) -> tuple[int, str]:
     stage.configure('[stages]\ndesigner = "claude"\n')
     main, screen = os.openpty()
     environ = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
-    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), *argv]
-    with subprocess.Popen(command, stdin=screen, stdout=screen, stderr=screen, env=environ) as running:
-        os.close(screen)
-        said = terminal_output.read_all(main).decode()  # while it runs: a terminal that nobody reads is full sometime
-    return running.returncode, said
+    running = command_server.begin_on_terminal(argv, cwd=stage.root, env=environ, terminal=screen)
+    said = terminal_output.read_all(main).decode()  # while it runs: a terminal that nobody reads is full sometime
+    return running.wait(command_server.LIMIT), said
 
 
 WRITES = f'pathlib.Path(re.search(r"into the file (\\S+),", prompt)[1]).write_text({WRITTEN!r})\n'

@@ -287,7 +287,8 @@ def designer(stage: Stage) -> Callable[[str], Path]:
             f"import pathlib, sys\npathlib.Path({str(prompt)!r}).write_text(sys.stdin.read())\nprint({answer!r})\n"
         )
         argv = json.dumps([sys.executable, str(program)])
-        stage.configure(f'[stages]\ndesigner = "command"\n[agents.command]\nargv = {argv}\n')
+        plugins = '[plugins]\nisolation = "inline"\n'
+        stage.configure(f'[stages]\ndesigner = "command"\n[agents.command]\nargv = {argv}\n{plugins}')
         return prompt
 
     return use

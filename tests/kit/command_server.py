@@ -74,6 +74,12 @@ def begin(args: Sequence[str], *, cwd: Path, env: Mapping[str, str], said: IO[by
         return _server(env.get("PYTHONPATH", "")).begin(_request(["prloom", *args], cwd, env), streams)
 
 
+def begin_on_terminal(args: Sequence[str], *, cwd: Path, env: Mapping[str, str], terminal: int) -> ForkedProcess:
+    """Begin a command line of prloom on a terminal, of which it gets this end."""
+    with open(terminal, "r+b", buffering=0) as screen:
+        return _server(env.get("PYTHONPATH", "")).begin(_request(["prloom", *args], cwd, env), (screen, screen, screen))
+
+
 def _request(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> dict[str, Any]:
     return {"argv": list(command), "cwd": str(cwd), "env": dict(env), "umask": _umask()}
 
