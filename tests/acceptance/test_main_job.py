@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import signal
@@ -35,17 +34,6 @@ def test_the_box_is_checked_when_its_todo_is_done(repository):
     repository.run("start", "--once")
 
     assert "- [x] Rename the function" in review.read_text()
-
-
-def test_each_item_is_taken_once_however_often_it_is_polled(repository):
-    review = repository.local / "review.md"
-    review.write_text(review.read_text() + "- [ ] Rename the function\n")
-
-    for _ in range(3):
-        repository.run("start", "--once")
-
-    assert repository.agent_runs == 1
-    assert review.read_text().count("On it.") == 1
 
 
 def test_an_item_that_was_answered_is_not_asked_again_when_the_state_of_the_plan_is_removed(repository):
@@ -97,55 +85,6 @@ def test_a_line_that_was_meant_as_an_item_and_is_none_is_shown_until_it_is_corre
     assert repository.plan()["todos"]["total"] == 1
 
 
-def test_a_line_that_another_program_appends_is_an_event(repository):
-    line = {
-        "ts": "",
-        "kind": "event",
-        "schemaVersion": 1,
-        "data": {"id": "ci-1", "source": "ci", "type": "check_failed"},
-    }
-    with (repository.local / "bus/events.jsonl").open("a") as file:
-        file.write(json.dumps(line) + "\n")
-
-    repository.run("start", "--once")
-
-    (row,) = repository.json("events")["events"]
-    assert (row["id"], row["state"], row["by"]) == ("ci-1", "triaged", "command")
-
-
-def test_a_burst_of_comments_is_one_agent_run(repository):
-    for number in range(3):
-        repository.run("emit", "work", "--body", f"comment {number}", "--id", f"c{number}")
-
-    repository.run("start", "--once")
-
-    assert repository.agent_runs == 1
-    assert repository.plan()["events"]["triaged"] == 3
-
-
-def test_a_plugin_that_defers_is_named_in_the_status_with_reason_and_end(repository):
-    repository.plugin(
-        "later",
-        "def register(ctx):\n"
-        "    @ctx.hook('beforeTriage')\n"
-        "    async def later(plan, triage):\n"
-        "        for event in triage.events:\n"
-        "            triage.mark_event_deferred(event.id, 'not today', 3_600_000)\n"
-        "        return plan\n",
-    )
-    repository.configure('[plugins]\nenabled = ["later"]\n')
-    repository.isolate()
-    repository.run("emit", "work", "--body", "hello", "--id", "c1")
-
-    repository.run("start", "--once")
-
-    (wait,) = repository.plan()["events"]["deferred"]
-    assert (wait["id"], wait["plugin"], wait["reason"], wait["attempts"]) == ("c1", "later", "not today", 1)
-    assert repository.json("status")["totals"]["deferred"] == 1
-    assert repository.agent_runs == 0
-    assert "not today" in repository.run("status", "--all").stdout
-
-
 def test_a_plugin_that_ends_its_process_delays_its_events_and_nothing_else(repository):
     repository.plugin(
         "bomb",
@@ -184,17 +123,6 @@ def test_a_stranger_waits_until_somebody_vouches(repository):
     assert [step["verdict"] for step in steps if step["by"] == "operator"] == ["vouched"]
 
 
-def test_a_dropped_event_is_done_with_a_reason(repository):
-    repository.run("emit", "work", "--body", "x", "--author", "eve", "--trust", "none", "--id", "s1")
-    repository.run("start", "--once")
-
-    repository.run("drop", "s1", "--reason", "spam")
-
-    told = repository.json("why", "s1")
-    assert told["state"] == "dropped"
-    assert told["steps"][-1]["reason"] == "spam"
-
-
 def test_without_an_agent_the_event_waits_with_that_reason(repository):
     (repository.root / "prloom.toml").write_text("")
     repository.env["PATH"] = "/usr/bin:/bin"
@@ -223,19 +151,6 @@ def test_a_dispatcher_that_runs_takes_requests_says_what_it_decides_and_ends_on_
     lines = journal.read_text().splitlines()
     for about in ("intake by prloom: held s1", "operator by operator: vouched s1", "triage by"):
         assert any(" INFO " in line and about in line for line in lines), about
-
-
-def test_a_dispatcher_that_is_killed_is_not_missed(repository):
-    running = repository.begin("start")
-    _until(lambda: repository.json("status")["dispatcher"]["running"])
-    running.kill()
-    running.wait(timeout=60)
-    assert repository.json("status")["dispatcher"]["running"] is False
-
-    repository.run("emit", "work", "--body", "x", "--id", "c1")
-    repository.run("start", "--once")
-
-    assert repository.plan()["events"]["triaged"] == 1
 
 
 def test_the_demo_tells_its_story_in_a_pipe(repository, tmp_path):

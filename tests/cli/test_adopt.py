@@ -22,4 +22,4 @@ def test_what_is_no_number_of_a_pull_request_is_said_in_one_clear_line(prloom: P
 
 
 def test_a_number_may_have_its_sign(prloom: Prloom) -> None:
-    assert "is no number" not in prloom("adopt", "#7").err
+    assert "is not the number" not in prloom("adopt", "#7").err

@@ -100,6 +100,7 @@ def test_an_error_in_a_bridges_code_comes_with_its_file_and_line(stage: Stage, p
     (stage.root / "ci.py").write_text(BRIDGE.replace("ctx, state): ...", "ctx, state): raise ValueError('kaputt')"))
     (stage.root / "prloom.toml").write_text(
         '[bridges.ci]\nmodule = "./ci.py"\n[stages]\ndefault = "command"\n[agents.command]\nargv = ["true"]\n'
+        '[plugins]\nisolation = "inline"\n'
     )
 
     prloom("start", "--once")

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import command_server
 import pytest
 from stage import Stage
 
@@ -188,11 +188,9 @@ def test_a_file_that_is_not_there_and_a_plan_that_is_not_are_one_line(stage: Sta
 
 def test_many_at_once_lose_nothing(stage: Stage) -> None:
     stage.adopt()
-    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "emit", "pr-7", "--body", "b"]
-    many = [subprocess.Popen([*command, "--id", f"e{number}"], stdout=subprocess.PIPE) for number in range(4)]
+    commands = [["emit", "pr-7", "--body", "b", "--id", f"e{number}"] for number in range(4)]
 
-    for process in many:
-        process.communicate()
+    many = [command_server.begin(each, cwd=stage.root, env=os.environ) for each in commands]
 
-    assert [process.returncode for process in many] == [0] * 4
+    assert [process.wait(command_server.LIMIT) for process in many] == [0] * 4
     assert sorted(event["id"] for event in appended(stage)) == ["e0", "e1", "e2", "e3"]

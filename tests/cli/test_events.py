@@ -55,13 +55,6 @@ def test_nothing_to_list_says_where_events_come_from(stage: Stage, prloom: Prloo
     assert prloom("events", "pr-7", "--state", "held").out == "No event of plan pr-7 is held.\n"
 
 
-def test_an_unknown_state_is_a_mistake_of_usage(prloom: Prloom) -> None:
-    ran = prloom("events", "--state", "waiting")
-
-    assert ran.code == 2
-    assert "'waiting' is not one of 'pending', 'deferred'" in ran.err
-
-
 def test_a_plan_that_cannot_be_read_is_told_on_stderr_beside_the_others(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
     stage.append(said("e"))
@@ -199,14 +192,6 @@ async def test_by_age_the_event_whose_state_has_not_changed_for_the_longest_time
     assert ids(prloom, "--sort", "age", "--limit", "1") == ["second"]
     assert ids(prloom, "--sort", "came", "--limit", "1") == ["second"]
     assert ids(prloom) == ["first", "second"]
-
-
-@pytest.mark.parametrize("text", ["yesterday", "-2h", "2", ""])
-def test_a_time_that_means_nothing_is_refused_with_examples(prloom: Prloom, text: str) -> None:
-    ran = prloom("events", "--since", text)
-
-    assert ran.code == 2
-    assert ran.err.startswith(f"prloom: Invalid value for '--since': {text!r} is not a time; write an age such as 30m,")
 
 
 def test_options_that_match_nothing_say_so(mixed: Stage, prloom: Prloom) -> None:

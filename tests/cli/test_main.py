@@ -34,44 +34,6 @@ def raising(error: BaseException) -> click.Command:
 # Finding a command.
 
 
-def test_every_command_of_the_table_is_there() -> None:
-    assert list(main.COMMANDS) == [
-        *("init", "adopt", "new", "edit", "queue", "todo", "start", "worker", "status", "top", "web", "events", "why"),
-        "diff",
-        *(
-            "runs",
-            "log",
-            "logs",
-            "stop",
-            "costs",
-            "stats",
-            "emit",
-            "retry",
-            "approve",
-            "allow",
-            "deny",
-            "drop",
-            "outbox",
-            "forget",
-        ),
-        *(
-            "poll",
-            "pause",
-            "resume",
-            "block",
-            "unblock",
-            "open",
-            "rebase",
-            "plugins",
-            "action",
-            "skills",
-            "bridges",
-            "mcp",
-        ),
-        *("exchange", "config", "doctor", "completion", "demo"),
-    ]
-
-
 @pytest.mark.parametrize("name", main.COMMANDS)
 def test_each_command_of_the_table_is_there_and_tells_how_to_use_it(
     name: str, capsys: pytest.CaptureFixture[str]

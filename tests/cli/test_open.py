@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import command_server
 import terminal_output
 from stage import Stage
 
@@ -31,13 +30,11 @@ def test_in_a_terminal_it_opens_the_shell_there_and_says_what_comes_next(stage: 
     shell.chmod(0o755)
     main, terminal = os.openpty()
     environ = {**os.environ, "SHELL": str(shell)}
-    argv = [sys.executable, "-m", "prloom", "-C", str(stage.root), "open", "pr-7"]
 
-    done = subprocess.run(argv, stdin=terminal, stdout=terminal, stderr=terminal, env=environ, check=False)
+    opened = command_server.begin_on_terminal(["open", "pr-7"], cwd=stage.root, env=environ, terminal=terminal)
 
-    os.close(terminal)
     said = terminal_output.read_all(main).decode()
-    assert done.returncode == 0, said
+    assert opened.wait(command_server.LIMIT) == 0, said
     assert f"\r\n{stage.paths.worktree('pr-7')}\r\n" in said
     assert "prloom does not work on it until you leave this shell." in said
     assert "prloom resume pr-7 --commit" in said

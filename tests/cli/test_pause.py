@@ -111,18 +111,3 @@ def test_plans_and_all_together_are_a_usage_error(stage: Stage, prloom: Prloom) 
 
     assert ran.code == 2
     assert ran.err == "prloom: name plans or use --all, not both. See `prloom pause --help`.\n"
-
-
-def test_an_unknown_plan_is_one_line(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
-    ran = prloom("pause", "pr-8")
-
-    assert (ran.code, ran.err) == (1, "prloom: no plan pr-8; did you mean pr-7?\n")
-
-
-def test_without_any_plan_there_is_nothing_to_pause(prloom: Prloom) -> None:
-    ran = prloom("pause")
-
-    assert ran.code == 1
-    assert ran.err == "prloom: there are no plans yet; `prloom new` or `prloom adopt` makes one\n"

@@ -44,9 +44,3 @@ def test_without_one_it_says_when_the_next_poll_is_and_writes_nothing(stage: Sta
         "No dispatcher is running; to poll, run `prloom start`, or `prloom start --once` for one round.\n"
     )
     assert not (stage.root / "prloom/.local/control.jsonl").exists()
-
-
-def test_an_unknown_plan_is_one_line(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
-    assert prloom("poll", "pr-8").err == "prloom: no plan pr-8; did you mean pr-7?\n"

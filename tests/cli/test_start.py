@@ -167,6 +167,7 @@ def test_what_does_not_work_is_said_before_the_first_round(stage: Stage, prloom:
 
     ran = prloom("start", "--log-format", log_format)
 
+    assert ran.code == 130
     lines = ran.err.splitlines()
     if log_format == "json":
         lines = [json.loads(line)["message"] for line in lines]

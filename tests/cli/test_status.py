@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import fcntl
 import json
 import os
@@ -17,8 +16,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import command_server
 import pytest
 import terminal_output
+from command_server import ForkedProcess
 from operator_scene import OperatorScene
 from stage import Stage, said
 from stage_parts import deferring
@@ -32,12 +33,11 @@ from prloom.model import record
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord
 from prloom.storage import run_log
-from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red][bold]\nDispatcher running"
 Prloom = Callable[..., Any]
-AGENT = '[stages]\ndefault = "command"\n[agents.command]\nargv = ["true"]\n'
+AGENT = '[stages]\ndefault = "command"\n[agents.command]\nargv = ["true"]\n[plugins]\nisolation = "inline"\n'
 LETTERBOX = """
 from prloom.api import Polled
 
@@ -183,20 +183,6 @@ async def test_all_that_a_plugin_registers_is_shown(stage: Stage, prloom: Prloom
     assert "  nothing  test  registers nothing\n" in text
 
 
-async def test_a_parked_event_is_shown_with_its_reason_and_what_to_do(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-    stage.plugin("quiet-period", TALKING)
-    stage.append(said("e", "wait"))
-    await stage.tick()
-    stage.clock.advance(days=8)
-    await stage.tick()
-
-    text = prloom("status", "--all").out
-
-    assert re.search(r"\d+ d +pr-7  parked  1 comment \(quiet-period waited until the deadline", text)
-    assert "`prloom retry e`" in text
-
-
 def test_a_repository_without_plans_says_how_to_get_one(prloom: Prloom) -> None:
     assert prloom("status", "--all").out == (
         "dispatcher not running; `prloom start` runs it\nNo plans yet; `prloom new` or `prloom adopt` makes one.\n"
@@ -219,11 +205,6 @@ def test_a_requested_rebase_is_shown(stage: Stage, prloom: Prloom) -> None:
     store.close("the test goes on")
 
     assert "\n  nothing waits; a rebase is requested\n" in prloom("status", "--all").out
-
-
-def test_a_running_dispatcher_is_shown_with_its_process(stage: Stage, prloom: Prloom) -> None:
-    with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
-        assert f"dispatcher running, pid {os.getpid()}, last tick " in prloom("status", "--all").out
 
 
 @pytest.mark.parametrize("named", ["pr-7", "7", "#7"])
@@ -262,15 +243,6 @@ def test_an_unknown_plan_where_there_are_none_says_how_to_get_one(prloom: Prloom
     )
 
 
-async def test_json_is_one_document_on_stdout(stage: Stage, prloom: Prloom) -> None:
-    await a_full_stage(stage)
-
-    ran = prloom("status", "--json")
-
-    assert json.loads(ran.out)["plans"][0]["events"]["deferred"][0]["id"] == "d 1"
-    assert ran.err == ""
-
-
 async def test_nothing_from_outside_reaches_the_terminal_as_it_is(stage: Stage, prloom: Prloom) -> None:
     def evil(ctx: PluginContext) -> None:
         @ctx.hook("beforeTriage")
@@ -288,14 +260,6 @@ async def test_nothing_from_outside_reaches_the_terminal_as_it_is(stage: Stage, 
     assert "[/red][bold]" in text
     assert [line for line in text.splitlines() if line.lower().startswith("dispatcher")] == [text.splitlines()[0]]
     assert r"$'h\x1b]0;owned\x07\x1b[2J\xe2\x80\xae[/red][bold]\x0aDispatcher running'`" in text
-
-
-async def test_an_id_in_a_command_to_copy_is_one_word(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-    stage.append(said("x; rm -rf ~", author=Author("eve", "none")))
-    await stage.tick()
-
-    assert "`prloom approve 'x; rm -rf ~'`" in prloom("status", "--all").out
 
 
 async def test_everything_about_all_plans_is_what_there_is_about_each(stage: Stage, prloom: Prloom) -> None:
@@ -340,28 +304,26 @@ def test_a_watch_in_a_pipe_prints_once_for_each_change_and_ends_with_ctrl_c(stag
     assert second[1] == "1 plan: 1 pending.\n"
 
 
+def watching(stage: Stage, terminal: int, options: list[str], no_colour: str = "1") -> ForkedProcess:
+    """Begin a watch on a terminal, whose size is the terminal's own."""
+    given = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES"}}
+    environ = {**given, "TERM": "xterm", "NO_COLOR": no_colour}
+    argv = ["status", "--watch", *options]
+    return command_server.begin_on_terminal(argv, cwd=stage.root, env=environ, terminal=terminal)
+
+
 def test_a_watch_on_a_terminal_ends_silently_with_q(stage: Stage) -> None:
     stage.adopt()
     ours, theirs = pty.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 80, 0, 0))
-    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--watch"]
-    environ = {**os.environ, "TERM": "xterm"}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environ) as watch:
-        os.close(theirs)
-        try:
-            drawn = b""
-            while b"pr-7" not in drawn:
-                drawn += os.read(ours, 65536)
-            os.write(ours, b"q")
-            with contextlib.suppress(OSError):  # the terminal is gone with the program
-                while os.read(ours, 65536):
-                    pass
-            assert watch.stderr is not None
-            assert watch.stderr.read() == b""
-            assert watch.wait() == 0
-        finally:
-            watch.kill()
-            os.close(ours)
+    watch = watching(stage, theirs, [])
+    drawn = b""
+    while b"pr-7" not in drawn:
+        drawn += os.read(ours, 65536)
+    os.write(ours, b"q")
+
+    assert b"prloom: " not in terminal_output.read_all(ours)
+    assert watch.wait(command_server.LIMIT) == 0
 
 
 @pytest.mark.parametrize("no_colour", ["", "1"])
@@ -370,17 +332,13 @@ def test_a_watch_on_a_terminal_draws_in_place_what_fits(stage: Stage, no_colour:
         stage.adopt(f"plan-{number}", pr=number)
     ours, theirs = pty.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 300, 0, 0))
-    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--all", "--watch"]
-    told = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES"}}  # the size is the pty's
-    environ = {**told, "TERM": "xterm", "NO_COLOR": no_colour}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ) as watch:
-        os.close(theirs)
-        shown = b""
-        while shown.count(b"30 plans: nothing waits.") < 2:
-            shown += os.read(ours, 65536)
-        watch.send_signal(signal.SIGINT)
-        shown += terminal_output.read_all(ours)
-        assert watch.wait() == 130
+    watch = watching(stage, theirs, ["--all"], no_colour)
+    shown = b""
+    while shown.count(b"30 plans: nothing waits.") < 2:
+        shown += os.read(ours, 65536)
+    watch.send_signal(signal.SIGINT)
+    shown += terminal_output.read_all(ours)
+    assert watch.wait(command_server.LIMIT) == 130
 
     first, _, second = shown.decode().partition("\x1b[9F\x1b[J")
     assert first.startswith("\x1b[Jdispatcher ")
@@ -393,18 +351,13 @@ def watched(stage: Stage, rows: int, columns: int) -> list[str]:
     """Return the lines that a watch draws first on a terminal of this size, with the last one about those below."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--all", "--watch"]
-    told = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES"}}
-    with subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env={**told, "TERM": "xterm", "NO_COLOR": "1"}
-    ) as watch:
-        os.close(theirs)
-        shown = b""
-        while b"\n" not in shown.partition(b" more; ")[2]:
-            shown += os.read(ours, 65536)
-        watch.send_signal(signal.SIGINT)
-        shown += terminal_output.read_all(ours)
-        assert watch.wait() == 130
+    watch = watching(stage, theirs, ["--all"])
+    shown = b""
+    while b"\n" not in shown.partition(b" more; ")[2]:
+        shown += os.read(ours, 65536)
+    watch.send_signal(signal.SIGINT)
+    shown += terminal_output.read_all(ours)
+    assert watch.wait(command_server.LIMIT) == 130
     lines = shown.decode().partition("\x1b[J")[2].split("\r\n")
     return lines[: next(number for number, line in enumerate(lines) if " more; " in line) + 1]
 
@@ -457,37 +410,6 @@ def test_it_imports_nothing_that_it_does_not_use(stage: Stage) -> None:
 
 
 # What needs the operator.
-
-
-async def test_what_needs_the_operator_comes_first_for_all_plans_and_the_oldest_first(
-    stage: Stage, prloom: Prloom
-) -> None:
-    eve = Author("eve", "none")
-    stage.adopt("a", pr=1)
-    stage.adopt("b", pr=2)
-    stage.append(said("older", author=eve), plan_id="b")
-    await stage.tick()
-    stage.clock.advance(hours=1)
-    stage.append(said("younger", author=eve), plan_id="a")
-    await stage.tick()
-
-    lines = prloom("status", "--all").out.splitlines()
-
-    assert lines[2:4] == ["", "Needs you (2, oldest first)"]
-    assert re.findall(r" (\w)  held .*\n +`prloom approve (\w+)`", "\n".join(lines)) == [
-        ("b", "older"),
-        ("a", "younger"),
-    ]
-    assert lines.index("a  #1  review") > lines.index("Needs you (2, oldest first)") + 4
-
-
-async def test_a_plan_that_cannot_be_worked_on_needs_the_operator(stage: Stage, prloom: Prloom) -> None:
-    (stage.adopt() / "state.json").write_text("{")
-
-    lines = prloom("status", "--all").out.splitlines()
-
-    assert lines[3] == "Needs you (1)"
-    assert re.match(r"  \d+ s  pr-7  blocked  ", lines[4])
 
 
 def test_the_command_of_an_entry_whose_id_has_control_characters_does_what_it_says_when_it_is_pasted(

@@ -81,14 +81,6 @@ async def test_an_action_that_names_no_event_is_shown_for_each_that_its_call_dec
     assert json.loads(prloom("why", action.id, "--json").out)["event"]["id"] == "two"
 
 
-async def test_json_is_one_document(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-    stage.append(said("e"))
-    await stage.tick()
-
-    assert list(json.loads(prloom("why", "e", "--json").out)) == ["event", "state", "steps"]
-
-
 async def test_it_says_what_can_be_done_about_an_open_event(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
     stage.plugin("quiet", deferring(once=True))

@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from stage import Stage
 
@@ -66,15 +64,6 @@ def test_a_name_whose_plugin_is_gone_can_be_taken_out_of_the_configuration(stage
     assert any("and `prloom plugins disable 'gone one'` takes this name out" in each for each in told)
     assert (disabled.code, disabled.out) == (0, "gone one is disabled.\n")
     assert file.read_text() == '[plugins]\nenabled = ["notify"]\n'
-
-
-@pytest.mark.parametrize("name", ["list", "enable", "disable"])
-def test_each_can_be_run(name: str) -> None:
-    lazy = plugins.COMMANDS[name]
-    command = getattr(import_module(lazy.module), lazy.attribute)
-
-    assert isinstance(command, click.Command)
-    assert command.name == name
 
 
 @pytest.mark.usefixtures("mine")
