@@ -75,6 +75,7 @@ class Name(NamedTuple):
         return "/".join(self.file.split("/")[:2]).removesuffix(".py")
 
 
+@cache
 def words(name: str) -> frozenset[str]:
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
     return frozenset(snake.split("_")) - {""}

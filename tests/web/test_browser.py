@@ -67,17 +67,32 @@ def state(day: BusyDay, plan_id: str) -> DispatchState:
         return snapshot.current_state(bus)
 
 
-def test_every_page_works_in_each_size_and_scheme_and_the_browser_complains_of_nothing(day: BusyDay, browser: Chromium):
-    backgrounds = set()
-    for width, scheme in ((1280, "light"), (NARROW, "dark")):
-        browser.look(width, 800, scheme)
-        for path in PAGES:
-            browser.open(address(day, path))
-            assert browser.find("h1").text, path
-            assert browser.run("return document.documentElement.scrollWidth") <= width, f"{path} is wider than {width}"
-        backgrounds.add(browser.run("return getComputedStyle(document.body).backgroundColor"))
+UNNAMED = """return [...document.querySelectorAll("td.number, td.todos")].filter(each => each.textContent.trim()
+    && getComputedStyle(each, "::before").content.length < 3).map(each => each.outerHTML)"""
+"""The figures that have no name beside them."""
 
-    assert len(backgrounds) == 2
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "background"), [(1280, "light", "rgb(246, 247, 249)"), (NARROW, "dark", "rgb(17, 19, 23)")]
+)
+def test_every_page_works_in_each_size_and_scheme_and_the_browser_complains_of_nothing(
+    day: BusyDay, browser: Chromium, width: int, scheme: str, background: str
+):
+    browser.look(width, 800, scheme)
+    for path in PAGES:
+        browser.open(address(day, path))
+        assert browser.find("h1").text, path
+        assert browser.run("return document.documentElement.scrollWidth") <= width, f"{path} is wider than {width}"
+        if width == NARROW:
+            assert browser.run(UNNAMED) == [], path
+            if browser.run("return document.querySelector('nav [aria-current=page]') !== null"):
+                here = browser.find("nav [aria-current=page]").rect
+                assert here["x"] >= 0, path
+                assert here["x"] + here["width"] <= NARROW, path
+        browser.run("document.querySelectorAll('main p').forEach(each => each.append('x'.repeat(400)))")
+        assert browser.run("return document.documentElement.scrollWidth") <= width, f"a long word widens {path}"
+
+    assert browser.run("return getComputedStyle(document.body).backgroundColor") == background
     assert browser.problems == []
     assert "token" not in browser.driver.current_url
     assert browser.run("return document.cookie") == ""
@@ -237,28 +252,6 @@ def test_a_text_from_outside_is_painted_over_no_other(day: BusyDay, browser: Chr
     assert browser.run("return getComputedStyle(arguments[0]).contain", card) == "paint"
     drop, approve = browser.button("Drop…").rect, browser.button("Approve").rect
     assert abs(drop["y"] - approve["y"]) < 1
-
-
-@pytest.mark.parametrize("width", [1280, NARROW])
-def test_a_long_word_makes_no_page_wider(day: BusyDay, browser: Chromium, width: int):
-    browser.look(width, 800, "light")
-    for path in PAGES:
-        browser.open(address(day, path))
-        browser.run("document.querySelectorAll('main p').forEach(each => each.append('x'.repeat(400)))")
-        assert browser.run("return document.documentElement.scrollWidth") <= width, path
-
-
-def test_on_a_telephone_each_figure_has_its_name_and_the_page_its_own_in_sight(day: BusyDay, browser: Chromium):
-    browser.look(NARROW, 800, "light")
-    for path in PAGES:
-        browser.open(address(day, path))
-        unnamed = """return [...document.querySelectorAll("td.number, td.todos")].filter(each => each.textContent.trim()
-        && getComputedStyle(each, "::before").content.length < 3).map(each => each.outerHTML)"""
-        assert browser.run(unnamed) == [], path
-        if browser.run("return document.querySelector('nav [aria-current=page]') !== null"):
-            here = browser.find("nav [aria-current=page]").rect
-            assert here["x"] >= 0, path
-            assert here["x"] + here["width"] <= NARROW, path
 
 
 def test_a_badge_is_never_cut(browser: Chromium):
