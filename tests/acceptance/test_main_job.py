@@ -24,18 +24,6 @@ def test_an_item_of_the_review_file_is_answered_and_becomes_a_todo(repository):
     assert plan["actions"] == {"queued": 0, "delivered": 1, "failed": []}
 
 
-def test_the_box_is_checked_when_its_todo_is_done(repository):
-    review = repository.local / "review.md"
-    review.write_text(review.read_text() + "- [ ] Rename the function\n")
-    repository.run("start", "--once")
-    plan = repository.local / "plan.md"
-    plan.write_text(plan.read_text().replace("- [ ]", "- [x]"))
-
-    repository.run("start", "--once")
-
-    assert "- [x] Rename the function" in review.read_text()
-
-
 def test_an_item_that_was_answered_is_not_asked_again_when_the_state_of_the_plan_is_removed(repository):
     review = repository.local / "review.md"
     review.write_text(review.read_text() + "- [ ] Rename the function\n")
@@ -48,23 +36,6 @@ def test_an_item_that_was_answered_is_not_asked_again_when_the_state_of_the_plan
 
     assert review.read_text() == answered
     assert repository.agent_runs == 1
-
-
-def test_an_item_can_be_appended_to_the_review_file_at_any_time(repository):
-    review = repository.local / "review.md"
-    repository.run("emit", "work", "--body", "Why is the timeout two seconds?")
-    repository.run("start", "--once")
-    assert "## replies" in review.read_text()
-
-    for number in range(2):
-        with review.open("a") as file:
-            file.write(f"- [ ] Rename function {number}\n")
-        repository.run("start", "--once")
-
-    text = review.read_text()
-    assert repository.agent_runs == 3
-    assert text.count("On it.") == 3
-    assert repository.plan()["todos"]["total"] == 3
 
 
 def test_a_line_that_was_meant_as_an_item_and_is_none_is_shown_until_it_is_corrected(repository):
@@ -174,22 +145,6 @@ def test_the_demo_tells_its_story_in_a_pipe(repository, tmp_path):
 
 def _git(folder: Path, *args: str) -> str:
     return subprocess.run(["git", *args], cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def test_a_dry_run_changes_nothing(repository):
-    repository.run("emit", "work", "--body", "x", "--id", "c1")
-    before = _tree(repository.root)
-
-    told = repository.run("start", "--dry-run").stdout
-
-    assert "c1 would be triaged by command" in told
-    assert "parked" not in told
-    assert _tree(repository.root) == before
-    assert repository.agent_runs == 0
-
-
-def _tree(root: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()}
 
 
 def _until(true) -> None:

@@ -10,7 +10,6 @@ import pytest
 from prloom.api.manifest import Manifest
 from prloom.api.plugin import Command, Hook, PluginContext, Skill, Tool
 from prloom.errors import ExtensionError
-from prloom.model.hook_points import HOOKS
 
 
 @pytest.fixture
@@ -91,14 +90,6 @@ def test_a_hook_point_that_is_not_known_is_a_warning_with_the_nearest_one(
 
     assert ctx.registrations.warnings == [warning]
     assert ctx.registrations.hooks == []
-
-
-@pytest.mark.parametrize("name", HOOKS)
-def test_a_function_can_be_registered_for_every_hook_point(ctx: PluginContext, name: str) -> None:
-    ctx.register_hook(name, plan_hook)
-
-    assert [hook.name for hook in ctx.registrations.hooks] == [name]
-    assert ctx.registrations.warnings == []
 
 
 def test_a_tool_for_a_stage_that_does_not_exist_earns_a_warning(ctx: PluginContext) -> None:

@@ -126,14 +126,6 @@ def test_a_configuration_that_is_wrong_is_a_finding_for_each_mistake(sound: Stag
     assert all(finding["fix"] for finding in findings)
 
 
-def test_a_file_that_is_no_toml_is_a_finding(sound: Stage, prloom: Prloom) -> None:
-    (sound.root / "prloom.toml").write_text("[trust")
-
-    (finding,) = json.loads(prloom("doctor", "--json").out)["findings"]
-
-    assert finding["fix"] == "correct it there"
-
-
 def test_outside_a_repository_that_is_the_finding(sound: Stage, prloom: Prloom, tmp_path: Path) -> None:
     ran = prloom("-C", str(tmp_path), "doctor")
 

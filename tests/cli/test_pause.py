@@ -72,15 +72,6 @@ def test_pausing_twice_is_one_decision(stage: Stage, prloom: Prloom) -> None:
     assert [decision.get("paused") for decision in stage.decisions()] == [True]
 
 
-def test_a_paused_plan_shows_how_to_resume_it(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-    prloom("pause")
-
-    shown = " ".join(prloom("status").out.split())
-
-    assert "pr-7 paused the plan is paused: only commands in comments are carried out `prloom resume pr-7`" in shown
-
-
 async def test_an_event_of_a_paused_plan_shows_how_to_resume_it(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
     stage.append(said("e"))
@@ -88,20 +79,6 @@ async def test_an_event_of_a_paused_plan_shows_how_to_resume_it(stage: Stage, pr
     await stage.tick()
 
     assert prloom("why", "e").out.endswith("Now pending; its plan is paused; to resume it, run `prloom resume pr-7`.\n")
-
-
-async def test_a_plan_that_was_paused_in_a_comment_is_resumed_from_the_command_line(
-    stage: Stage, prloom: Prloom
-) -> None:
-    stage.adopt()
-    stage.append(said("c", "/prloom pause"))
-    await stage.tick()
-
-    prloom("resume", "pr-7")
-
-    stage.append(said("e"))
-    await stage.tick()
-    assert "re e" in stage.bridge.said
 
 
 def test_plans_and_all_together_are_a_usage_error(stage: Stage, prloom: Prloom) -> None:

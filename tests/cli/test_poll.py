@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from stage import Stage
 
-from prloom.storage.dispatcher_files import OWNER, DispatcherLock
+from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 Prloom = Callable[..., Any]
@@ -24,17 +21,6 @@ def test_a_running_dispatcher_is_asked(stage: Stage, prloom: Prloom) -> None:
     (line,) = (stage.root / "prloom/.local/control.jsonl").read_text().splitlines()
     assert json.loads(line)["data"]["type"] == "poll"
     assert json.loads(line)["data"]["context"]["ids"] == ["pr-7"]
-
-
-def test_one_that_does_not_answer_is_not_said_to_poll(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-    with SafeDir.make(stage.root, "prloom", ".local") as local, DispatcherLock(local):
-        long_ago = (datetime.now(UTC) - timedelta(minutes=5)).timestamp()
-        os.utime(Path(local.path) / OWNER, (long_ago, long_ago))
-        ran = prloom("poll", "7")
-
-    silence = f"the dispatcher, process {os.getpid()}, is running, but does not answer; "
-    assert ran.out.startswith(f"Saved, to poll. It is not done yet: {silence}")
 
 
 def test_without_one_it_says_when_the_next_poll_is_and_writes_nothing(stage: Stage, prloom: Prloom) -> None:

@@ -56,31 +56,24 @@ async def test_what_is_shown_of_a_row_follows_the_key(tmp_path: Path) -> None:
         await until(pilot, lambda: "no question waits here; choose one under" in screen(shown))
 
 
-@pytest.mark.parametrize(
-    ("key", "pane_name", "row", "question"),
-    [
-        ("s", "needs", "draft", "Send the draft?"),
-        ("k", "working", "pr-1", "Stop the run, and pause its plan?"),
-        ("x", "needs", "held", "Why drop it?"),
-        ("y", "needs", "confirm", "Allow this call?"),
-        ("Y", "needs", "confirm", "Allow this call, and all later calls of this tool?"),
-    ],
-)
-async def test_what_cannot_be_undone_is_asked_first(
-    tmp_path: Path, key: str, pane_name: str, row: str, question: str
-) -> None:
+async def test_what_cannot_be_undone_is_asked_first(tmp_path: Path) -> None:
     git_folder.make(tmp_path / ".git")
     shown = app(every_state(OperatorScene(tmp_path)).where)
     with SafeDir.make(tmp_path, "prloom", ".local") as local, DispatcherLock(local):  # or nothing is being worked on
-        await _press(shown, key, pane_name, row, question)
-
-
-async def _press(shown: TopApp, key: str, pane_name: str, row: str, question: str) -> None:
-    async with shown.run_test(size=(120, 60), notifications=True) as pilot:
-        await until(pilot, lambda: any(row in each for each in pane(shown, pane_name)))
-        await choose(pilot, shown, pane_name, row)
-        await pilot.press(key)
-        await until(pilot, lambda: question in screen(shown))
+        async with shown.run_test(size=(120, 60), notifications=True) as pilot:
+            for key, pane_name, row, question in (
+                ("s", "needs", "draft", "Send the draft?"),
+                ("k", "working", "pr-1", "Stop the run, and pause its plan?"),
+                ("x", "needs", "held", "Why drop it?"),
+                ("y", "needs", "confirm", "Allow this call?"),
+                ("Y", "needs", "confirm", "Allow this call, and all later calls of this tool?"),
+            ):
+                await until(pilot, lambda name=pane_name, row=row: any(row in each for each in pane(shown, name)))
+                await choose(pilot, shown, pane_name, row)
+                await pilot.press(key)
+                await until(pilot, lambda question=question: question in screen(shown))
+                await pilot.press("escape")
+                await until(pilot, lambda: len(shown.screen_stack) == 1)
 
 
 async def test_the_detail_of_what_waits_says_what_waits_and_why_where_there_is_no_plan_to_show(tmp_path: Path) -> None:
@@ -93,25 +86,24 @@ async def test_the_detail_of_what_waits_says_what_waits_and_why_where_there_is_n
     assert detail_text.text(scene.where, row.subject, "about") == "plugin: the daemon of slow\nit is started again\n"
 
 
-@pytest.mark.parametrize(
-    ("key", "told"),
-    [
-        ("s", "this is not a draft of a reply"),
-        ("k", "no agent works here; choose a run"),
-        ("y", "no call of a tool and no question waits here"),
-        ("Y", "no call of a tool and no question waits here"),
-        ("x", "this is neither an event nor an action"),
-    ],
-)
-async def test_a_key_that_does_not_fit_the_row_says_so_and_asks_nothing(tmp_path: Path, key: str, told: str) -> None:
+async def test_a_key_that_does_not_fit_the_row_says_so_and_asks_nothing(tmp_path: Path) -> None:
     git_folder.make(tmp_path / ".git")
     shown = app(every_state(OperatorScene(tmp_path)).where)
     async with shown.run_test(size=(120, 60), notifications=True) as pilot:
         await until(pilot, lambda: len(pane(shown, "plans")) == 18)
         await choose(pilot, shown, "plans", "pr-10")
-        await pilot.press(key)
-        await until(pilot, lambda: told in screen(shown))
-        assert len(shown.screen_stack) == 1
+        for key, told in (
+            ("s", "this is not a draft of a reply"),
+            ("k", "no agent works here; choose a run"),
+            ("y", "no call of a tool and no question waits here"),
+            ("Y", "no call of a tool and no question waits here"),
+            ("x", "this is neither an event nor an action"),
+        ):
+            await pilot.press(key)
+            await until(pilot, lambda told=told: told in screen(shown))
+            assert len(shown.screen_stack) == 1
+            shown.clear_notifications()
+            await until(pilot, lambda told=told: told not in screen(shown))
 
 
 async def test_a_key_tells_what_was_done_lately_what_it_cost_and_which_plugin_is_slow(stage: Stage) -> None:

@@ -140,22 +140,6 @@ def test_every_entry_is_there_where_the_screen_scrolls_and_what_is_cut_is_counte
     assert len([line for line in some if "more, `prloom status --all`" in line]) >= 2
 
 
-def test_what_needs_a_person_has_its_age_its_plan_its_sentence_and_its_command(shown: Dashboard) -> None:
-    lines = [click.unstyle(line).split() for line in dashboard_text.whole(shown, [])]
-
-    (held,) = [line for line in lines if "mallory" in line]
-    assert (
-        " ".join(held)
-        == "1 h pr-7 held 3 comments by mallory (has no permission here) `prloom approve @mallory --plan pr-7`"
-    )
-
-
-def test_the_line_of_a_plan_says_for_how_long_the_oldest_in_it_waits(shown: Dashboard) -> None:
-    lines = [" ".join(click.unstyle(line).split()) for line in dashboard_text.whole(shown, [])]
-
-    assert any(re.match(r"pr-7 #7 active 0/1 TODOs 3 held for 1 h", line) for line in lines)
-
-
 def test_the_header_says_who_works_and_what_it_took_today(shown: Dashboard) -> None:
     text = click.unstyle(" ".join(dashboard_text.header(shown)))
 

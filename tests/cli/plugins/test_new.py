@@ -126,13 +126,6 @@ def test_taking_a_bundled_plugins_name_is_said(repository: Path, capsys: pytest.
     assert "prloom comes with a plugin memory; when yours is enabled, it replaces that one." in capsys.readouterr().out
 
 
-def test_nothing_is_left_where_it_cannot_be_made(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (repository / "prloom").write_text("a file")
-
-    assert prloom("new", "notes") == 1
-    assert (repository / "prloom").read_text() == "a file"
-
-
 def test_a_file_in_the_way_is_named(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (repository / "prloom").write_text("a launcher script")
 

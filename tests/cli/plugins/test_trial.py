@@ -97,7 +97,7 @@ def test_a_plugin_that_fails_is_shown_with_where_and_the_command_fails(
 ) -> None:
     write(repository, BROKEN)
 
-    code, out, err = tried(capsys, "noted")
+    code, out, err = tried(capsys, "noted", "--inline")
 
     assert code == 1
     assert row(out, "comment without an author").startswith("failed plugin noted: beforeTriage raised AttributeError")
@@ -145,7 +145,7 @@ def test_a_plugin_that_cannot_be_loaded_is_one_clear_line(repository: Path, caps
 def test_its_settings_are_those_of_the_configuration(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (repository / "prloom.toml").write_text('[plugins.settings.quiet_period]\nquiet = "2m"\n')
 
-    seen = document(capsys, "quiet_period", "--say", "hello")
+    seen = document(capsys, "quiet_period", "--inline", "--say", "hello")
 
     assert seen["plugin"]["hooks"] == ["onEvent", "beforeTriage"]
     assert seen["events"][0]["verdict"] == "deferred"
@@ -155,7 +155,7 @@ def test_its_settings_are_those_of_the_configuration(repository: Path, capsys: p
 def test_nothing_is_done_to_the_repository(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (repository / "prloom.toml").write_text('[plugins.settings.memory]\nfile = "AGENTS.md"\n')
 
-    seen = document(capsys, "memory", "--say", "!memory Use tabs")
+    seen = document(capsys, "memory", "--inline", "--say", "!memory Use tabs")
 
     assert seen["events"][0]["verdict"] == "handled"
     assert sorted(path.name for path in repository.iterdir()) == [".git", "prloom.toml"]
@@ -164,7 +164,7 @@ def test_nothing_is_done_to_the_repository(repository: Path, capsys: pytest.Capt
 def test_a_plugin_that_wants_to_be_configured_first_says_so(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, _ = tried(capsys, "memory", "--say", "!memory x")
+    code, out, _ = tried(capsys, "memory", "--inline", "--say", "!memory x")
 
     assert code == 0
     assert "offers   nothing; it may need settings in [plugins.settings.…] first" in out
@@ -176,7 +176,7 @@ def test_a_plugin_can_be_named_by_its_path_and_outside_of_a_repository(
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path, NOTED, "other")
 
-    assert document(capsys, str(path), "--say", "x")["plugin"]["name"] == "other"
+    assert document(capsys, str(path), "--inline", "--say", "x")["plugin"]["name"] == "other"
 
 
 def test_events_of_ones_own_can_be_shown(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +185,7 @@ def test_events_of_ones_own_can_be_shown(repository: Path, capsys: pytest.Captur
         json.dumps([{"id": "e1", "source": "ci", "type": "pr_merged"}, {"id": "e2", "source": "ci", "type": "x"}])
     )
 
-    seen = document(capsys, "noted", "--event", "events.json", "--say", "hello")
+    seen = document(capsys, "noted", "--inline", "--event", "events.json", "--say", "hello")
 
     assert [(each["shape"], each["verdict"]) for each in seen["events"]] == [
         ("hello", "passed"),
@@ -204,8 +204,8 @@ def test_events_of_ones_own_can_be_shown(repository: Path, capsys: pytest.Captur
             ("zzz",),
             "there is no plugin zzz, neither as a name nor as a path; `prloom plugins list` lists all plugins",
         ),
-        (("noted", "--event", "gone.json"), "gone.json cannot be read: No such file or directory"),
-        (("noted", "--event", "bad.json"), "the event"),
+        (("noted", "--inline", "--event", "gone.json"), "gone.json cannot be read: No such file or directory"),
+        (("noted", "--inline", "--event", "bad.json"), "the event"),
     ],
 )
 def test_bad_input_is_one_clear_line(
@@ -229,7 +229,7 @@ def test_a_variable_that_it_needs_and_does_not_get_is_said(
     (folder / "plugin.yaml").write_text("requires_env: [NOTED_TOKEN]\n")
     (folder / "__init__.py").write_text(textwrap.dedent(NOTED))
 
-    _, out, _ = tried(capsys, "noted", "--say", "x")
+    _, out, _ = tried(capsys, "noted", "--inline", "--say", "x")
 
     assert "warning  it needs NOTED_TOKEN in the environment; without, prloom does not run it" in out
 
@@ -303,7 +303,7 @@ def test_what_it_prints_in_this_process_is_kept_out_of_the_document(
 def test_a_wrong_name_of_a_hook_point_fails(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(repository, NOTED.replace('"beforeTriage"', '"beforeTriag"'))
 
-    code, _, err = tried(capsys, "noted", "--say", "hello")
+    code, _, err = tried(capsys, "noted", "--inline", "--say", "hello")
 
     assert code == 1
     assert err.startswith("prloom: plugin noted: no hook point is named 'beforeTriag'; did you mean 'beforeTriage'?")
@@ -331,7 +331,7 @@ def test_a_promise_that_only_the_contract_tries_is_tried_too(
 def test_a_slash_command_is_tried_with_what_it_returns(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(repository, "def register(ctx):\n    ctx.register_command('Hello', lambda event, triage: 'Hello!')\n")
 
-    code, out, _ = tried(capsys, "noted", "--say", "hi")
+    code, out, _ = tried(capsys, "noted", "--inline", "--say", "hi")
 
     assert code == 0
     assert row(out, "/Hello") == "handled /hello; comment 'Hello!'"
