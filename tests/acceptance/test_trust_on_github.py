@@ -32,18 +32,6 @@ async def test_a_trusted_person_vouches_for_a_stranger_on_the_pull_request_and_a
     assert any("On it." in reply for reply in project.replies)
 
 
-async def test_an_author_is_looked_up_once_however_much_they_say(project: Project):
-    await project.run("adopt", str(project.pull.number))
-    for number in range(2):
-        project.hub.comment(project.pull, "ann", f"Please {number}")
-    project.hub.inline(project.pull, "ann", "And this")
-
-    await project.run("start", "--once")
-
-    assert (await project.plan())["events"]["triaged"] == 3
-    assert sum("/permission" in str(each) for each in project.hub.asked) == 1
-
-
 async def test_what_the_operator_types_by_hand_is_heard_and_what_prloom_says_with_that_account_is_not(project: Project):
     await project.run("adopt", str(project.pull.number))
     root = project.hub.inline(project.pull, "prloom", "I would rather see this renamed")

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from forge_bridge import ForgeBridge
+
 from prloom import api
 from prloom.api.bridge import Bridge, BridgeContext, Delivered, Permissions, Polled, Refused
-from prloom.api.forge import Forge, Issue, PostedComment, PullRequest
+from prloom.api.forge import Forge
 from prloom.model.action import Action
 from prloom.model.record import Json
 
@@ -29,51 +31,7 @@ class Known(Inbound):
         return "read"
 
 
-class Hosted(Known):
-    async def open_pull_request(
-        self, ctx: BridgeContext, *, branch: str, base: str, title: str, body: str, draft: bool
-    ) -> PullRequest:
-        return PullRequest(1, title, body, branch, base, "open", "https://x/1", "sha")
-
-    async def find_pull_request(self, ctx: BridgeContext, branch: str) -> PullRequest | None:
-        return None
-
-    async def describe_pull_request(
-        self, ctx: BridgeContext, number: int, *, body: str, title: str | None = None, expected: str | None = None
-    ) -> str:
-        return body
-
-    async def mark_ready(self, ctx: BridgeContext, number: int) -> None: ...
-
-    async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
-        return None
-
-    async def open_pull_requests(self, ctx: BridgeContext) -> Sequence[PullRequest]:
-        return ()
-
-    async def read_issue(self, ctx: BridgeContext, number: int) -> Issue | None:
-        return None
-
-    async def upsert_comment(
-        self,
-        ctx: BridgeContext,
-        number: int,
-        *,
-        marker: str,
-        body: str,
-        remote_id: str | None = None,
-        expected: str | None = None,
-    ) -> PostedComment:
-        return PostedComment("1", None, body)
-
-    def unavailable(self) -> str | None:
-        return None
-
-    async def own_login(self, ctx: BridgeContext) -> str | None:
-        return None
-
-
-def as_a_forge(hosted: Hosted) -> Forge:
+def as_a_forge(hosted: ForgeBridge) -> Forge:
     """Return it as what the type checker must accept it for."""
     return hosted
 
@@ -84,7 +42,7 @@ class Mute:
 
 
 def test_a_bridge_is_whatever_has_a_bridges_parts() -> None:
-    assert [isinstance(thing, Bridge) for thing in (Inbound(), Hosted(), Mute(), object())] == [
+    assert [isinstance(thing, Bridge) for thing in (Inbound(), ForgeBridge(), Mute(), object())] == [
         True,
         True,
         False,
@@ -93,8 +51,8 @@ def test_a_bridge_is_whatever_has_a_bridges_parts() -> None:
 
 
 def test_what_else_a_bridge_can_do_is_told_by_its_parts() -> None:
-    assert [isinstance(thing, Permissions) for thing in (Inbound(), Known(), Hosted())] == [False, True, True]
-    assert [isinstance(thing, Forge) for thing in (Inbound(), Known(), Hosted())] == [False, False, True]
+    assert [isinstance(thing, Permissions) for thing in (Inbound(), Known(), ForgeBridge())] == [False, True, True]
+    assert [isinstance(thing, Forge) for thing in (Inbound(), Known(), ForgeBridge())] == [False, False, True]
 
 
 def test_an_outcome_says_no_more_than_its_bridge_knows() -> None:

@@ -94,26 +94,3 @@ async def test_the_last_poll_and_its_error_are_listed(stage: Stage, prloom: Prlo
     assert (bridge["lastPollAt"], bridge["lastOkAt"]) == ("2026-01-01T12:00:00.000Z", None)
     assert bridge["error"] == "OSError: \x1b[2J the source is down"
     assert "OSError: \\x1b[2J the source is down\n" in prloom("bridges", "list").out
-
-
-def test_an_error_in_a_bridges_code_comes_with_its_file_and_line(stage: Stage, prloom: Prloom) -> None:
-    (stage.root / "ci.py").write_text(BRIDGE.replace("ctx, state): ...", "ctx, state): raise ValueError('kaputt')"))
-    (stage.root / "prloom.toml").write_text(
-        '[bridges.ci]\nmodule = "./ci.py"\n[stages]\ndefault = "command"\n[agents.command]\nargv = ["true"]\n'
-        '[plugins]\nisolation = "inline"\n'
-    )
-
-    prloom("start", "--once")
-
-    assert listed(prloom)["ci"]["error"] == "ValueError: kaputt (ci.py, line 6)"
-
-
-def test_two_that_claim_one_target_are_both_named(stage: Stage, prloom: Prloom) -> None:
-    (stage.root / "ci.py").write_text(BRIDGE.replace('"builds"', '"local"'))
-    (stage.root / "prloom.toml").write_text('[bridges.ci]\nmodule = "./ci.py"\n')
-
-    ran = prloom("bridges", "list")
-
-    assert ran.code == 1
-    assert "local" in ran.err
-    assert "ci (./ci.py)" in ran.err

@@ -100,16 +100,6 @@ async def test_more_than_one_event_is_dropped_on_a_terminal_only_after_a_yes_als
     assert (set(stage.open()), capsys.readouterr().err) == end
 
 
-async def test_what_is_named_by_its_id_is_dropped_without_a_question_where_nobody_can_be_asked(
-    stage: Stage, prloom: Prloom
-) -> None:
-    stage.adopt()
-    stage.append(said("h1", author=Author("eve", "none")), said("h2", author=Author("eve", "none")))
-    await stage.tick()
-
-    assert prloom("drop", "h1", "h2", "--reason", "spam").out == "Dropped: h1, h2.\n"
-
-
 async def test_a_plan_alone_stands_for_all_of_its_open_events(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
     stage.adopt("other", pr=8)

@@ -153,11 +153,6 @@ def test_there_are_columns_from_60_on_only(mixed: Stage, on_terminal: OnTerminal
     assert "STATE" not in "".join(narrow)
 
 
-def test_the_newest_event_is_the_last_whatever_its_plan(mixed: Stage, prloom: Prloom) -> None:
-    assert ids(prloom) == ["old", "check", "new"]
-    assert [line.split()[1] for line in prloom("events").out.splitlines()[1:]] == ["old", "check", "new"]
-
-
 @pytest.mark.parametrize(
     ("options", "listed"),
     [

@@ -68,17 +68,6 @@ async def test_all_in_a_state_are_not_retried_unasked(waiting: Stage, prloom: Pr
     assert states(waiting)["d1"] == "deferred"
 
 
-async def test_on_a_terminal_an_answer_decides_whether_all_in_a_state_are_retried(
-    waiting: Stage, on_terminal: Callable[..., list[str]]
-) -> None:
-    on_terminal(80, "retry", "--deferred", answers="n\n")
-    assert states(waiting)["d1"] == "deferred"
-
-    (line,) = on_terminal(80, "retry", "--deferred", answers="y\n")
-    assert line == "Retry these 3 events? [y/N]: Due now: d3, d1, d2."
-    assert states(waiting)["d1"] == "pending"
-
-
 async def test_a_failed_action_is_tried_again_by_its_id_or_its_events(waiting: Stage, prloom: Prloom) -> None:
     (action,) = waiting.state()["queue"]
 

@@ -14,7 +14,6 @@ from worked_plan import WorkedPlan
 
 from prloom.cli.start import _outcome
 from prloom.core.work import work_failures
-from prloom.core.work.work_steps import WorkRules
 from prloom.model.record import Timestamp
 from prloom.model.work import Kept
 
@@ -54,15 +53,6 @@ def test_a_wait_of_the_work_is_shown_with_its_reason_and_its_end(stage: Stage, p
     assert "1 plan: 1 TODO waiting.\n" in text
     assert "waits: the usage limit is reached, since 2026-01-01 12:00:00; next try in " in text
     assert "(2125-12-08 12:00:00)" in text
-
-
-def test_a_todo_that_has_to_be_allowed_needs_the_operator(stage: Stage, prloom: Prloom) -> None:
-    WorkedPlan(stage, "Make it fast", rules=WorkRules(mode="ask")).step()
-
-    text = prloom("status", "--all").out
-
-    assert '  pr-7  proposed  TODO "Make it fast" waits to be allowed\n' in text
-    assert "`prloom todo pr-7 go t-1`" in text
 
 
 def test_texts_from_a_plan_cannot_write_to_the_terminal(stage: Stage, prloom: Prloom) -> None:

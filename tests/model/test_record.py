@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 
 from prloom.model import action, decision, event, hook, plan, record, state
 from prloom.model.action import Action, Comment
-from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Intake, PlanText, StateWrite, Thread, Todo
+from prloom.model.decision import Change, Decision, Deferral, Intake
 from prloom.model.event import Author, Event, Target
-from prloom.model.hook import HookCall, Limits, Mark, Outcome, PluginDeferral, Writes
-from prloom.model.plan import Plan
 from prloom.model.record import START, Cursor, Position, Record, Timestamp
-from prloom.model.state import Attempt, DeliveryState, DispatchState, OpenEvent, QueuedAction, Receipt
 
 AT = "2026-11-21T12:00:00.000Z"
 TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
@@ -30,8 +27,6 @@ KINDS = [
 ]
 
 WAIT = Deferral("quiet", "loud", 2, TIME, TIME, TIME, "pass")
-EVENT = Event(id="e1", source="s", type="t")
-ACTION = Action(id="a-1", target=Target("github"), payload=Comment("Noted."), related_event_id="e1")
 CHANGE = Change(
     event_id="e1",
     verdict="deferred",
@@ -44,90 +39,15 @@ CHANGE = Change(
     plugin="quiet",
     alone=True,
 )
-OPEN = OpenEvent(
-    id="e1",
-    state="deferred",
-    position=Position(1, 5),
-    type="t",
-    source="s",
-    digest="d",
-    since=TIME,
-    deferral=WAIT,
-    seen=("log",),
-    vouched=True,
-)
-SAMPLES: list[Record] = [
-    ACTION,
-    EVENT,
-    CHANGE,
-    OPEN,
-    Decision(
-        seq=3,
-        stage="beforeTriage",
-        by="quiet",
-        changes=(CHANGE,),
-        actions=(ACTION,),
-        writes=(StateWrite(plugin="quiet", scope="global", version=2, values={"n": [1]}, deleted=("m",)),),
-        todos=(Todo(id="t-1", title="x", event_ids=("e1",), threads=(Thread("e1", Target("github")),)),),
-        deliveries=(DeliveryChange(action_id="a-1", state="retrying", attempts=1, next_try=TIME, error="502"),),
-        plan=PlanText(base="d", text="# T"),
-        cursor=Cursor(2, 3, 4),
-        duration_ms=5,
-        paused=False,
-        rebase_requested=True,
-    ),
-    DispatchState(
-        seq=3,
-        log=Cursor(1, 2, 3),
-        open={"e1": OPEN},
-        done={"handled": 2},
-        queue={"a-1": QueuedAction(id="a-1", position=Position(1, 0), target="github", since=TIME, failed=True)},
-        todos={"t-1": (Thread("e1", Target("github")),)},
-    ),
-    HookCall(
-        hook="beforeTriage",
-        plan_id="p",
-        repo_root="/r",
-        worktree="/w",
-        now=AT,
-        events=(EVENT,),
-        deferrals={"e1": PluginDeferral.of(WAIT)},
-        state={"n": None},
-        limits=Limits(state_bytes=5),
-    ),
-    Outcome(
-        marks=(Mark("e1", "deferred", "r", 5, AT, "drop"),),
-        actions=(ACTION,),
-        writes=(Writes(scope="plan", read=("a",), values={"b": 1}, deleted=("c",)),),
-        plan="# T",
-    ),
-    Plan(id="p", branch="b", created_at=TIME, blocked=True),
-    DeliveryState(attempts={"a-1": Attempt(1, TIME)}, receipts=(Receipt("a-1", TIME, "u", "r"),)),
-]
 
 
 def over_the_wire(sample: Record) -> Any:
     return msgspec.json.decode(msgspec.json.encode(record.to_wire(sample)))
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
-def test_a_record_comes_off_the_wire_as_it_went_on(sample: Record) -> None:
-    assert record.from_wire(type(sample), over_the_wire(sample)) == sample
-
-
-def keys(value: object) -> set[str]:
-    match value:
-        case dict():
-            return set(value) | {key for item in value.values() for key in keys(item)}
-        case list():
-            return {key for item in value for key in keys(item)}
-        case _:
-            return set()
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
-def test_names_on_the_wire_are_in_camel_case(sample: Record) -> None:
-    assert {key for key in keys(over_the_wire(sample)) if "_" in key} == set()
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_names_on_the_wire_are_in_camel_case(kind: type[Record]) -> None:
+    assert [field.encode_name for field in msgspec.structs.fields(kind) if "_" in field.encode_name] == []
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -141,7 +61,6 @@ def test_every_record_is_frozen_and_lets_fields_pass_that_it_does_not_know(kind:
 
 def test_there_are_records_to_look_at() -> None:
     assert len(KINDS) > 30
-    assert {type(sample) for sample in SAMPLES} <= set(KINDS)
 
 
 def test_only_a_records_own_optional_fields_are_left_out_where_they_are_none() -> None:

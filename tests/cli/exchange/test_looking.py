@@ -75,16 +75,6 @@ def test_a_conversations_outcome_is_told_and_is_the_exit_code(outcome: str, run:
     assert document["messages"][0]["id"] == asked.id
 
 
-def test_a_command_that_publishes_its_progress_ends_its_conversation(run: Run, exchange: Exchange):
-    asked = exchange.publish("jobs", "x")
-    claimed = claim(exchange)
-    run("publish", "progress", "half", "--parent", asked.id)
-    claimed.complete("done")
-
-    assert run("check", asked.id).code == 0
-    assert run("notify", "--once").err.count(asked.id) == 1
-
-
 def test_any_message_names_its_conversation(run: Run, exchange: Exchange):
     asked = exchange.publish("jobs", "x")
     settled = claim(exchange).complete("done")

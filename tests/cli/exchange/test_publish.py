@@ -7,9 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import command_server
 import git_folder
 import pytest
 
@@ -75,14 +77,6 @@ def test_what_cannot_be_published_is_told_in_one_line(
     assert run("read").out == ""
 
 
-def test_another_body_for_a_key_is_told(run: Run):
-    run("publish", "jobs", "x", "--key", "k")
-
-    ran = run("publish", "jobs", "y", "--key", "k")
-
-    assert (ran.code, "belongs to message" in ran.err) == (1, True)
-
-
 def test_a_named_database_is_stronger_than_the_environments(run: Run, exchange: Exchange, tmp_path: Path):
     other = str(tmp_path / "other.db")
     run("publish", "jobs", "there", "--database", other)
@@ -96,13 +90,11 @@ def test_in_a_repository_the_exchange_is_among_prlooms_own_files(tmp_path: Path)
     (tmp_path / "repo" / "deep").mkdir()
     environ = {name: value for name, value in os.environ.items() if name != "PRLOOM_EXCHANGE"}
 
-    def prloom(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "prloom", *args]
-        return subprocess.run(argv, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
+    prloom = partial(command_server.run, env=environ)
 
-    prloom("exchange", "publish", "jobs", "hello", cwd=tmp_path / "repo" / "deep")
-    read = prloom("-C", str(tmp_path / "repo"), "exchange", "read", "--body", cwd=tmp_path)
-    lost = prloom("exchange", "read", cwd=tmp_path)
+    prloom(["exchange", "publish", "jobs", "hello"], cwd=tmp_path / "repo" / "deep")
+    read = prloom(["-C", str(tmp_path / "repo"), "exchange", "read", "--body"], cwd=tmp_path)
+    lost = prloom(["exchange", "read"], cwd=tmp_path)
 
     assert read.stdout == "hello"
     assert (tmp_path / "repo" / "prloom" / ".local" / "exchange.db").stat().st_mode & 0o777 == 0o600

@@ -36,13 +36,6 @@ def test_a_cancelled_message_ends_and_its_reason_is_published(run: Run, exchange
     assert exchange.inspect(asked.id).delivery.ending == "cancelled"
 
 
-def test_what_has_ended_cannot_be_cancelled(run: Run, exchange: Exchange):
-    ran = run("cancel", done(exchange))
-
-    assert (ran.code, ran.out) == (1, "")
-    assert "has ended (completed); there is nothing to cancel" in ran.err
-
-
 def test_a_message_that_failed_can_be_tried_again(run: Run, exchange: Exchange):
     asked = exchange.publish("jobs", "x")
     exchange.cancel(asked.id)
