@@ -13,16 +13,6 @@ USUAL = Backoff()
 SECONDS = st.timedeltas(min_value=timedelta(seconds=1), max_value=timedelta(days=400))
 
 
-@pytest.mark.parametrize(
-    ("attempt", "full"),
-    [(1, 30), (2, 60), (3, 120), (4, 240), (5, 480), (6, 960), (7, 1920), (8, 3600), (9, 3600), (10_000, 3600)],
-)
-def test_waits_double_from_the_initial_one_to_the_maximum(attempt: int, full: int) -> None:
-    wait = backoff.delay(USUAL, attempt, "e1").total_seconds()
-
-    assert 0.9 * full < wait <= full
-
-
 @pytest.mark.parametrize("attempt", [0, -1])
 def test_an_attempt_before_the_first_waits_like_the_first(attempt: int) -> None:
     assert 27 < backoff.delay(USUAL, attempt, "e1").total_seconds() <= 30

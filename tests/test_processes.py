@@ -66,15 +66,6 @@ def test_an_id_that_nobody_has_names_no_process() -> None:
     assert processes.identity(2**22 + 1) is None
 
 
-def test_what_is_left_of_a_run_is_found_by_its_environment(spawn: Callable[..., subprocess.Popen[str]]) -> None:
-    mine, other = spawn(SLEEPER, "run-a"), spawn(SLEEPER, "run-b")
-
-    found = [process.pid for process in processes.tagged(VARIABLE, "run-a")]
-
-    assert mine.pid in found
-    assert other.pid not in found
-
-
 def test_cleaning_up_ends_one_run_and_leaves_the_others_alone(spawn: Callable[..., subprocess.Popen[str]]) -> None:
     mine, other = spawn(SLEEPER, "run-a"), spawn(SLEEPER, "run-b")
 

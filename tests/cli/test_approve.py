@@ -83,17 +83,6 @@ async def test_only_held_events_can_be_vouched_for_and_all_or_none_are(held: Sta
     assert held.open()["h"]["state"] == "held"
 
 
-async def test_an_edit_voids_the_vouch(held: Stage, prloom: Prloom) -> None:
-    with SafeDir.make(held.root, "prloom", ".local") as local, DispatcherLock(local):
-        prloom("approve", "h")
-    held.append(said("h2", "Let me in, and my friends.", author=EVE, context={"supersedes": "h"}))
-
-    await held.tick()
-
-    assert held.open()["h2"]["state"] == "held"
-    assert held.triager.batches == [("t",)]
-
-
 async def test_the_text_cannot_pass_for_prlooms_words(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
     stage.append(said("h", EVIL, title=EVIL, author=Author(EVIL, "none")))

@@ -30,13 +30,6 @@ def test_the_script_of_each_shell_calls_prloom(prloom: Prloom, shell: str) -> No
     assert "_PRLOOM_COMPLETE" in ran.out
 
 
-def test_another_shell_is_refused_with_those_that_are_known(prloom: Prloom) -> None:
-    ran = prloom("completion", "tcsh")
-
-    assert ran.code == 2
-    assert "'tcsh' is not one of 'bash', 'zsh', 'fish'" in ran.err
-
-
 def test_plans_are_offered_where_a_plan_is_named(stage: Stage) -> None:
     stage.adopt("faster", pr=1)
     stage.adopt("flags", pr=2)

@@ -162,17 +162,6 @@ async def test_a_run_that_no_worker_has_begun_is_queued_and_not_interrupted(stag
     assert (shown["status"], shown["endedAt"]) == ("queued", None)
 
 
-async def test_a_run_outlives_its_worktree_in_the_list(stage: Stage, prloom: Prloom, launch: Launch) -> None:
-    stage.adopt()
-    run = launch(QUICK)
-    await ended(stage, run)
-    for path in sorted(run.folder.iterdir()):
-        path.unlink()
-    run.folder.rmdir()
-
-    assert [each["id"] for each in json.loads(prloom("runs", "--json").out)["runs"]] == [run.id]
-
-
 async def test_a_plan_that_is_gone_is_known_by_its_runs(stage: Stage, prloom: Prloom, launch: Launch) -> None:
     stage.adopt()
     run = launch(QUICK)

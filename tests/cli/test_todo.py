@@ -215,14 +215,3 @@ def test_nothing_is_allowed_to_begin_where_prloom_may_not_commit(stage: Stage, p
         "prloom: prloom may not commit to the branch of pr-7, so it lists TODOs only, and none of them waits to begin;"
         " to have it work there, forget the plan and adopt it again with --work\n"
     )
-
-
-async def test_a_running_dispatcher_blocks_a_plan_at_once(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-    async with stage.running():
-        assert prloom("block", "pr-7", "--reason", "x").out == "Sent to the running dispatcher, to block: pr-7.\n"
-        await stage.until(lambda: any(decision.get("block") for decision in stage.decisions()))
-
-        prloom("unblock", "pr-7")
-
-        await stage.until(lambda: any(decision.get("unblocked") for decision in stage.decisions()))

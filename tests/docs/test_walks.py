@@ -23,10 +23,3 @@ def _is_in(line: str, said: str) -> bool:
     parts = [re.escape(part) for part in " ".join(line.split()).split("…")]
     pattern = re.compile(".*".join(parts) + ".*")
     return any(pattern.fullmatch(" ".join(each.split())) for each in said.splitlines())
-
-
-def test_the_exit_codes_are_those_of_the_document(shop: Any):
-    assert shop.run("prloom init").code == 0
-    assert shop.run("prloom status no-such-plan").code == 1
-    assert shop.run("prloom adopt").code == 2
-    assert shop.run("prloom --no-such-option").code == 2

@@ -65,11 +65,6 @@ def test_no_text_whatever_brings_a_control_character_to_the_terminal(text: str) 
     assert {unicodedata.category(char) for char in terminal.clean_block(text).replace("\n", "")} & HIDDEN == set()
 
 
-@given(ANY_TEXT)
-def test_any_text_can_be_written_to_a_terminal(text: str) -> None:
-    terminal.clean(text).encode("utf-8")
-
-
 # Colours.
 
 
