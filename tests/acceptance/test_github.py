@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from fake_github import BAD_GATEWAY, answer
+from fake_github import BAD_GATEWAY
 from github_project import Project
 from stage import until
 
@@ -171,65 +171,9 @@ async def test_a_dispatcher_that_is_started_anew_asks_nothing_before_it_may(proj
     assert "was not sent: a limit of the server allows it again at" in github["error"]
 
 
-MERGE_ON_REQUEST = """
-def register(ctx):
-    @ctx.hook("beforeTriage")
-    def merge(plan, triage):
-        for event in triage.events:
-            if event.body == "merge it":
-                triage.emit_merge(event.reply_to, "squash")
-                triage.mark_event_handled(event.id)
-"""
-
-
-async def test_what_is_pushed_after_a_merge_was_asked_for_is_not_merged_and_that_is_said(project: Project):
-    toml = project.repository.root / "prloom.toml"
-    toml.write_text(toml.read_text() + '[backoff]\ninitial = "1s"\n[plugins]\nenabled = ["merge"]\n')
-    project.repository.plugin("merge", MERGE_ON_REQUEST)
-    await project.run("adopt", str(project.pull.number))
-    asked_for = project.pull.head.sha
-    project.hub.comment(project.pull, "ann", "merge it")
-    project.hub.before_next(answer(405, "Base branch was modified. Review and try the merge again."), on="PUT *")
-    await project.run("start", "--once")
-    project.hub.push(project.pull)
-    queued = (await project.plan())["actions"]["queued"]
-
-    await project.run("retry", next(iter(project.state["queue"])))
-    await project.run("start", "--once")
-
-    (failed,) = (await project.plan())["actions"]["failed"]
-    assert (queued, project.pull.merged_at) == (1, None)
-    assert failed["error"] == (
-        f"the pull request has new commits, and {asked_for[:12]} is no longer its head (Head branch was modified. "
-        "Review and try the merge again.); read the new commits, then request the merge again"
-    )
-
-
 def worded(project: Project) -> list[str]:
     """Return the replies, without the empty reviews that GitHub makes for those in threads."""
     return [reply for reply in project.replies if reply]
-
-
-async def test_a_plan_that_is_forgotten_and_adopted_again_answers_nothing_twice_and_not_itself(project: Project):
-    number = str(project.pull.number)
-    await project.run("adopt", number)
-    project.hub.person("prloom", "admin")  # prloom runs under the account of somebody who is trusted
-    project.hub.comment(project.pull, "ann", "Please make it faster")
-    project.hub.inline(project.pull, "ann", "Why this?")
-    await project.run("start", "--once")
-    said = worded(project)
-
-    for _ in range(2):
-        await project.run("forget", f"pr-{number}", "--yes")
-        await project.run("adopt", number)
-        await project.run("start", "--once")
-    project.hub.comment(project.pull, "ann", "And this?")
-    await project.run("start", "--once")
-
-    assert len(said) == 2
-    assert worded(project)[:2] == said
-    assert len(worded(project)) == 3
-    assert project.repository.agent_runs == 2
 
 
 async def test_prloom_without_any_memory_of_a_pull_request_knows_its_own_posts_and_what_they_answer(project: Project):

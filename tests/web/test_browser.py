@@ -68,7 +68,7 @@ def state(day: BusyDay, plan_id: str) -> DispatchState:
 
 
 UNNAMED = """return [...document.querySelectorAll("td.number, td.todos")].filter(each => each.textContent.trim()
-    && getComputedStyle(each, "::before").content.length < 3).map(each => each.outerHTML)"""
+    && ["none", '""'].includes(getComputedStyle(each, "::before").content)).map(each => each.outerHTML)"""
 """The figures that have no name beside them."""
 
 
