@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -113,7 +112,7 @@ def test_in_a_repository_git_sees_nothing_of_the_exchange(tmp_path: Path):
     run("git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x", cwd=repo)
     run("git", "worktree", "add", "-q", str(linked), cwd=repo)
     for checkout in (repo, linked):
-        run(sys.executable, "-m", "prloom", "exchange", "publish", "jobs", "hello", cwd=checkout)
+        command_server.run(["exchange", "publish", "jobs", "hello"], cwd=checkout, env=environ)
 
         assert run("git", "status", "--porcelain", cwd=checkout) == ""
     assert (repo / "prloom" / ".local" / "exchange.db").exists()

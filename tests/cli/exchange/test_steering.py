@@ -55,10 +55,6 @@ def test_only_what_ended_long_ago_is_pruned(run: Run, exchange: Exchange):
     assert [each.id for each in exchange.read()] == [waits.id]
 
 
-def test_prune_is_never_told_nothing(run: Run):
-    assert (run("prune").code, "Missing option '--older-than'" in run("prune").err) == (2, True)
-
-
 def test_the_end_of_what_was_published_is_told_once(run: Run, exchange: Exchange):
     asked = run("publish", "jobs", "x").out.strip()
     run("publish", "jobs", "y", "--no-track")

@@ -176,13 +176,6 @@ def test_a_dispatcher_that_is_running_has_to_be_restarted_after_a_change(stage: 
 
 
 @pytest.mark.usefixtures("mine")
-def test_without_a_prloom_toml_one_is_made(stage: Stage, prloom: Prloom) -> None:
-    prloom("plugins", "enable", "mine")
-
-    assert (stage.root / "prloom.toml").read_text() == '[plugins]\nenabled = ["mine"]\n'
-
-
-@pytest.mark.usefixtures("mine")
 def test_a_bundled_plugin_is_switched_off_by_name_and_on_by_taking_that_away(stage: Stage, prloom: Prloom) -> None:
     assert prloom("plugins", "disable", "memory").code == 0
     assert (stage.root / "prloom.toml").read_text() == '[plugins]\ndisabled = ["memory"]\n'
