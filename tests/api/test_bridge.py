@@ -31,11 +31,6 @@ class Known(Inbound):
         return "read"
 
 
-def as_a_forge(hosted: ForgeBridge) -> Forge:
-    """Return it as what the type checker must accept it for."""
-    return hosted
-
-
 class Mute:
     name = "mute"
     targets: Sequence[str] = ()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import select
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import command_server
 from stage import Stage
 from top_screen import app, pane, screen, until
 
@@ -40,23 +39,20 @@ def test_a_worktree_is_opened_in_a_shell_and_the_screen_comes_back(stage: Stage,
     shell.chmod(0o755)
     ours, theirs = os.openpty()
     environ = {**os.environ, "SHELL": str(shell), "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"}
-    argv = [sys.executable, "-m", "prloom", "-C", str(stage.root), "top"]
-
-    with subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs, env=environ) as shown:
-        os.close(theirs)
-        try:
-            read_until(ours, lambda drawn: b"pr-7" in drawn and b"? help" in drawn)
-            os.write(ours, b"\t\t\t")
-            read_until(ours, lambda drawn: b"about: pr-7" in drawn)
-            os.write(ours, b"o")
-            entered = f"in: {stage.paths.worktree('pr-7')}".encode()
-            read_until(ours, lambda drawn: b"? help" in drawn.partition(entered)[2])
-            os.write(ours, b"q")
-            read_to_end(ours)
-            assert shown.wait(PATIENCE) == 0
-        finally:
-            shown.kill()
-            os.close(ours)
+    shown = command_server.begin_on_terminal(["top"], cwd=stage.root, env=environ, terminal=theirs)
+    try:
+        read_until(ours, lambda drawn: b"pr-7" in drawn and b"? help" in drawn)
+        os.write(ours, b"\t\t\t")
+        read_until(ours, lambda drawn: b"about: pr-7" in drawn)
+        os.write(ours, b"o")
+        entered = f"in: {stage.paths.worktree('pr-7')}".encode()
+        read_until(ours, lambda drawn: b"? help" in drawn.partition(entered)[2])
+        os.write(ours, b"q")
+        read_to_end(ours)
+        assert shown.wait(PATIENCE) == 0
+    finally:
+        shown.kill()
+        os.close(ours)
 
 
 async def test_where_there_is_no_terminal_for_a_shell_the_screen_says_so(stage: Stage) -> None:
