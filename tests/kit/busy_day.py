@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import git_folder
+import layouts
 from operator_scene import OperatorScene
 from stage import Stage, said
 from stage_parts import deferring
@@ -79,7 +78,7 @@ class BusyDay:
     async def write(self) -> BusyDay:
         """Write all of it."""
         git_folder.make(self.root / ".git")  # has the commit at which a stage's worktrees are
-        self._git("init", "--quiet")
+        layouts.git(self.root, "init", "--quiet")
         self._commits()
         await self._played()
         self._waiting()
@@ -112,15 +111,15 @@ class BusyDay:
     def _commits(self) -> None:
         """Commit something on a plan's branch, for its difference."""
         (self.root / "retry.py").write_text("PAUSE = 2\n\n\ndef attempts() -> int:\n    return 8\n")
-        self._git("add", "retry.py")
-        self._git("commit", "--quiet", "--message=begin")
-        self._git("checkout", "--quiet", "-b", "retry-deliveries")
+        layouts.git(self.root, "add", "retry.py")
+        layouts.git(self.root, "commit", "--quiet", "--message=begin")
+        layouts.git(self.root, "checkout", "--quiet", "-b", "retry-deliveries")
         (self.root / "retry.py").write_text(
             'PAUSE = 2\n\n\ndef attempts() -> int:\n    return setting("attempts", 8)\n'
         )
         message = "Make the greatest number of attempts a setting\n\nPrloom-Plan: pr-42\nPrloom-Todo: t-8e2f\n"
-        self._git("commit", "--quiet", "--all", f"--message={message}")
-        self._git("checkout", "--quiet", "main")
+        layouts.git(self.root, "commit", "--quiet", "--all", f"--message={message}")
+        layouts.git(self.root, "checkout", "--quiet", "main")
 
     def _waiting(self) -> None:
         scene = self.scene
@@ -202,13 +201,6 @@ class BusyDay:
         request = {"id": "ask-1", "tool": "deploy", "arguments": {"to": "staging"}, **about, **times}
         self.scene.report(paths.REQUESTS, {"requests": [request]})
         self.scene.report(paths.WORK, {"hooks": [], "waiting": [], "limits": {}, "todoLimits": {}})
-
-    def _git(self, *args: str) -> None:
-        who = {
-            f"GIT_{role}_{what}": "ada@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-        }
-        env = {"PATH": os.environ["PATH"], "HOME": str(self.root), "GIT_CONFIG_NOSYSTEM": "1", **who}
-        subprocess.run(["git", *args], cwd=self.root, env=env, check=True, capture_output=True)
 
 
 _ACTIVITY: tuple[tuple[str, dict[str, Any]], ...] = (

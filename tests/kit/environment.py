@@ -46,6 +46,18 @@ def of_tests(caller: Mapping[str, str], home: str) -> dict[str, str]:
     return kept | CERTIFICATES | git | {"HOME": home, "LC_ALL": "C.UTF-8"}
 
 
+def of_git(home: str) -> dict[str, str]:
+    """Return the environment of git as Ada runs it, with no configuration but the repository's."""
+    who = {f"GIT_{role}_{what}": "ada@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": home,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        **who,
+    }
+
+
 def nested() -> dict[str, str]:
     """Return the environment for a pytest that a test starts: nothing in it is about the pytest that runs the test."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}

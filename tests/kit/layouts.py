@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import environment
 
 Layout = Callable[[Path], Path]
 """Makes the repository below a folder, and returns the checkout that a person works in."""
@@ -13,13 +14,7 @@ Layout = Callable[[Path], Path]
 
 def git(cwd: Path, *args: str) -> str:
     """Run git as Ada does, with no configuration but the repository's."""
-    env = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(cwd),
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        **{f"GIT_{role}_{what}": "ada@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
-    }
+    env = environment.of_git(str(cwd))
     return subprocess.run(["git", *args], cwd=cwd, env=env, check=True, capture_output=True, text=True).stdout.strip()
 
 

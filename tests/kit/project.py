@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
+import environment
 from stage import Stage
 
 from prloom.engine.adoption import adopt
@@ -24,17 +24,7 @@ class Project:
 
     def git(self, *args: str, cwd: Path | None = None, given: str = "", **environ: str) -> str:
         """Run git as Ada, and return what it prints."""
-        env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.root),
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            **{
-                f"GIT_{role}_{what}": "ada@example.org"
-                for role in ("AUTHOR", "COMMITTER")
-                for what in ("NAME", "EMAIL")
-            },
-        }
+        env = environment.of_git(str(self.root))
         done = subprocess.run(
             ["git", *args], cwd=cwd or self.root, env=env, input=given, check=True, capture_output=True, text=True
         )
