@@ -23,8 +23,8 @@ from .contract import ContractBroken
 from .faults import BAD_GATEWAY, GARBAGE, RESET, TIMEOUT, TRUNCATED, answer, blocked, flood, needs_sso, redirect
 from .hub import Hub
 from .limits import NONE, STRICT, Rules
-from .server import Served, serve
-from .things import CheckRun, FileDiff, Issue, IssueComment, Pull, Review, ReviewComment
+from .server import serve
+from .things import FileDiff, Issue, Pull, Review
 
 __all__ = [
     "BAD_GATEWAY",
@@ -34,18 +34,14 @@ __all__ = [
     "STRICT",
     "TIMEOUT",
     "TRUNCATED",
-    "CheckRun",
     "Clock",
     "ContractBroken",
     "FileDiff",
     "Hub",
     "Issue",
-    "IssueComment",
     "Pull",
     "Review",
-    "ReviewComment",
     "Rules",
-    "Served",
     "answer",
     "blocked",
     "flood",

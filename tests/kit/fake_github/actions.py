@@ -11,6 +11,7 @@ from .things import CheckRun
 from .world import World
 
 WORKFLOW = 77
+LOG_LASTS = timedelta(minutes=1)
 
 
 def job(world: World, check: CheckRun) -> Json:
@@ -81,27 +82,17 @@ def runs(world: World) -> dict[int, list[CheckRun]]:
     return found
 
 
-def jobs_of(call: Call) -> list[CheckRun]:
-    jobs = runs(call.world).get(int(call.params["run_id"]))
-    if jobs is None:
-        raise gone()
-    return jobs
-
-
 def list_runs(call: Call) -> Listing:
     """List the runs, the newest first."""
     shown = list(runs(call.world).values())[::-1]
-    for field, key in (("sha", "head_sha"), ("branch", "branch")):
-        if key in call.query:
-            shown = [jobs for jobs in shown if getattr(jobs[0], field) == call.query[key]]
-    if "status" in call.query:
-        shown = [jobs for jobs in shown if call.query["status"] in checks.combined(jobs)]
     return Listing(shown, lambda jobs: run(call.world, jobs), wrap="workflow_runs")
 
 
 def list_jobs(call: Call) -> Listing:
-    shown = jobs_of(call) if call.query.get("filter") == "all" else checks.latest(jobs_of(call))
-    return Listing(shown, lambda check: job(call.world, check), wrap="jobs")
+    jobs = runs(call.world).get(int(call.params["run_id"]))
+    if jobs is None:
+        raise gone()
+    return Listing(checks.latest(jobs), lambda check: job(call.world, check), wrap="jobs")
 
 
 def found(call: Call) -> CheckRun:
@@ -118,7 +109,7 @@ def read_log(call: Call) -> Reply:
     if check.log is None:
         raise gone() if check.conclusion is None else Refusal(410, "Gone")
     ticket = f"{world.next_id():x}"
-    world.tickets[ticket] = (check.id, call.now + timedelta(seconds=world.log_delay))
+    world.tickets[ticket] = (check.id, call.now + LOG_LASTS)
     return Reply(302, headers={"location": f"{world.urls.storage}/actions-results/{check.id}.txt?sig={ticket}"})
 
 

@@ -65,5 +65,5 @@ class Call:
 
     def unlocked(self, issue: Issue) -> None:
         """Refuse with 403 to write where the conversation is locked."""
-        if issue.locked and not (self.world.locks_spare_writers and self.writer.may("write")):
+        if issue.locked:
             raise Refusal(403, "Unable to create comment because issue is locked.")

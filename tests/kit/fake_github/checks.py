@@ -82,17 +82,8 @@ def render(world: World, check: CheckRun) -> Json:
     }
 
 
-def of_commit(call: Call, sha: str) -> list[CheckRun]:
-    """Return the checks that the query asks for, the newest first; by default the latest of each name."""
-    shown = [check for check in call.world.checks.values() if check.sha == sha]
-    if call.query.get("filter", "latest") == "latest":
-        shown = latest(shown)
-    for field, key in (("name", "check_name"), ("status", "status"), ("suite", "suite")):
-        if key in call.query:
-            shown = [check for check in shown if str(getattr(check, field)) == call.query[key]]
-    return shown[::-1]
-
-
 def list_of_commit(call: Call) -> Listing:
-    sha = commits.resolve(call.world, call.params["ref"])
-    return Listing(of_commit(call, sha), lambda check: render(call.world, check), wrap="check_runs")
+    """List the latest check of each name, the newest first."""
+    sha = commits.known(call.world, call.params["ref"])
+    shown = latest(check for check in call.world.checks.values() if check.sha == sha)[::-1]
+    return Listing(shown, lambda check: render(call.world, check), wrap="check_runs")

@@ -31,22 +31,13 @@ def render(world: World, sha: str) -> Json:
     }
 
 
-def resolve(world: World, ref: str) -> str:
-    """Return the commit that a branch, a pull request's ref or a commit's own name stands for."""
-    short = ref.removeprefix("refs/").removeprefix("heads/")
-    pulls = world.pulls()
-    if short.startswith("pull/"):
-        for pull in pulls:
-            if short == f"pull/{pull.number}/head":
-                return pull.head.sha
-    if short in world.repository.branches:
-        return world.repository.branches[short]
-    known = ref in world.repository.branches.values() or any(
-        ref in {pull.head.sha, pull.base.sha, pull.merge_sha, *pull.commits} for pull in pulls
-    )
-    if not known:
+def known(world: World, sha: str) -> str:
+    """Return the name of a commit of a branch or of a pull request; any other is gone."""
+    if sha not in world.repository.branches.values() and not any(
+        sha in {pull.head.sha, pull.base.sha, pull.merge_sha, *pull.commits} for pull in world.pulls()
+    ):
         raise gone()
-    return ref
+    return sha
 
 
 def read_branch(call: Call) -> Reply:

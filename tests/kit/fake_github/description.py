@@ -48,8 +48,6 @@ def relax(schemas: Mapping[str, Any]) -> None:
         for outer, inner in places:
             inside = schemas[name]["properties"][outer]
             allow_null(inside.get("items", inside)["properties"], inner)
-    for name, properties in relaxations.UNDESCRIBED.items():
-        schemas[name]["properties"].update({prop: {} for prop in properties})
 
 
 def allow_null(properties: dict[str, Any], prop: str) -> None:

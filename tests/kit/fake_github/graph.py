@@ -13,11 +13,10 @@ from typing import Any
 
 import graphql
 
-from . import shapes
 from .call import Call
 from .contract import ContractBroken
 from .exchange import Json, Refusal, Reply, stamp
-from .things import Account, IssueComment, Post, Pull, Repository, ReviewComment, Thread
+from .things import Account, Post, Pull, ReviewComment, Thread
 from .world import World
 
 SLICE = Path(__file__).parents[2] / "data/github/schema.graphql"
@@ -82,38 +81,22 @@ def roots(call: Call) -> Mapping[str, Any]:
 def actor(world: World, account: Account) -> Json:
     """Write an account; an app's login stands here without `[bot]`."""
     kind = "Bot" if account.type == "Bot" else "User"
-    return {
-        "__typename": kind,
-        "id": f"U_{account.id}",
-        "databaseId": account.id,
-        "login": account.login.removesuffix("[bot]") if kind == "Bot" else account.login,
-        "url": f"{world.urls.web}/{account.login}",
-    }
+    login = account.login.removesuffix("[bot]") if kind == "Bot" else account.login
+    return {"__typename": kind, "id": f"U_{account.id}", "login": login}
 
 
 def repository(world: World, owner: str, name: str) -> Json:
     full = f"{owner}/{name}"
     if full.lower() not in {world.repository.full_name.lower(), *(old.lower() for old in world.old_names)}:
         raise Problem("NOT_FOUND", f"Could not resolve to a Repository with the name '{full}'.")
-    return repository_node(world, world.repository)
 
-
-def repository_node(world: World, repo: Repository) -> Json:
     def pull_request(info: object, number: int) -> Json:
         found = world.issues.get(number)
         if not isinstance(found, Pull):
             raise Problem("NOT_FOUND", f"Could not resolve to a PullRequest with the number of {number}.")
         return pull_node(world, found)
 
-    return {
-        "__typename": "Repository",
-        "id": f"R_{repo.id}",
-        "databaseId": repo.id,
-        "name": repo.name,
-        "nameWithOwner": repo.full_name,
-        "url": shapes.web_url(world),
-        "pullRequest": pull_request,
-    }
+    return {"__typename": "Repository", "id": f"R_{world.repository.id}", "pullRequest": pull_request}
 
 
 def pull_node(world: World, pull: Pull) -> Json:
@@ -121,18 +104,8 @@ def pull_node(world: World, pull: Pull) -> Json:
     return {
         "__typename": "PullRequest",
         "id": f"PR_{pull.id}",
-        "fullDatabaseId": str(pull.id),
-        "number": pull.number,
-        "title": pull.title,
         **text_of(world, pull),
-        "state": "MERGED" if pull.merged_at else pull.state.upper(),
-        "merged": pull.merged_at is not None,
         "isDraft": pull.draft,
-        "locked": pull.locked,
-        "url": f"{shapes.web_url(world)}/pull/{pull.number}",
-        "baseRefName": pull.base.ref,
-        "headRefName": pull.head.ref,
-        "headRefOid": pull.head.sha,
         "reviewThreads": connection("reviewThreads", threads, lambda thread: thread_node(world, thread)),
     }
 
@@ -145,17 +118,6 @@ def text_of(world: World, post: Post) -> Json:
         "author": actor(world, post.author) if post.author.exists else None,
         "editor": actor(world, editor) if editor else None,
         "lastEditedAt": stamp(post.edited_at),
-    }
-
-
-def issue_comment_node(world: World, comment: IssueComment) -> Json:
-    kind = "pull" if isinstance(comment.issue, Pull) else "issues"
-    return {
-        "__typename": "IssueComment",
-        "id": f"IC_{comment.id}",
-        "fullDatabaseId": str(comment.id),
-        "url": f"{shapes.web_url(world)}/{kind}/{comment.issue.number}#issuecomment-{comment.id}",
-        **text_of(world, comment),
     }
 
 
@@ -172,31 +134,17 @@ def thread_node(world: World, thread: Thread) -> Json:
         "isResolved": thread.resolved_by is not None,
         "resolvedBy": actor(world, thread.resolved_by) if thread.resolved_by else None,
         "isOutdated": bool(first and first.line is None and first.subject == "line"),
-        "line": first and first.line,
-        "originalLine": first and first.original_line,
-        "path": first.path if first else "",
-        "pullRequest": lambda info: pull_node(world, thread.pull),
-        "comments": connection("comments", members, lambda comment: comment_node(world, comment)),
+        "comments": connection("comments", members, comment_node),
     }
 
 
-def comment_node(world: World, comment: ReviewComment) -> Json:
+def comment_node(comment: ReviewComment) -> Json:
     """Write a review comment; `databaseId` has no room for today's ids and is null then."""
-    root = world.review_comments.get(comment.reply_to) if comment.reply_to else None
     return {
         "__typename": "PullRequestReviewComment",
         "id": f"PRRC_{comment.id}",
         "databaseId": comment.id if comment.id <= LARGEST_INT else None,
         "fullDatabaseId": str(comment.id),
-        "body": comment.body,
-        "author": actor(world, comment.author) if comment.author.exists else None,
-        "createdAt": stamp(comment.created_at),
-        "path": comment.path,
-        "line": comment.line,
-        "originalLine": comment.original_line,
-        "url": f"{shapes.web_url(world)}/pull/{comment.pull.number}#discussion_r{comment.id}",
-        "replyTo": lambda info: comment_node(world, root) if root else None,
-        "pullRequest": lambda info: pull_node(world, comment.pull),
     }
 
 
@@ -215,36 +163,27 @@ def connection(name: str, items: Sequence[Any], render: Callable[[Any], Json]) -
         begin = int(base64.b64decode(after).decode().rpartition(":")[2]) if after else 0
         end = min(begin + first, len(items))
         cursor = base64.b64encode(f"cursor:{end}".encode()).decode() if end > begin else None
-        info_of_page = {
-            "hasNextPage": end < len(items),
-            "hasPreviousPage": begin > 0,
-            "endCursor": cursor,
-            "startCursor": None,
-        }
         return {
-            "totalCount": len(items),
             "nodes": [render(item) for item in items[begin:end]],
-            "pageInfo": info_of_page,
+            "pageInfo": {"hasNextPage": end < len(items), "endCursor": cursor},
         }
 
     return page
 
 
 def node(world: World, node_id: str) -> Json:
-    """Return what a global id stands for."""
+    """Return the pull request or the comment in a conversation for which a global id stands."""
     prefix, _, number = node_id.rpartition("_")
     key = int(number) if number.isdigit() else -1
-    if prefix == "PRRT" and key in world.threads:
-        return thread_node(world, world.threads[key])
-    if prefix == "PRRC" and key in world.review_comments:
-        return comment_node(world, world.review_comments[key])
     if prefix == "IC" and key in world.comments:
-        return issue_comment_node(world, world.comments[key])
-    if prefix == "R" and key == world.repository.id:
-        return repository_node(world, world.repository)
+        return {"__typename": "IssueComment", "id": node_id, **text_of(world, world.comments[key])}
+    return pull_node(world, pull_of(world, node_id))
+
+
+def pull_of(world: World, node_id: str) -> Pull:
     for pull in world.pulls():
-        if prefix == "PR" and key == pull.id:
-            return pull_node(world, pull)
+        if node_id == f"PR_{pull.id}":
+            return pull
     raise Problem("NOT_FOUND", f"Could not resolve to a node with the global id of '{node_id}'")
 
 
@@ -261,15 +200,10 @@ def resolve(call: Call, given: Mapping[str, str]) -> Json:
 
 
 def make_ready(call: Call, given: Mapping[str, str]) -> Json:
-    found = node(call.world, given["pullRequestId"])
-    pull = call.world.pull(found["number"]) if found["__typename"] == "PullRequest" else None
-    if pull is None:
-        raise Problem(
-            "NOT_FOUND", f"Could not resolve to PullRequest node with the global id of '{given['pullRequestId']}'."
-        )
+    pull = pull_of(call.world, given["pullRequestId"])
     permit(call, pull, "MarkPullRequestReadyForReview")
     pull.draft, pull.updated_at = False, call.now
-    return {"pullRequest": pull_node(call.world, pull), "clientMutationId": given.get("clientMutationId")}
+    return {"pullRequest": pull_node(call.world, pull)}
 
 
 def permit(call: Call, pull: Pull, mutation: str) -> None:

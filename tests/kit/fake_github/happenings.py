@@ -152,10 +152,10 @@ class Happenings:
         self.world.changed()
         comment.thread.resolved_by = self.who(by)
 
-    def push(self, pull: Pull, *, sha: str | None = None, files: Iterable[FileDiff] | None = None) -> str:
+    def push(self, pull: Pull, *, files: Iterable[FileDiff] | None = None) -> str:
         """Push a commit; comments on lines that `files` has no longer lose their line. Return the new head."""
         now = self.now
-        pull.head.sha = sha or self.world.next_sha()
+        pull.head.sha = self.world.next_sha()
         pull.commits.append(pull.head.sha)
         if pull.head.repository:
             pull.head.repository.branches[pull.head.ref] = pull.head.sha
@@ -193,9 +193,7 @@ class Happenings:
         check.status, check.conclusion, check.completed_at = "completed", conclusion, self.now
         check.log = log or check.log
 
-    def status(
-        self, pull: Pull, context: str, state: str, description: str | None = None, *, url: str | None = None
-    ) -> Status:
+    def status(self, pull: Pull, context: str, state: str, description: str | None = None) -> Status:
         return statuses.record(
             self.world,
             sha=pull.head.sha,
@@ -204,7 +202,6 @@ class Happenings:
             creator=self.who("jenkins"),
             now=self.now,
             description=description,
-            target_url=url,
         )
 
     def merge(self, pull: Pull, by: str = "ann") -> None:
@@ -213,15 +210,12 @@ class Happenings:
     def close(self, issue: Issue, by: str = "ann") -> None:
         issues.set_state(issue, "closed", self.who(by), self.now)
 
-    def reopen(self, issue: Issue, by: str = "ann") -> None:
-        issues.set_state(issue, "open", self.who(by), self.now)
+    def reopen(self, issue: Issue) -> None:
+        issues.set_state(issue, "open", self.who("ann"), self.now)
 
-    def lock(self, issue: Issue, reason: str | None = "too heated") -> None:
+    def lock(self, issue: Issue) -> None:
         self.world.changed()
-        issue.locked, issue.lock_reason = True, reason
-
-    def ready(self, pull: Pull) -> None:
-        pull.draft, pull.updated_at = False, self.now
+        issue.locked, issue.lock_reason = True, "too heated"
 
     def label(self, issue: Issue, *names: str) -> None:
         issue.labels += [labels.named(self.world, name) for name in names]

@@ -89,15 +89,6 @@ def attributes(world: World, issue: Issue) -> Json:
     }
 
 
-def create(call: Call) -> Reply:
-    title = (call.body or {}).get("title")
-    if not title:
-        raise invalid("Issue", "title", code="missing_field")
-    issue = open_issue(call.world, call.writer, str(title), call.body.get("body") or "", call.now)
-    change(call, issue, {key: value for key, value in call.body.items() if key in {"labels", "assignees", "milestone"}})
-    return Reply(201, render(call.world, issue))
-
-
 def read(call: Call) -> Reply:
     return Reply(200, render(call.world, call.issue))
 
@@ -119,7 +110,7 @@ def change(call: Call, issue: Issue, changes: Json) -> None:
             raise invalid("Issue", "milestone")
         issue.milestone = world.milestones[int(number)] if number is not None else None
     if "labels" in changes:
-        issue.labels = [labels.named(world, labels.name_of(entry)) for entry in changes["labels"]]
+        issue.labels = [labels.named(world, name) for name in changes["labels"]]
     if "assignees" in changes:
         issue.assignees = people.assignable(world, changes["assignees"])
     if "title" in changes:
@@ -148,20 +139,15 @@ def relabel(call: Call, chosen: Sequence[Label]) -> None:
     call.issue.updated_at = call.now
 
 
-def asked_for(call: Call) -> list[Label]:
-    """Return the labels that the body names; an unknown one is made on the spot."""
-    body = call.body or {}
-    entries = body if isinstance(body, list) else body.get("labels", ())
-    return [labels.named(call.world, labels.name_of(entry)) for entry in entries]
-
-
 def labelled(call: Call) -> Reply:
     return Reply(200, [shapes.label(call.world, label) for label in call.issue.labels])
 
 
 def add_labels(call: Call) -> Reply:
+    """Add the labels that the body names; an unknown one is made on the spot."""
     call.needs("triage")
-    relabel(call, [*call.issue.labels, *asked_for(call)])
+    wanted = [labels.named(call.world, name) for name in (call.body or {}).get("labels", ())]
+    relabel(call, [*call.issue.labels, *wanted])
     return labelled(call)
 
 

@@ -6,17 +6,13 @@ from datetime import datetime
 
 from . import shapes
 from .call import Call
-from .exchange import Json, Listing, Refusal, invalid
+from .exchange import Listing, Refusal, invalid
 from .things import Account, Label, Milestone
 from .world import World
 
 
 def missing() -> Refusal:
     return Refusal(404, "Label does not exist")
-
-
-def name_of(entry: Json) -> str:
-    return entry["name"] if isinstance(entry, dict) else str(entry)
 
 
 def named(world: World, name: str) -> Label:

@@ -28,9 +28,6 @@ NULLABLE_INSIDE: Mapping[str, Mapping[tuple[str, str], str]] = {
 }
 """The same, one level further down."""
 
-UNDESCRIBED: Mapping[str, Mapping[str, str]] = {}
-"""Properties by schema that GitHub sends although the description does not have them."""
-
 STATUSES: Mapping[int, str] = {
     301: "a renamed repository, to any GET",
     304: "to any GET with a validator",
@@ -44,8 +41,3 @@ STATUSES: Mapping[int, str] = {
     429: "rate limits",
 }
 """Answers that any operation may give, described there or not; the body is a `basic-error` or `validation-error`."""
-
-REQUESTS: Mapping[str, str] = {
-    "POST /repos/{owner}/{repo}/issues/{issue_number}/labels": "a bare list of names, as PyGithub and others send it",
-}
-"""Operations that take a body of another form than described."""

@@ -43,7 +43,7 @@ def submit(world: World, review: Review, state: str, now: datetime) -> None:
     if review.author in review.pull.reviewers:
         review.pull.reviewers.remove(review.author)
     for comment in world.review_comments.values():
-        if comment.review is review and world.submitting_touches_comments:
+        if comment.review is review:
             comment.updated_at = now
 
 

@@ -20,10 +20,9 @@ CHUNK = 65_536
 
 @dataclass(frozen=True)
 class Served:
-    """Where the fake listens: its API, and the storage of logs on another port."""
+    """Where the API of the fake listens."""
 
     api_url: str
-    storage_url: str
 
 
 async def read_request(reader: asyncio.StreamReader, origin: str) -> Request | None:
@@ -139,4 +138,4 @@ async def serve(hub: Hub) -> AsyncIterator[Served]:
     async with listening(hub) as api, listening(hub) as storage:
         urls.api, urls.storage = api + urls.base_path, storage
         hub.world.changed()
-        yield Served(urls.api, urls.storage)
+        yield Served(urls.api)

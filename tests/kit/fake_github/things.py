@@ -214,7 +214,6 @@ class Status(Thing):
     context: str
     state: str
     description: str | None
-    target_url: str | None
     creator: Account
     created_at: datetime
 

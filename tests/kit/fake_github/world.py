@@ -63,8 +63,6 @@ class World:
     `drafts`: a comment whose author has a draft review is absorbed into it ("absorb") or refused with 422 ("refuse").
     `drafts_readable`: whether its author can read such a comment by its id.
     `ghosts`: what a deleted account left is of nobody ("null") or of the account `ghost` ("named").
-    `submitting_touches_comments`: whether `updated_at` of a draft's comments moves when the draft is submitted.
-    `locks_spare_writers`: whether those who may write to the repository may comment in a locked conversation.
     `deletions_told`: whether `updated_at` of a pull request moves when a comment on it is deleted; who measured it
     found that it does not (neomjs/neo#10092, 2026). Its counts of comments, shown with it alone, fall in any case.
     `tells_time`: whether answers have a `Date`, which a proxy before an Enterprise Server may take away.
@@ -89,12 +87,9 @@ class World:
     drafts: str = "absorb"
     drafts_readable: bool = False
     ghosts: str = "null"
-    submitting_touches_comments: bool = True
-    locks_spare_writers: bool = False
     deletions_told: bool = False
     tells_time: bool = True
     merge_delay: float = 5.0
-    log_delay: float = 60.0
     unsettled: dict[int, Pull] = field(default_factory=dict)
     counted: int = 0
     drawn: dict[int, tuple[int, Any]] = field(default_factory=dict)
