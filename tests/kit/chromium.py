@@ -117,9 +117,9 @@ class Chromium:
         """Return the first element of a selector."""
         return self.driver.find_element(By.CSS_SELECTOR, css)
 
-    def button(self, text: str, within: str = "main") -> WebElement:
+    def button(self, text: str) -> WebElement:
         """Return the button, or the summary, with this text."""
-        xpath = f"//{within}//*[self::button or self::summary or self::a][normalize-space()='{text}']"
+        xpath = f"//main//*[self::button or self::summary or self::a][normalize-space()='{text}']"
         return self.driver.find_element(By.XPATH, xpath)
 
     def press(self, text: str) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
+from fake_clock import Clock as Time
 from starlette.testclient import TestClient
 
 from prloom.web import access, app
@@ -11,14 +10,16 @@ from prloom.web.sessions import Sessions
 from prloom.web.site import Site
 
 PORT = 7717
+__all__ = ["BASE", "Browser", "Time"]
+
 BASE = f"http://127.0.0.1:{PORT}"
 
 
 class Browser(TestClient):
     """A browser: it says which page a request comes from, and keeps the cookie."""
 
-    def __init__(self, site: Site, sessions: Sessions, address: str = "127.0.0.1") -> None:
-        names = access.names(address, PORT)
+    def __init__(self, site: Site, sessions: Sessions) -> None:
+        names = access.names("127.0.0.1", PORT)
         super().__init__(app.build(site, sessions, names), base_url=BASE, follow_redirects=False)
         self.sessions = sessions
 
@@ -46,16 +47,3 @@ class Browser(TestClient):
         answer = self.get(path, headers={"accept": "application/json"})
         assert answer.status_code == 200, answer.text
         return answer.json()
-
-
-class Time:
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, **span: float) -> None:
-        self.now += timedelta(**span)

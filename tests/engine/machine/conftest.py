@@ -106,10 +106,10 @@ class OtherMachine:
         self.configure()
         self._process: subprocess.Popen[str] | None = None
 
-    def configure(self, rest: str = "", *, url: str | None = None) -> None:
+    def configure(self, rest: str = "") -> None:
         """Write the machine's own prloom.toml."""
         argv = json.dumps([*environment.AGENT_PYTHON, str(self.home / "worker.py")])
-        exchange = json.dumps(self._bench.url if url is None else url)
+        exchange = json.dumps(self._bench.url)
         (self.root / "prloom.toml").write_text(
             f"[agents.command]\nargv = {argv}\n[exchange]\nurl = {exchange}\n{rest}\n"
         )

@@ -36,8 +36,8 @@ class Jobs:
         path.write_text(textwrap.dedent(code))
         return [sys.executable, "-S", "-E", str(path)]
 
-    def argv(self, *options: str, command: list[str], topic: str = "jobs") -> list[str]:
-        prloom = [sys.executable, "-m", "prloom", "exchange", "run", topic]
+    def argv(self, *options: str, command: list[str]) -> list[str]:
+        prloom = [sys.executable, "-m", "prloom", "exchange", "run", "jobs"]
         return [*prloom, "--database", str(self.folder / "jobs.db"), *options, "--", *command]
 
     def once(self, *options: str, command: list[str], code: int = 0) -> str:
