@@ -37,6 +37,8 @@ NEEDED_LATER = (
 LIMIT = 240
 """Seconds that a command may take: on a machine that has much else to do, many times what it needs."""
 
+Stream = IO[bytes] | socket.socket
+
 
 def run(
     args: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: str | None = None, limit: float = LIMIT
@@ -70,8 +72,12 @@ def run_at(
 def begin(args: Sequence[str], *, cwd: Path, env: Mapping[str, str], said: IO[bytes] | None = None) -> ForkedProcess:
     """Begin a command line of prloom; what it says goes into a file, if any."""
     with Path(os.devnull).open("r+b") as nothing:
-        streams = (nothing, said or nothing, said or nothing)
-        return _server(env.get("PYTHONPATH", "")).begin(_request(["prloom", *args], cwd, env), streams)
+        return begin_with(args, (nothing, said or nothing, said or nothing), cwd=cwd, env=env)
+
+
+def begin_with(args: Sequence[str], streams: Sequence[Stream], *, cwd: Path, env: Mapping[str, str]) -> ForkedProcess:
+    """Begin a command line of prloom with these standard streams."""
+    return _server(env.get("PYTHONPATH", "")).begin(_request(["prloom", *args], cwd, env), streams)
 
 
 def begin_on_terminal(args: Sequence[str], *, cwd: Path, env: Mapping[str, str], terminal: int) -> ForkedProcess:
@@ -170,7 +176,7 @@ class CommandServer:
                 stdout=subprocess.DEVNULL,
             )
 
-    def begin(self, request: Mapping[str, Any], streams: Sequence[IO[bytes]]) -> ForkedProcess:
+    def begin(self, request: Mapping[str, Any], streams: Sequence[Stream]) -> ForkedProcess:
         """Fork for a command with these standard streams."""
         ours, theirs = socket.socketpair()
         with theirs:

@@ -1,34 +1,74 @@
-"""Connect the official package's MCP client to a server that it starts."""
+"""Have prloom serve MCP to a test: in a fork, whose standard input and output are one socket, as Node.js has it."""
 
 from __future__ import annotations
 
-import gc
-import logging
-import sys
-from collections.abc import AsyncIterator
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TextIO
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import anyio
+import command_server
+from command_server import ForkedProcess
+from mcp import types
 from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.message import SessionMessage
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that was begun: its process, and what goes to it and comes from it."""
+
+    process: ForkedProcess
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def end(self) -> int:
+        """Return the exit code, once it has ended as it does when nobody speaks with it any more."""
+        self.writer.close()
+        return await asyncio.to_thread(self.process.wait, command_server.LIMIT)
+
+
+async def begin(
+    args: Sequence[str], *, cwd: Path, env: Mapping[str, str], errors: Path, limit: int = 1 << 20
+) -> Server:
+    """Begin a server; of what it says, about so many bytes are read before they are wanted."""
+    ours, theirs = socket.socketpair()
+    with theirs, errors.open("wb") as log:
+        process = command_server.begin_with(args, (theirs, theirs, log), cwd=cwd, env=env)
+    return Server(process, *await asyncio.open_unix_connection(sock=ours, limit=limit))
 
 
 @asynccontextmanager
-async def connected(server: StdioServerParameters, errlog: TextIO = sys.stderr) -> AsyncIterator[Client]:
-    """Have a client that speaks with a server, which ends with it.
+async def connected(args: Sequence[str], *, cwd: Path, env: Mapping[str, str], errors: Path) -> AsyncIterator[Client]:
+    """Have a client of the official package that speaks with a server, which ends with it."""
+    server = await begin(args, cwd=cwd, env=env, errors=errors, limit=1 << 26)
+    async with Client(_transport(server)) as client:
+        yield client
+    await server.end()
 
-    Before Python 3.11.4, asyncio tells of the broken pipe to a server that has ended first when the pipe is collected,
-    which would be in whatever test runs then. Nobody can hear of it: the package keeps the pipe to itself.
-    """
-    log = logging.getLogger("asyncio")
-    client = Client(stdio_client(server, errlog=errlog))
-    try:
-        async with client:
-            yield client
-    finally:
-        del client
-        log.disabled = True
-        try:
-            gc.collect()
-        finally:
-            log.disabled = False
+
+@asynccontextmanager
+async def _transport(server: Server) -> AsyncIterator[Any]:
+    heard, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    write, said = anyio.create_memory_object_stream[SessionMessage]()
+
+    async def hear() -> None:
+        async for line in server.reader:
+            await heard.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False)))
+        heard.close()
+
+    async def say() -> None:
+        async for each in said:
+            text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+            server.writer.write(f"{text}\n".encode())
+            await server.writer.drain()
+
+    async with heard, read, write, said, anyio.create_task_group() as tasks:
+        tasks.start_soon(hear)
+        tasks.start_soon(say)
+        yield read, write
+        tasks.cancel_scope.cancel()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import mcp_client
 from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters
 from stage import Stage
 
 from prloom.agents import mcp_server, run_folder
@@ -116,14 +115,16 @@ class ToolBench:
             ending.ended(RunResult(status="ok", message="done"))
 
 
-@asynccontextmanager
-async def client(folder: Path) -> AsyncIterator[Client]:
-    """Start the server of a run as an agent's program does, with nothing but what its file says."""
+def server_of(folder: Path) -> dict[str, Any]:
+    """Return how an agent's program starts the server of a run: with nothing but what its file says."""
     entry = json.loads((folder / mcp_server.CONFIG).read_text())["mcpServers"]["prloom"]
-    with (folder / "client.log").open("w") as nothing:
-        server = StdioServerParameters(command=entry["command"], args=entry["args"], env=entry["env"], cwd=folder)
-        async with mcp_client.connected(server, nothing) as opened:
-            yield opened
+    program = entry["args"].index("prloom")
+    return {"args": entry["args"][program + 1 :], "cwd": folder, "env": entry["env"], "errors": folder / "client.log"}
+
+
+def client(folder: Path) -> AbstractAsyncContextManager[Client]:
+    """Have a client of the server of a run."""
+    return mcp_client.connected(**server_of(folder))
 
 
 async def call(parts: ToolParts, folder: Path, name: str, **arguments: Any) -> dict[str, Json]:

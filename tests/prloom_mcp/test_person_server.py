@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import click
 import mcp_client
 import pytest
-from mcp.client.stdio import StdioServerParameters
+from mcp.client.client import Client
 from real_command import Repository
 
 from prloom.cli import main
@@ -21,17 +22,19 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-async def test_a_persons_agent_sees_what_waits_and_steers_what_it_may(repository: Repository, tmp_path: Path):
-    argv = repository.command("mcp")
-    with (tmp_path / "errors").open("w") as errors:
-        server = StdioServerParameters(command=argv[0], args=argv[1:])
-        async with mcp_client.connected(server, errors) as agent:
-            tools = {tool.name: tool for tool in (await agent.list_tools()).tools}
-            status = await agent.call_tool("status", {})
-            unknown = await agent.call_tool("why", {"event": "--help"})
-            wrong = await agent.call_tool("drop", {"events": ["c-1"]})
-            none = await agent.call_tool("events", {"type": "pr_comment", "since": "2h", "sort": "age", "limit": 5})
-            nothing = await agent.call_tool("retry", {"deferred": True, "parked": False})
+def served(repository: Repository) -> AbstractAsyncContextManager[Client]:
+    errors = repository.agent.with_name("errors")
+    return mcp_client.connected(["mcp"], cwd=repository.root, env=repository.env, errors=errors)
+
+
+async def test_a_persons_agent_sees_what_waits_and_steers_what_it_may(repository: Repository):
+    async with served(repository) as agent:
+        tools = {tool.name: tool for tool in (await agent.list_tools()).tools}
+        status = await agent.call_tool("status", {})
+        unknown = await agent.call_tool("why", {"event": "--help"})
+        wrong = await agent.call_tool("drop", {"events": ["c-1"]})
+        none = await agent.call_tool("events", {"type": "pr_comment", "since": "2h", "sort": "age", "limit": 5})
+        nothing = await agent.call_tool("retry", {"deferred": True, "parked": False})
 
     assert set(tools) == {
         *("status", "events", "why", "plans", "emit", "retry", "approve", "drop", "pause", "resume"),
@@ -49,21 +52,16 @@ async def test_a_persons_agent_sees_what_waits_and_steers_what_it_may(repository
 LONGER_THAN_AN_ARGUMENT = 131_100
 
 
-async def test_a_persons_agent_emits_any_text_and_is_told_of_what_no_command_can_take(
-    repository: Repository, tmp_path: Path
-):
+async def test_a_persons_agent_emits_any_text_and_is_told_of_what_no_command_can_take(repository: Repository):
     repository.run("adopt", "--branch", "work")
-    argv = repository.command("mcp")
-    with (tmp_path / "errors").open("w") as errors:
-        server = StdioServerParameters(command=argv[0], args=argv[1:], env=repository.env, cwd=repository.root)
-        async with mcp_client.connected(server, errors) as agent:
-            long = await agent.call_tool("emit", {"plan": "work", "id": "c-1", "body": "é" * LONGER_THAN_AN_ARGUMENT})
-            dash = await agent.call_tool("emit", {"plan": "work", "id": "c-2", "body": "-"})
-            unknown = await agent.call_tool("emit", {"plan": "none", "body": "x" * LONGER_THAN_AN_ARGUMENT})
-            nul = await agent.call_tool("emit", {"plan": "work", "body": "a\0b"})
-            listed = await agent.call_tool("retry", {"events": ["c-1", "c\0"]})
-            reason = await agent.call_tool("drop", {"events": ["c-1"], "reason": "r" * LONGER_THAN_AN_ARGUMENT})
-            goes_on = await agent.call_tool("plans", {})
+    async with served(repository) as agent:
+        long = await agent.call_tool("emit", {"plan": "work", "id": "c-1", "body": "é" * LONGER_THAN_AN_ARGUMENT})
+        dash = await agent.call_tool("emit", {"plan": "work", "id": "c-2", "body": "-"})
+        unknown = await agent.call_tool("emit", {"plan": "none", "body": "x" * LONGER_THAN_AN_ARGUMENT})
+        nul = await agent.call_tool("emit", {"plan": "work", "body": "a\0b"})
+        listed = await agent.call_tool("retry", {"events": ["c-1", "c\0"]})
+        reason = await agent.call_tool("drop", {"events": ["c-1"], "reason": "r" * LONGER_THAN_AN_ARGUMENT})
+        goes_on = await agent.call_tool("plans", {})
 
     assert (long.content[0].text, dash.content[0].text) == ("c-1", "c-2")
     assert "no plan none; the plans are work" in unknown.content[0].text

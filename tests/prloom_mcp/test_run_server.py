@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
-import subprocess
-import sys
 import tempfile
-from asyncio.subprocess import Process
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import command_server
+import mcp_client
 import pytest
+from mcp_client import Server
 from stage import Stage, until
-from tool_bench import ToolBench, call, client
+from tool_bench import ToolBench, call, client, server_of
 
 from prloom.agents import mcp_server
 from prloom.api import PluginContext
@@ -60,26 +59,23 @@ async def test_an_agent_lists_and_calls_a_plugins_tool_and_prlooms_own(bench: To
     assert bench.notes.types == ["TOOL_CALL_START", "TOOL_CALL_END"] * 2
 
 
-@pytest.mark.parametrize(
-    ("description", "shown"),
-    [
-        ("Deploys it", "Deploys it. A person has to allow each call."),
-        ("Deploy it?", "Deploy it? A person has to allow each call."),
-        ("", "A person has to allow each call."),
-    ],
-)
-async def test_an_agent_reads_that_a_person_has_to_allow_a_call(bench: ToolBench, description: str, shown: str):
+async def test_an_agent_reads_that_a_person_has_to_allow_a_call(bench: ToolBench):
     def deploying(ctx: PluginContext) -> None:
-        ctx.register_tool("deploy", {"type": "object"}, dict, description=description, requires_confirmation=True)
+        for name, description in (("a", "Deploys it"), ("b", "Deploy it?"), ("c", "")):
+            ctx.register_tool(name, {"type": "object"}, dict, description=description, requires_confirmation=True)
 
     bench.stage.plugin("ops", deploying)
 
     async with bench.open() as parts:
         folder = bench.prepare(parts)
         async with bench.running(parts, folder), client(folder) as agent:
-            listed = (await agent.list_tools()).tools
+            listed = {tool.name: tool.description for tool in (await agent.list_tools()).tools}
 
-    assert [tool.description for tool in listed if tool.name == "deploy"] == [shown]
+    assert [listed[name] for name in ("a", "b", "c")] == [
+        "Deploys it. A person has to allow each call.",
+        "Deploy it? A person has to allow each call.",
+        "A person has to allow each call.",
+    ]
 
 
 async def test_an_agent_is_refused_by_a_plugin_and_reads_skills(bench: ToolBench):
@@ -129,7 +125,7 @@ def count(number: int, word: str) -> bytes:
 
 
 async def test_a_client_that_sends_anything_does_no_harm_and_no_call_runs_twice(bench: ToolBench):
-    """A thousand calls at once, half of a character, eleven megabytes, an id twice; and it leaves in the middle."""
+    """Hundreds of calls at once, half of a character, eleven megabytes, an id twice; and it leaves in the middle."""
     ran: list[str] = []
 
     def noting(ctx: PluginContext) -> None:
@@ -139,25 +135,23 @@ async def test_a_client_that_sends_anything_does_no_harm_and_no_call_runs_twice(
             return len(word)
 
     bench.stage.plugin("words", noting)
-    calls = [count(number, f"w{number}") for number in range(1000)]
+    calls = [count(number, f"w{number}") for number in range(500)]
     bad = [b"garbage\n", count(3, "again"), count(2000, "x" * (11 << 20)), count(2001, "a").replace(b'"a"', b'"\xc3"')]
 
     async with bench.open() as parts:
         folder = bench.prepare(parts)
         async with bench.running(parts, folder):
             agent = await begun(folder)
-            assert agent.stdin is not None
-            assert agent.stdout is not None
-            agent.stdin.write(b"".join([*calls[:500], *bad, *calls[500:]]))
+            agent.writer.write(b"".join([*calls[:250], *bad, *calls[250:]]))
             others = 0
             answers: list[Any] = []
             while len(answers) < len(calls) + len(bad):
-                answers.append(json.loads(await agent.stdout.readline()))
+                answers.append(json.loads(await agent.reader.readline()))
                 if others < 20:  # another client of the run has its turn
                     others += (await call(parts, folder, "prloom_plan"))["success"]
             once = len(ran)
-            agent.stdin.write(b"".join(count(3000 + number, f"late {number}") for number in range(200)))
-            await agent.stdin.drain()
+            agent.writer.write(b"".join(count(3000 + number, f"late {number}") for number in range(50)))
+            await agent.writer.drain()
             await kill(agent)
             assert (await call(parts, folder, "prloom_plan"))["success"]
             await until(lambda: bench.notes.types.count("TOOL_CALL_START") == bench.notes.types.count("TOOL_CALL_END"))
@@ -200,9 +194,8 @@ async def test_a_client_that_never_reads_holds_up_nobody(bench: ToolBench):
         folder = bench.prepare(parts)
         async with bench.running(parts, folder):
             agent = await begun(folder, limit=1 << 12)
-            assert agent.stdin is not None
             for number in range(300):
-                agent.stdin.write(count(number, "x" * 5000))
+                agent.writer.write(count(number, "x" * 5000))
             await until(lambda: bench.notes.types.count("TOOL_CALL_END") > 20)
             beside = [await call(parts, folder, "prloom_plan") for _ in range(20)]
             await kill(agent)
@@ -215,58 +208,47 @@ async def test_an_agent_that_gets_no_tools_is_answered_with_the_reason_which_is_
         folder = bench.prepare(parts)
         async with bench.running(parts, folder):
             agent = await begun(folder)
-        assert agent.stdin is not None
-        assert agent.stdout is not None
-        agent.stdin.write(message(1, "tools/list"))
-        answer = json.loads(await agent.stdout.readline())
-        agent.stdin.close()
-        await agent.communicate()
+        agent.writer.write(message(1, "tools/list") + message(2, name="prloom_plan"))
+        answers = [json.loads(await agent.reader.readline()) for _ in range(2)]
+        code = await agent.end()
 
     why = "run run-1 has ended, or is not a run of this dispatcher"
-    assert (answer["error"]["code"], answer["error"]["message"]) == (-32603, why)
+    listed, called = sorted(answers, key=lambda answer: answer["id"])
+    assert (listed["error"]["code"], listed["error"]["message"]) == (-32603, why)
+    assert (called["result"]["isError"], called["result"]["content"][0]["text"]) == (True, why)
     assert (folder / "client.log").read_text() == f"prloom: run run-1 got no tools: {why}\n"
-    assert agent.returncode == 1
+    assert code == 1
 
 
 def test_a_client_that_is_gone_before_it_is_answered_is_told_of_in_one_line(tmp_path: Path):
     access = {mcp_server.SOCKET_VARIABLE: str(tmp_path / "host.sock"), mcp_server.TOKEN_VARIABLE: "t"}
-    argv = [sys.executable, "-P", "-m", "prloom", "mcp", "--run", "run-1"]
+    (tmp_path / "sent").write_bytes(GREETING)
     reads, writes = os.pipe()
     os.close(reads)
-    ended = subprocess.run(
-        argv, env=access, input=GREETING, stdout=writes, stderr=subprocess.PIPE, timeout=60, check=False
-    )
-    os.close(writes)
+    with (
+        (tmp_path / "sent").open("rb") as sent,
+        os.fdopen(writes, "wb") as gone,
+        (tmp_path / "errors").open("wb") as errors,
+    ):
+        ended = command_server.begin_with(["mcp", "--run", "run-1"], (sent, gone, errors), cwd=tmp_path, env=access)
 
-    told = b"prloom: the client of this server has ended, and did not read all answers\n"
-    assert (ended.returncode, ended.stderr) == (1, told)
+    assert ended.wait(60) == 1
+    told = "prloom: the client of this server has ended, and did not read all answers\n"
+    assert (tmp_path / "errors").read_text() == told
 
 
-async def kill(agent: Process) -> None:
-    """Kill the server, and hear of all that comes of it: what nobody hears of is logged in whatever test runs later."""
-    agent.kill()
-    await agent.communicate()  # its end is told of once its answers are read
-    assert agent.stdin is not None
+async def kill(agent: Server) -> None:
+    agent.process.kill()
+    agent.process.wait(60)
+    agent.writer.close()
     with suppress(ConnectionError):
-        await agent.stdin.wait_closed()
+        await agent.writer.wait_closed()
 
 
-async def begun(folder: Path, limit: int = 1 << 20) -> Process:
-    """Start the server of a run, and greet it; about so many bytes of its answers are read before they are wanted."""
-    entry = json.loads((folder / mcp_server.CONFIG).read_text())["mcpServers"]["prloom"]
-    with (folder / "client.log").open("w") as errors:
-        agent = await asyncio.create_subprocess_exec(
-            entry["command"],
-            *entry["args"],
-            env=entry["env"],
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
-            limit=limit,
-        )
-    assert agent.stdin is not None
-    assert agent.stdout is not None
-    agent.stdin.write(GREETING)
-    await agent.stdout.readline()
-    agent.stdin.write(message(None, "notifications/initialized"))
+async def begun(folder: Path, limit: int = 1 << 20) -> Server:
+    """Start the server of a run, and greet it."""
+    agent = await mcp_client.begin(**server_of(folder), limit=limit)
+    agent.writer.write(GREETING)
+    await agent.reader.readline()
+    agent.writer.write(message(None, "notifications/initialized"))
     return agent
