@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import values
 
 from prloom.api.manifest import Manifest
 from prloom.extensions.discovery import DiscoveredPlugin, Source
 from prloom.extensions.host.process import ProcessHost
-from prloom.model.event import Event
-from prloom.model.hook import HookCall
 from prloom.model.record import Json
 
 
@@ -46,24 +43,6 @@ def plugin(folder: Callable[..., Path]) -> Callable[..., DiscoveredPlugin]:
         return DiscoveredPlugin(key=name, source=source, path=str(path), manifest=Manifest(name=name))
 
     return write
-
-
-@pytest.fixture
-def make_event() -> Callable[..., Event]:
-    return values.an_event
-
-
-@pytest.fixture
-def make_call() -> Callable[..., HookCall]:
-    def make(hook: str = "beforeTriage", *events: Event, **more: object) -> HookCall:
-        return values.a_call(*(events or (values.an_event(),)), hook=hook, **more)
-
-    return make
-
-
-@pytest.fixture
-def no_services() -> values.NoServices:
-    return values.NoServices()
 
 
 @pytest.fixture

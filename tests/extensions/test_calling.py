@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from values import NoServices, an_event, hook_call
 
-from prloom.api.context import HookContext, Services
+from prloom.api.context import HookContext
 from prloom.api.manifest import Manifest
 from prloom.api.plugin import Hook, PluginContext
 from prloom.api.triage import TriageContext
@@ -16,8 +17,6 @@ from prloom.model.event import Event, Target
 from prloom.model.hook import HookCall, Mark, Outcome, Writes
 from prloom.model.tool import Session, ToolCall
 
-Make = Callable[..., HookCall]
-
 
 @pytest.fixture
 def ctx(tmp_path: object) -> PluginContext:
@@ -25,9 +24,9 @@ def ctx(tmp_path: object) -> PluginContext:
 
 
 @pytest.fixture
-def run(ctx: PluginContext, no_services: Services) -> Callable[[HookCall], Outcome]:
+def run(ctx: PluginContext) -> Callable[[HookCall], Outcome]:
     def run_one(call: HookCall) -> Outcome:
-        return calling.run_hook("noted", ctx.registrations, call, no_services)
+        return calling.run_hook("noted", ctx.registrations, call, NoServices())
 
     return run_one
 
@@ -41,25 +40,21 @@ def failure(run: Run, call: HookCall) -> str:
     return str(caught.value)
 
 
-def test_plan_hooks_run_in_order_and_each_gets_the_text_of_the_one_before(
-    ctx: PluginContext, run: Run, make_call: Make
-) -> None:
+def test_plan_hooks_run_in_order_and_each_gets_the_text_of_the_one_before(ctx: PluginContext, run: Run) -> None:
     ctx.register_hook("beforeTodo", lambda plan, ctx: plan + "one\n")
     ctx.register_hook("beforeTodo", lambda plan, ctx: None)
     ctx.register_hook("beforeTodo", lambda plan, ctx: plan + "two\n")
 
-    assert run(make_call("beforeTodo")).plan == "# Plan\none\ntwo\n"
+    assert run(hook_call("beforeTodo")).plan == "# Plan\none\ntwo\n"
 
 
-def test_a_plan_that_comes_back_as_it_was_is_no_change(ctx: PluginContext, run: Run, make_call: Make) -> None:
+def test_a_plan_that_comes_back_as_it_was_is_no_change(ctx: PluginContext, run: Run) -> None:
     ctx.register_hook("beforeTriage", lambda plan, ctx: plan)
 
-    assert run(make_call("beforeTriage")) == Outcome()
+    assert run(hook_call("beforeTriage")) == Outcome()
 
 
-def test_sync_and_async_functions_work_alike(
-    ctx: PluginContext, run: Run, make_call: Make, make_event: Callable[..., Event]
-) -> None:
+def test_sync_and_async_functions_work_alike(ctx: PluginContext, run: Run) -> None:
     def sync(plan: str, triage: TriageContext) -> str:
         triage.mark_event_handled("e1", "by sync")
         return plan + "sync\n"
@@ -71,18 +66,16 @@ def test_sync_and_async_functions_work_alike(
     ctx.register_hook("beforeTriage", sync)
     ctx.register_hook("beforeTriage", other)
 
-    outcome = run(make_call("beforeTriage", make_event("e1"), make_event("e2")))
+    outcome = run(hook_call("beforeTriage", an_event("e1"), an_event("e2")))
 
     assert outcome.marks == (Mark("e1", "handled", "by sync"), Mark("e2", "handled", "by async"))
     assert outcome.plan == "# Plan\nsync\nasync\n"
 
 
-def test_an_event_hook_gets_each_event_and_what_it_says_is_filed_under_that_event(
-    ctx: PluginContext, run: Run, make_call: Make, make_event: Callable[..., Event]
-) -> None:
+def test_an_event_hook_gets_each_event_and_what_it_says_is_filed_under_that_event(ctx: PluginContext, run: Run) -> None:
     ctx.register_hook("onEvent", lambda event, ctx: ctx.emit_comment(None, f"saw {event.id}"))
 
-    outcome = run(make_call("onEvent", make_event("e1"), make_event("e2")))
+    outcome = run(hook_call("onEvent", an_event("e1"), an_event("e2")))
 
     assert outcome.actions == (
         Action(target=Target("plan"), payload=Comment("saw e1"), related_event_id="e1"),
@@ -90,18 +83,16 @@ def test_an_event_hook_gets_each_event_and_what_it_says_is_filed_under_that_even
     )
 
 
-def test_an_event_hook_sees_what_it_stored_at_the_events_before(
-    ctx: PluginContext, run: Run, make_call: Make, make_event: Callable[..., Event]
-) -> None:
+def test_an_event_hook_sees_what_it_stored_at_the_events_before(ctx: PluginContext, run: Run) -> None:
     def count(event: Event, ctx: HookContext) -> None:
         ctx.update_state("seen", lambda seen: [*(seen or []), event.id])
         ctx.update_global_state("count", lambda count: (count or 0) + 1)
         ctx.set_state("last", None if event.id == "e3" else event.id)
 
     ctx.register_hook("onEvent", count)
-    events = [make_event(name) for name in ("e1", "e2", "e3")]
+    events = [an_event(name) for name in ("e1", "e2", "e3")]
 
-    outcome = run(make_call("onEvent", *events, state={"seen": ["e0"]}, global_state={"count": 5}))
+    outcome = run(hook_call("onEvent", *events, state={"seen": ["e0"]}, global_state={"count": 5}))
 
     assert outcome.writes == (
         Writes(scope="plan", read=("seen",), values={"seen": ["e0", "e1", "e2", "e3"]}, deleted=("last",)),
@@ -109,12 +100,10 @@ def test_an_event_hook_sees_what_it_stored_at_the_events_before(
     )
 
 
-def test_a_key_that_was_removed_and_set_again_is_set(
-    ctx: PluginContext, run: Run, make_call: Make, make_event: Callable[..., Event]
-) -> None:
+def test_a_key_that_was_removed_and_set_again_is_set(ctx: PluginContext, run: Run) -> None:
     ctx.register_hook("onEvent", lambda event, ctx: ctx.set_state("k", None if event.id == "e1" else event.id))
 
-    outcome = run(make_call("onEvent", make_event("e1"), make_event("e2"), state={"k": "old"}))
+    outcome = run(hook_call("onEvent", an_event("e1"), an_event("e2"), state={"k": "old"}))
 
     assert outcome.writes == (Writes(scope="plan", values={"k": "e2"}),)
 
@@ -135,7 +124,7 @@ RUN = Session(run_id="run-1", stage="worker", agent="claude")
     ],
 )
 def test_a_function_is_called_with_what_its_hook_point_is_about(
-    ctx: PluginContext, run: Run, make_call: Make, *, hook: str, about: dict[str, object], given: object
+    ctx: PluginContext, run: Run, *, hook: str, about: dict[str, object], given: object
 ) -> None:
     shown: list[object] = []
 
@@ -145,25 +134,25 @@ def test_a_function_is_called_with_what_its_hook_point_is_about(
 
     ctx.registrations.hooks.append(Hook(hook, handler))
 
-    assert run(make_call(hook, **about)).writes == (Writes(scope="plan", values={"seen": hook}),)
+    assert run(hook_call(hook, **about)).writes == (Writes(scope="plan", values={"seen": hook}),)
     assert shown == [given]
 
 
-def test_a_slash_command_goes_to_its_function_which_may_mark(ctx: PluginContext, run: Run, make_call: Make) -> None:
+def test_a_slash_command_goes_to_its_function_which_may_mark(ctx: PluginContext, run: Run) -> None:
     ctx.register_command("note", lambda event, triage: triage.mark_event_handled(event.id, event.body))
 
-    assert run(make_call("command:/note")).marks == (Mark("e1", "handled", "please"),)
+    assert run(hook_call("command:/note")).marks == (Mark("e1", "handled", "please"),)
 
 
 @pytest.mark.parametrize(
     ("returned", "said"), [("Noted.", ["Noted."]), (None, []), ("", []), (" \n", []), (5, []), (["Noted."], [])]
 )
 def test_the_text_that_a_command_returns_is_the_reply(
-    ctx: PluginContext, run: Run, make_call: Make, returned: object, said: list[str]
+    ctx: PluginContext, run: Run, returned: object, said: list[str]
 ) -> None:
     ctx.register_command("note", lambda event, triage: returned)
 
-    outcome = run(make_call("command:/note"))
+    outcome = run(hook_call("command:/note"))
 
     assert [action.payload.message for action in outcome.actions if isinstance(action.payload, Comment)] == said
     assert all(action.target == Target("github", {"comment": "e1"}) for action in outcome.actions)
@@ -171,54 +160,50 @@ def test_the_text_that_a_command_returns_is_the_reply(
 
 
 def test_what_a_command_returns_and_is_not_a_text_is_warned_of(
-    ctx: PluginContext, run: Run, make_call: Make, caplog: pytest.LogCaptureFixture
+    ctx: PluginContext, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     ctx.register_command("note", lambda event, triage: triage.update_state("n", lambda n: (n or 0) + 1))
 
-    run(make_call("command:/note"))
+    run(hook_call("command:/note"))
 
     assert caplog.messages == ["command:/note returned int, which is not posted; return a text"]
 
 
-def test_a_command_is_called_in_upper_or_lower_case(ctx: PluginContext, run: Run, make_call: Make) -> None:
+def test_a_command_is_called_in_upper_or_lower_case(ctx: PluginContext, run: Run) -> None:
     ctx.register_command("Note", lambda event, triage: triage.mark_event_handled(event.id))
 
-    assert run(make_call("command:/note")).marks == (Mark("e1", "handled"),)
+    assert run(hook_call("command:/note")).marks == (Mark("e1", "handled"),)
 
 
-def test_an_agents_run_that_is_not_awaited_makes_the_hook_fail(ctx: PluginContext, run: Run, make_call: Make) -> None:
+def test_an_agents_run_that_is_not_awaited_makes_the_hook_fail(ctx: PluginContext, run: Run) -> None:
     ctx.register_hook("beforeTriage", lambda plan, triage: triage.emit_comment(None, f"{triage.run_agent('look')}"))
 
-    assert failure(run, make_call()) == (
+    assert failure(run, hook_call()) == (
         "plugin noted: run_agent: it was not awaited, so no agent ran; write `await` before the call"
     )
 
 
 @pytest.mark.parametrize("hook", ["onEvent", "command:/note"])
-def test_a_hook_that_nobody_registered_is_an_error(run: Run, make_call: Make, hook: str) -> None:
-    assert failure(run, make_call(hook)) == f"plugin noted: nothing is registered for {hook}"
+def test_a_hook_that_nobody_registered_is_an_error(run: Run, hook: str) -> None:
+    assert failure(run, hook_call(hook)) == f"plugin noted: nothing is registered for {hook}"
 
 
-def test_a_wrong_return_type_is_an_error_that_names_plugin_and_hook(
-    ctx: PluginContext, run: Run, make_call: Make
-) -> None:
+def test_a_wrong_return_type_is_an_error_that_names_plugin_and_hook(ctx: PluginContext, run: Run) -> None:
     ctx.register_hook("beforeTriage", lambda plan, ctx: 5)
 
-    assert failure(run, make_call()) == (
+    assert failure(run, hook_call()) == (
         "plugin noted: beforeTriage returned int; return the plan's text, or None to keep it"
     )
 
 
 @pytest.mark.parametrize("hook", ["beforeTriage", "onEvent"])
-def test_a_generator_is_an_error_because_nothing_of_it_has_run(
-    ctx: PluginContext, run: Run, make_call: Make, hook: str
-) -> None:
+def test_a_generator_is_an_error_because_nothing_of_it_has_run(ctx: PluginContext, run: Run, hook: str) -> None:
     def lazy(value: object, ctx: HookContext) -> object:
         yield value
 
     ctx.register_hook(hook, lazy)
 
-    assert failure(run, make_call(hook)) == (
+    assert failure(run, hook_call(hook)) == (
         f"plugin noted: {hook} raised TypeError: the function is a generator, so its code did not run; "
         "use return instead of yield"
     )
@@ -226,22 +211,20 @@ def test_a_generator_is_an_error_because_nothing_of_it_has_run(
 
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit("no"), GeneratorExit("no")])
 def test_whatever_a_hook_raises_is_an_error_that_names_plugin_and_hook(
-    ctx: PluginContext, run: Run, make_call: Make, error: BaseException
+    ctx: PluginContext, run: Run, error: BaseException
 ) -> None:
     async def fail(plan: str, ctx: HookContext) -> str:
         raise error
 
     ctx.register_hook("beforeTriage", fail)
 
-    assert failure(run, make_call()) == f"plugin noted: beforeTriage raised {type(error).__name__}: no"
+    assert failure(run, hook_call()) == f"plugin noted: beforeTriage raised {type(error).__name__}: no"
 
 
-def test_a_wrong_use_of_the_context_is_told_in_the_contexts_own_words(
-    ctx: PluginContext, run: Run, make_call: Make
-) -> None:
+def test_a_wrong_use_of_the_context_is_told_in_the_contexts_own_words(ctx: PluginContext, run: Run) -> None:
     ctx.register_hook("beforeTriage", lambda plan, triage: triage.mark_event_handled("e9"))
 
-    assert failure(run, make_call()) == (
+    assert failure(run, hook_call()) == (
         "plugin noted: mark_event_handled: event 'e9' is not in this batch; use an id of `triage.events`"
     )
 
@@ -254,15 +237,15 @@ def test_a_wrong_use_of_the_context_is_told_in_the_contexts_own_words(
     ],
 )
 def test_an_outcome_that_could_not_be_sent_is_an_error(
-    ctx: PluginContext, run: Run, make_call: Make, hook: Callable[..., object]
+    ctx: PluginContext, run: Run, hook: Callable[..., object]
 ) -> None:
     ctx.register_hook("beforeTriage", hook)
 
-    assert failure(run, make_call()).startswith("plugin noted: beforeTriage: its result is not valid: ")
+    assert failure(run, hook_call()).startswith("plugin noted: beforeTriage: its result is not valid: ")
 
 
-def test_a_hook_that_raises_takes_no_effect_at_all(ctx: PluginContext, run: Run, make_call: Make) -> None:
-    call = make_call(state={"n": {"deep": [1]}})
+def test_a_hook_that_raises_takes_no_effect_at_all(ctx: PluginContext, run: Run) -> None:
+    call = hook_call(state={"n": {"deep": [1]}})
     before = msgspec.json.encode(call)
 
     def fail(plan: str, triage: TriageContext) -> str:
@@ -278,11 +261,11 @@ def test_a_hook_that_raises_takes_no_effect_at_all(ctx: PluginContext, run: Run,
     assert msgspec.json.encode(call) == before
 
 
-def test_an_interrupt_from_the_keyboard_is_passed_on(ctx: PluginContext, run: Run, make_call: Make) -> None:
+def test_an_interrupt_from_the_keyboard_is_passed_on(ctx: PluginContext, run: Run) -> None:
     def interrupted(plan: str, ctx: HookContext) -> str:
         raise KeyboardInterrupt
 
     ctx.register_hook("beforeTriage", interrupted)
 
     with pytest.raises(KeyboardInterrupt):
-        run(make_call())
+        run(hook_call())

@@ -27,6 +27,11 @@ def a_call(*events: Event, hook: str = "beforeTriage", **values: object) -> Hook
     return replace(usual, **values)
 
 
+def hook_call(hook: str = "beforeTriage", *events: Event, **values: object) -> HookCall:
+    """Return such a call of this hook, about these events, or about one."""
+    return a_call(*(events or (an_event(),)), hook=hook, **values)
+
+
 class NoServices:
     """The services of a hook that asks for nothing."""
 

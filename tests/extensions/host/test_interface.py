@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import loop_time
 import pytest
+from values import an_event, hook_call
 
 from prloom.errors import AgentError, ExtensionError
 from prloom.extensions.discovery import DiscoveredPlugin
@@ -20,7 +21,6 @@ from prloom.model.event import Event, Target
 from prloom.model.hook import HookCall, Mark, Outcome, Writes
 
 Plugin = Callable[..., DiscoveredPlugin]
-Make = Callable[..., HookCall]
 Open = Callable[..., PluginHost]
 
 LONG = timedelta(seconds=60)
@@ -99,9 +99,7 @@ async def test_start_tells_what_the_plugin_registered(plugin: Plugin, open_host:
     assert registered.warnings == ("plugin noted: no hook point is named 'onEvnt'; did you mean 'onEvent'?",)
 
 
-async def test_a_hooks_call_and_its_outcome_are_values(
-    plugin: Plugin, open_host: Open, make_call: Make, make_event: Callable[..., Event]
-) -> None:
+async def test_a_hooks_call_and_its_outcome_are_values(plugin: Plugin, open_host: Open) -> None:
     found = plugin("""
         def register(ctx):
             @ctx.hook("beforeTriage")
@@ -115,9 +113,9 @@ async def test_a_hooks_call_and_its_outcome_are_values(
                 return plan + ctx.config["colour"]
     """)
     host = open_host(found, {"colour": "red", "on_error": "pass"})
-    events = make_event("e1", body="!memory é\u2028 \x1b"), make_event("e2")
+    events = an_event("e1", body="!memory é\u2028 \x1b"), an_event("e2")
 
-    outcome = await host.run(make_call("beforeTriage", *events, global_state={"notes": ["a"]}), Desk(), LONG)
+    outcome = await host.run(hook_call("beforeTriage", *events, global_state={"notes": ["a"]}), Desk(), LONG)
 
     assert outcome == Outcome(
         marks=(Mark("e1", "handled"), Mark("e2", "deferred", "later", 5000)),
@@ -130,14 +128,14 @@ async def test_a_hooks_call_and_its_outcome_are_values(
     )
 
 
-async def test_a_plugin_that_cannot_be_loaded_says_why(plugin: Plugin, open_host: Open, make_call: Make) -> None:
+async def test_a_plugin_that_cannot_be_loaded_says_why(plugin: Plugin, open_host: Open) -> None:
     host = open_host(plugin("def register(ctx):\n    raise SystemExit('not today')"))
     said = "plugin noted could not be loaded: SystemExit: not today (__init__.py, line 2, in register)"
 
     with pytest.raises(ExtensionError) as caught:
         await host.start()
     assert str(caught.value) == said
-    assert str(await failure(host, make_call())) == f"{said}; beforeTriage did not run"
+    assert str(await failure(host, hook_call())) == f"{said}; beforeTriage did not run"
 
 
 FRAGILE = """
@@ -151,52 +149,28 @@ FRAGILE = """
 """
 
 
-@pytest.mark.parametrize("error", ["ValueError", "SystemExit", "KeyboardInterrupt"])
-async def test_a_hook_that_raises_fails_and_the_next_call_works(
-    plugin: Plugin, open_host: Open, make_call: Make, make_event: Callable[..., Event], error: str
-) -> None:
+async def test_a_hook_that_raises_fails_and_the_next_call_works(plugin: Plugin, open_host: Open) -> None:
     host = open_host(plugin(FRAGILE))
-    bad = make_event(body=f"triage.mark_event_handled('e1'); raise {error}('no')")
+    bad = an_event(body="triage.mark_event_handled('e1'); raise KeyboardInterrupt('no')")
 
-    failed = await failure(host, make_call("beforeTriage", bad))
+    failed = await failure(host, hook_call("beforeTriage", bad))
 
-    assert str(failed).startswith(f"plugin noted: beforeTriage raised {error}: no (")
+    assert str(failed).startswith("plugin noted: beforeTriage raised KeyboardInterrupt: no (")
     assert (failed.kind, failed.collateral) == ("raised", False)
-    assert (await host.run(make_call("beforeTriage", make_event(body="")), Desk(), LONG)).plan == "fine"
+    assert (await host.run(hook_call("beforeTriage", an_event(body="")), Desk(), LONG)).plan == "fine"
 
 
-async def test_a_hook_that_overruns_fails_and_the_next_call_works(
-    plugin: Plugin, open_host: Open, make_call: Make, make_event: Callable[..., Event]
-) -> None:
+async def test_a_hook_that_overruns_fails_and_the_next_call_works(plugin: Plugin, open_host: Open) -> None:
     host = open_host(plugin(FRAGILE))
 
-    failed = await failure(host, make_call("beforeTriage", make_event(body="time.sleep(3)")), SHORT)
+    failed = await failure(host, hook_call("beforeTriage", an_event(body="time.sleep(3)")), SHORT)
 
     assert str(failed) == "plugin noted: beforeTriage took longer than 0.2 s and was stopped"
     assert (failed.kind, failed.collateral) == ("overran", False)
-    assert (await host.run(make_call("beforeTriage", make_event(body="")), Desk(), LONG)).plan == "fine"
+    assert (await host.run(hook_call("beforeTriage", an_event(body="")), Desk(), LONG)).plan == "fine"
 
 
-async def test_an_async_hook_that_overruns_fails_too(plugin: Plugin, open_host: Open, make_call: Make) -> None:
-    found = plugin("""
-        import asyncio
-
-        def register(ctx):
-            @ctx.hook("beforeTriage")
-            async def look(plan, triage):
-                await asyncio.sleep(3)
-    """)
-
-    assert (await failure(open_host(found), make_call(), SHORT)).kind == "overran"
-
-
-async def test_a_hook_that_nobody_registered_fails(plugin: Plugin, open_host: Open, make_call: Make) -> None:
-    failed = await failure(open_host(plugin("def register(ctx): pass")), make_call("onEvent"))
-
-    assert str(failed) == "plugin noted: nothing is registered for onEvent"
-
-
-async def test_calls_for_different_plans_overlap(plugin: Plugin, open_host: Open, make_call: Make) -> None:
+async def test_calls_for_different_plans_overlap(plugin: Plugin, open_host: Open) -> None:
     found = plugin("""
         import threading
 
@@ -211,26 +185,10 @@ async def test_calls_for_different_plans_overlap(plugin: Plugin, open_host: Open
     host = open_host(found)
 
     first, second = await asyncio.gather(
-        host.run(make_call(plan_id="pr-1"), Desk(), LONG), host.run(make_call(plan_id="pr-2"), Desk(), LONG)
+        host.run(hook_call(plan_id="pr-1"), Desk(), LONG), host.run(hook_call(plan_id="pr-2"), Desk(), LONG)
     )
 
     assert (first.plan, second.plan) == ("pr-1", "pr-2")
-
-
-async def test_what_a_hook_changes_in_its_call_is_seen_by_nobody(
-    plugin: Plugin, open_host: Open, make_call: Make, make_event: Callable[..., Event]
-) -> None:
-    found = plugin("""
-        def register(ctx):
-            @ctx.hook("onEvent")
-            def look(event, ctx):
-                event.context["seen"] = True
-    """)
-    event = make_event(context={})
-
-    await open_host(found).run(make_call("onEvent", event), Desk(), LONG)
-
-    assert event.context == {}
 
 
 ASKING = """
@@ -254,58 +212,49 @@ ASKING = """
 """
 
 
-async def test_a_hook_may_ask_for_an_agent_events_and_plans(
-    plugin: Plugin, open_host: Open, make_call: Make, make_event: Callable[..., Event]
-) -> None:
-    runtime = Desk(events=[make_event("e1"), make_event("e2")])
+class SlowDesk(Desk):
+    """An agent that works for longer than the limit, by the clock that the limit goes by."""
 
-    outcome = await open_host(plugin(ASKING)).run(make_call(), runtime, LONG)
+    async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
+        loop_time.let_pass(2 * LONG.total_seconds())
+        return await super().run_agent(prompt, files=files, stage=stage, model=model)
+
+
+async def test_a_hook_may_ask_for_an_agent_events_and_plans_and_its_time_limit_stands_still_while_the_agent_works(
+    plugin: Plugin, open_host: Open
+) -> None:
+    runtime = SlowDesk(events=[an_event("e1"), an_event("e2")])
+    runtime.busy = 0.1
+
+    outcome = await open_host(plugin(ASKING)).run(hook_call(), runtime, LONG)
 
     assert outcome.plan == "['e1', 'e2'] e2 done # pr-8"
     assert runtime.asked == [(("pr_comment",), "e0", 5), ("look", ("a.py",), "triage", "m")]
 
 
-async def test_the_time_limit_stands_still_while_an_agent_works(
-    plugin: Plugin, open_host: Open, make_call: Make
-) -> None:
-    class Slow(Desk):
-        """An agent that works for longer than the limit, by the clock that the limit goes by."""
-
-        async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
-            loop_time.let_pass(2 * LONG.total_seconds())
-            return await super().run_agent(prompt, files=files, stage=stage, model=model)
-
-    host, runtime = open_host(plugin(ASKING)), Slow()
-    runtime.busy = 0.1
-
-    assert (await host.run(make_call(), runtime, LONG)).plan == "[] e2 done # pr-8"
-
-
 async def test_what_could_not_be_done_for_a_hook_is_raised_in_it_with_the_reason(
-    plugin: Plugin, open_host: Open, make_call: Make
+    plugin: Plugin, open_host: Open
 ) -> None:
     host, runtime = open_host(plugin(ASKING)), Desk()
     runtime.fails = True
 
-    assert str(await failure(host, make_call(), runtime=runtime)) == "plugin noted: run_agent: no agent CLI was found"
-    assert str(await failure(host, make_call("beforeTodo"), runtime=runtime)) == (
+    assert str(await failure(host, hook_call(), runtime=runtime)) == "plugin noted: run_agent: no agent CLI was found"
+    assert str(await failure(host, hook_call("beforeTodo"), runtime=runtime)) == (
         "plugin noted: read_plan: there is no plan pr-8"
     )
 
 
-async def test_an_agent_that_a_hook_leaves_behind_is_ended_with_it(
-    plugin: Plugin, open_host: Open, make_call: Make
-) -> None:
+async def test_an_agent_that_a_hook_leaves_behind_is_ended_with_it(plugin: Plugin, open_host: Open) -> None:
     host, runtime = open_host(plugin(ASKING)), Desk()
     runtime.busy = 60
 
-    await host.run(make_call("afterTodo"), runtime, LONG)
+    await host.run(hook_call("afterTodo"), runtime, LONG)
 
     await asyncio.wait_for(runtime.agent_called_off.wait(), 60)
 
 
 async def test_what_a_plugin_logs_arrives_under_its_name(
-    plugin: Plugin, open_host: Open, make_call: Make, caplog: pytest.LogCaptureFixture
+    plugin: Plugin, open_host: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = plugin("""
         def register(ctx):
@@ -316,7 +265,7 @@ async def test_what_a_plugin_logs_arrives_under_its_name(
     """)
     caplog.set_level(logging.INFO)
 
-    await open_host(found).run(make_call(), Desk(), LONG)
+    await open_host(found).run(hook_call(), Desk(), LONG)
 
     assert [r for r in caplog.record_tuples if "saw" in r[2] or "interest" in r[2]] in (
         [("prloom.plugin.noted", logging.WARNING, "plugin noted: saw 1")],
@@ -325,7 +274,7 @@ async def test_what_a_plugin_logs_arrives_under_its_name(
 
 
 async def test_the_steps_through_the_plugins_code_are_logged_when_it_raises(
-    plugin: Plugin, open_host: Open, make_call: Make, caplog: pytest.LogCaptureFixture
+    plugin: Plugin, open_host: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = plugin("""
         def inner():
@@ -338,21 +287,19 @@ async def test_the_steps_through_the_plugins_code_are_logged_when_it_raises(
     """)
     caplog.set_level(logging.INFO)
 
-    failed = await failure(open_host(found), make_call())
+    failed = await failure(open_host(found), hook_call())
 
     assert str(failed) == "plugin noted: beforeTriage raised ValueError: deep (__init__.py, line 3, in inner)"
     assert "plugin noted: __init__.py, line 8, in look" in caplog.messages
 
 
-async def test_after_a_stop_the_next_call_starts_the_plugin_again(
-    plugin: Plugin, open_host: Open, make_call: Make, make_event: Callable[..., Event]
-) -> None:
+async def test_after_a_stop_the_next_call_starts_the_plugin_again(plugin: Plugin, open_host: Open) -> None:
     host = open_host(plugin(FRAGILE))
     await host.start()
     await host.stop()
     await host.stop()
 
-    assert (await host.run(make_call("beforeTriage", make_event(body="")), Desk(), LONG)).plan == "fine"
+    assert (await host.run(hook_call("beforeTriage", an_event(body="")), Desk(), LONG)).plan == "fine"
 
 
 async def test_starting_twice_loads_once(plugin: Plugin, open_host: Open) -> None:

@@ -11,21 +11,24 @@ from typing import IO, Any
 
 import msgspec
 import pytest
+from values import hook_call
 
 from prloom.extensions.discovery import DiscoveredPlugin
-from prloom.model.hook import HookCall
 
 Plugin = Callable[..., DiscoveredPlugin]
 Wire = Callable[[dict[str, Any] | bytes], dict[str, Any]]
 
 
-@pytest.fixture(params=["in a session of its own", "in the session of its parent"])
+IN_ITS_OWN = "in a session of its own"
+
+
+@pytest.fixture
 def process(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
         [sys.executable, "-P", "-m", "prloom.extensions.host.main"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        start_new_session=request.param == "in a session of its own",
+        start_new_session=getattr(request, "param", IN_ITS_OWN) == IN_ITS_OWN,
     ) as process:
         yield process
         process.kill()
@@ -48,9 +51,7 @@ def send(stdin: IO[bytes] | None, line: bytes) -> None:
     stdin.flush()
 
 
-def test_a_plugin_is_loaded_and_called_by_json_rpc(
-    plugin: Plugin, ask: Wire, make_call: Callable[..., HookCall]
-) -> None:
+def test_a_plugin_is_loaded_and_called_by_json_rpc(plugin: Plugin, ask: Wire) -> None:
     found = plugin("""
         def register(ctx):
             @ctx.hook("beforeTriage")
@@ -59,7 +60,7 @@ def test_a_plugin_is_loaded_and_called_by_json_rpc(
     """)
 
     loaded = ask({"id": 1, "method": "initialize", "params": {"found": msgspec.to_builtins(found)}})
-    called = ask({"id": "a", "method": "hook", "params": {"number": 1, "call": msgspec.to_builtins(make_call())}})
+    called = ask({"id": "a", "method": "hook", "params": {"number": 1, "call": msgspec.to_builtins(hook_call())}})
 
     assert loaded == {
         "jsonrpc": "2.0",
@@ -85,10 +86,8 @@ def test_a_plugin_is_loaded_and_called_by_json_rpc(
     }
 
 
-def test_what_is_not_understood_is_answered_with_the_codes_of_json_rpc(
-    ask: Wire, make_call: Callable[..., HookCall]
-) -> None:
-    call = {"number": 1, "call": msgspec.to_builtins(make_call())}
+def test_what_is_not_understood_is_answered_with_the_codes_of_json_rpc(ask: Wire) -> None:
+    call = {"number": 1, "call": msgspec.to_builtins(hook_call())}
 
     answers = [
         ask(b"{"),
@@ -108,8 +107,9 @@ def test_what_is_not_understood_is_answered_with_the_codes_of_json_rpc(
     assert answers[4]["error"]["message"] == "the plugin is not loaded"
 
 
+@pytest.mark.parametrize("process", [IN_ITS_OWN, "in the session of its parent"], indirect=True)
 def test_the_process_ends_when_nobody_speaks_to_it_any_more_even_while_a_hook_hangs(
-    plugin: Plugin, ask: Wire, process: subprocess.Popen[bytes], make_call: Callable[..., HookCall]
+    plugin: Plugin, ask: Wire, process: subprocess.Popen[bytes]
 ) -> None:
     found = plugin("""
         import threading
@@ -121,7 +121,7 @@ def test_the_process_ends_when_nobody_speaks_to_it_any_more_even_while_a_hook_ha
                 threading.Event().wait()
     """)
     ask({"id": 1, "method": "initialize", "params": {"found": msgspec.to_builtins(found), "logLevel": 30}})
-    said = ask({"id": 2, "method": "hook", "params": {"number": 1, "call": msgspec.to_builtins(make_call())}})
+    said = ask({"id": 2, "method": "hook", "params": {"number": 1, "call": msgspec.to_builtins(hook_call())}})
     assert (said["method"], said["params"]) == ("log", {"level": 30, "message": "here"})
     assert process.stdin is not None
 

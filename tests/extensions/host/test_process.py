@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
+from values import NoServices, an_event, hook_call
 
 from prloom import processes
-from prloom.api.context import Services
 from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
 from prloom.extensions import plugin_log
@@ -25,11 +25,8 @@ from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host import process
 from prloom.extensions.host.interface import HookFailed
 from prloom.extensions.host.process import ProcessHost
-from prloom.model.event import Event
-from prloom.model.hook import HookCall
 
 Plugin = Callable[..., DiscoveredPlugin]
-Make = Callable[..., HookCall]
 Open = Callable[..., ProcessHost]
 Tell = Callable[..., Awaitable[str | None]]
 
@@ -61,13 +58,13 @@ OBEDIENT = """
 
 
 @pytest.fixture
-def obey(make_call: Make, make_event: Callable[..., Event], no_services: Services) -> Callable[[ProcessHost], Tell]:
+def obey() -> Callable[[ProcessHost], Tell]:
     """Return a way to have a plugin execute code in its hook, and to get the plan that it sets."""
 
     def through(host: ProcessHost) -> Tell:
         async def tell(code: str, limit: timedelta = LONG) -> str | None:
-            call = make_call("beforeTriage", make_event(body=textwrap.dedent(code)))
-            return (await host.run(call, no_services, limit)).plan
+            call = hook_call("beforeTriage", an_event(body=textwrap.dedent(code)))
+            return (await host.run(call, NoServices(), limit)).plan
 
         return tell
 
@@ -99,10 +96,8 @@ def gone(pids: str | None) -> list[bool]:
 @pytest.mark.parametrize(
     ("deed", "how"),
     [
-        ("os._exit(3)", "it exited with status 3"),
         ("os.fork() or time.sleep(60); os._exit(3)", "it exited with status 3"),  # a child holds its end of the pipes
         ("os.kill(os.getpid(), signal.SIGKILL)", "it was ended by SIGKILL"),
-        ("ctypes.string_at(0)", "it was ended by SIGSEGV"),
         # Its main thread either waits for a message already and is killed, or finds the pipe closed and ends by itself.
         ("os.closerange(3, 64); time.sleep(300)", ("it was ended by SIGKILL", "it exited with status 0")),
         ("answer('garbage'); time.sleep(300)", "a line is not a JSON-RPC 2.0 message"),
@@ -199,15 +194,12 @@ FAMILY = """
 """
 
 
-@pytest.mark.parametrize("end", ["time.sleep(300)", "os._exit(0)", "stop"])
-async def test_all_that_a_plugin_started_ends_with_its_process(host: ProcessHost, tell: Tell, end: str) -> None:
+@pytest.mark.parametrize("end", ["time.sleep(300)", "os._exit(0)"])
+async def test_all_that_a_plugin_started_ends_with_its_process(tell: Tell, end: str) -> None:
     family = await tell(FAMILY)
     assert gone(family) == [False] * 6
 
-    if end == "stop":
-        await host.stop()
-    else:
-        await failure(tell(end, SHORT))
+    await failure(tell(end, SHORT))
 
     assert gone(family) == [True] * 6
 
@@ -295,9 +287,7 @@ async def test_a_machine_that_refuses_a_process_is_an_error_of_that_plugin(
         await host.start()
 
 
-@pytest.mark.parametrize(
-    "flood", ["print('x' * 100)", "sys.stdout.write('x' * 100_000)", "triage.log.info('x' * 100)", "print()"]
-)
+@pytest.mark.parametrize("flood", ["sys.stdout.write('x' * 100_000)", "triage.log.info('x' * 100)", "print()"])
 async def test_a_flood_of_output_is_cut_and_ends_with_the_time_limit(
     tell: Tell, host: ProcessHost, caplog: pytest.LogCaptureFixture, flood: str
 ) -> None:
@@ -311,12 +301,10 @@ async def test_a_flood_of_output_is_cut_and_ends_with_the_time_limit(
     assert all(len(message) < 2 * plugin_log.LONGEST_LINE for message in caplog.messages)
 
 
-async def test_a_call_that_is_too_large_fails_and_harms_nobody_else(
-    host: ProcessHost, tell: Tell, make_call: Make, no_services: Services
-) -> None:
-    huge = make_call(plan="x" * (33 * 1024 * 1024))
+async def test_a_call_that_is_too_large_fails_and_harms_nobody_else(host: ProcessHost, tell: Tell) -> None:
+    huge = hook_call(plan="x" * (33 * 1024 * 1024))
 
-    failed = await failure(host.run(huge, no_services, LONG))
+    failed = await failure(host.run(huge, NoServices(), LONG))
 
     assert str(failed).startswith("plugin noted: beforeTriage could not be called: a message of ")
     assert await tell("") == "fine"
@@ -364,12 +352,12 @@ asyncio.run(main())
     ],
 )
 async def test_a_dispatcher_that_is_killed_takes_the_processes_of_its_plugins_with_it(
-    plugin: Plugin, make_call: Make, make_event: Callable[..., Event], tmp_path: Path, deed: str
+    plugin: Plugin, tmp_path: Path, deed: str
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
     body = f"{textwrap.dedent(FAMILY)}\nPath({str(tmp_path / 'fifo')!r}).write_text(plan); {deed}"
     found = msgspec.json.encode(plugin(OBEDIENT))
-    call = msgspec.json.encode(make_call("beforeTriage", make_event(body=body)))
+    call = msgspec.json.encode(hook_call("beforeTriage", an_event(body=body)))
     dispatcher = await asyncio.create_subprocess_exec(
         sys.executable, "-c", DISPATCHER, stdin=asyncio.subprocess.PIPE, cwd=tmp_path
     )
@@ -385,12 +373,10 @@ async def test_a_dispatcher_that_is_killed_takes_the_processes_of_its_plugins_wi
     assert not alive
 
 
-def test_a_loop_that_ends_without_a_stop_leaves_nothing_behind(
-    plugin: Plugin, tmp_path: Path, make_call: Make, make_event: Callable[..., Event], no_services: Services
-) -> None:
+def test_a_loop_that_ends_without_a_stop_leaves_nothing_behind(plugin: Plugin, tmp_path: Path) -> None:
     async def torn_down() -> str | None:
         host = ProcessHost(plugin(OBEDIENT), {}, repo_root=tmp_path, environ=os.environ, start_limit=LONG)
-        call = make_call("beforeTriage", make_event(body=textwrap.dedent(FAMILY)))
-        return (await host.run(call, no_services, LONG)).plan
+        call = hook_call("beforeTriage", an_event(body=textwrap.dedent(FAMILY)))
+        return (await host.run(call, NoServices(), LONG)).plan
 
     assert gone(asyncio.run(torn_down())) == [True] * 6
