@@ -191,6 +191,20 @@ async def test_calls_for_different_plans_overlap(plugin: Plugin, open_host: Open
     assert (first.plan, second.plan) == ("pr-1", "pr-2")
 
 
+async def test_what_a_hook_changes_in_its_call_is_seen_by_nobody_in_the_same_process(plugin: Plugin) -> None:
+    found = plugin("""
+        def register(ctx):
+            @ctx.hook("onEvent")
+            def look(event, ctx):
+                event.context["seen"] = True
+    """)
+    event = an_event(context={})
+
+    await InlineHost(found, {}).run(hook_call("onEvent", event), Desk(), LONG)
+
+    assert event.context == {}
+
+
 ASKING = """
     import asyncio
 
