@@ -47,11 +47,6 @@ def special(method: str, number: object, params: object) -> bytes:
     answers = {
         "echo": lambda: line(number, result=params),
         "garbage": lambda: b"this is no JSON\n",
-        "wrong_id": lambda: line(10**9, result="another's") + line(number, result="mine"),
-        "two_in_a_line": lambda: line(number, result=1).rstrip(b"\n") + line(number, result=2),
-        "half_a_character": lambda: b'{"jsonrpc":"2.0","id":%d,"result":"\xc3"}\n' % number,
-        "eleven_megabytes": lambda: line(number, result="x" * (11 * 1024 * 1024)),
-        "null_id_error": lambda: line(None, error={"code": -32700, "message": "cannot read that"}),
         "nothing": lambda: b"",
         "much": lambda: line(number, result="and more") + b'{"jsonrpc":"2.0","method":"more"}\n' * 3000,
         "environment": lambda: line(number, result=dict(os.environ)),

@@ -21,7 +21,7 @@ LIMIT = timedelta(seconds=60)
 NOTIFICATION = b'{"jsonrpc":"2.0","method":"x"}\n'
 REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"x"}\n'
 LONG_REQUEST = b'{"jsonrpc":"2.0","id":"%s","method":"x"}\n' % (b"x" * 1000)
-LATE = b'{"jsonrpc":"2.0","id":99,"result":1}\n'
+LATE = b'{"jsonrpc":"2.0","id":99,"result":"late"}\n'
 STRAY = b'{"jsonrpc":"2.0","id":null,"result":1}\n'
 TOO_MANY = (
     "Background process 'P' gave a malformed answer: it sends more than 1000 messages a minute that nobody asked for"
@@ -79,7 +79,7 @@ async def test_a_daemon_that_sends_too_much_that_nobody_asked_for_is_cut_off_for
 
 
 async def test_a_daemon_that_sends_some_messages_that_nobody_asked_for_is_called_all_the_same(path: str) -> None:
-    async with daemon(path, NOTIFICATION * 100 + REQUEST * 100) as client:
+    async with daemon(path, NOTIFICATION * 100 + REQUEST * 100 + LATE * 100) as client:
         assert [await client.call("get_stats", {}, LIMIT) for _ in range(3)] == [1, 1, 1]
 
 
