@@ -46,17 +46,6 @@ async def test_a_retry_by_state_reaches_every_plan(stage: Stage):
     assert [len(stage.fate(*event)) for event in (("one", "pr-1"), ("two", "pr-2"))] == [4, 4]
 
 
-async def test_a_drop_ends_an_event_with_its_reason(stage: Stage):
-    await two_plans_with_deferred_events(stage)
-    stage.ask("drop", "one", reason="spam")
-
-    await stage.tick()
-
-    (change,) = stage.decisions("pr-1")[-1]["changes"]
-    assert (change["state"], change["reason"]) == ("dropped", "spam")
-    assert stage.decisions("pr-1")[-1]["by"] == "operator"
-
-
 async def test_an_approval_is_void_for_another_text_than_the_one_that_was_seen(stage: Stage):
     stage.adopt()
     stage.bridge.news = [said("evil", author=Author("eve", "none"))]
@@ -69,27 +58,6 @@ async def test_an_approval_is_void_for_another_text_than_the_one_that_was_seen(s
     await stage.tick()
 
     assert stage.triager.batches == [("evil",)]
-
-
-async def test_a_request_is_carried_out_once(stage: Stage):
-    await two_plans_with_deferred_events(stage)
-    stage.ask("retry", "one")
-    await stage.tick()
-
-    await stage.tick()
-
-    assert stage.fate("one", "pr-1") == ["pending", "deferred", "pending", "deferred"]
-
-
-async def test_a_request_may_be_about_an_event_that_came_just_before_it(stage: Stage):
-    stage.adopt()
-    stage.append(said("a"))
-    stage.ask("drop", "a", reason="no")
-
-    await stage.tick()
-
-    assert stage.fate("a") == ["pending", "dropped"]
-    assert stage.triager.batches == []
 
 
 async def test_a_request_for_what_nobody_has_changes_nothing_and_is_not_kept(stage: Stage):
@@ -211,14 +179,3 @@ async def test_a_damaged_memory_of_requests_carries_out_again_what_changes_nothi
 
     assert stage.fate("one", "pr-1")[-1] == "dropped"
     assert stage.fate("one", "pr-1").count("dropped") == 1
-
-
-async def test_lines_that_are_no_requests_are_passed_over(stage: Stage):
-    await two_plans_with_deferred_events(stage)
-    with (stage.root / "prloom/.local/control.jsonl").open("a") as file:
-        file.write('garbage\n{"kind": "event", "data": {"id": "x", "source": "cli", "type": "destroy"}}\n')
-    stage.ask("drop", "one", reason="spam")
-
-    await stage.tick()
-
-    assert stage.fate("one", "pr-1")[-1] == "dropped"

@@ -151,17 +151,19 @@ async def test_a_request_that_was_read_and_could_not_be_saved_as_done_is_read_ag
     assert REPLACED not in caplog.text
 
 
-async def test_a_line_that_is_no_request_is_reported_with_what_to_do(
+async def test_a_line_that_is_no_request_is_passed_over_and_reported_with_what_to_do(
     stage_with_events: Stage, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.WARNING)
     stage = stage_with_events
     with requests_file(stage).open("a") as file:
-        file.write("garbage\n")
+        file.write('garbage\n{"kind": "event", "data": {"id": "x", "source": "cli", "type": "destroy"}}\n')
+    stage.ask("drop", "two", reason="spam")
 
     await stage.tick()
     await stage.tick()
 
+    assert fates(stage, "two") == {"two": DROPPED}
     told = [record.getMessage() for record in caplog.records if "garbage" in record.getMessage()]
     assert len(told) == 1
     assert "control.jsonl: prloom does not know this request and passes it over" in told[0]
