@@ -1,11 +1,9 @@
-"""Every bundled plugin keeps the promises that every plugin makes: as it comes, and as it is configured."""
+"""Every bundled plugin keeps the promises that every plugin makes; one that is not configured has nothing to keep."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-
-import pytest
 
 from prloom.api import Event
 from prloom.testing import a_checks_report, a_comment, a_review
@@ -38,12 +36,3 @@ class TestWaitForChecks(PluginContract):
         "report": a_checks_report(2, id="report"),
         "review": a_review("x", id="review"),
     }
-
-
-@pytest.mark.parametrize("name", ["memory", "quiet_period", "wait_for_checks"])
-@pytest.mark.parametrize("promise", [name for name in vars(PluginContract) if name.startswith("test_")])
-def test_a_plugin_that_is_not_configured_keeps_its_promises_too(name: str, promise: str) -> None:
-    contract = PluginContract()
-    contract.plugin = PLUGINS / name
-
-    getattr(contract, promise)()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from prloom.api import Author, ExtensionError
+from prloom.extensions.host.interface import Registered
 from prloom.testing import (
     GOLDEN_EVENTS,
     Harness,
@@ -60,9 +61,7 @@ def test_a_note_is_kept_in_the_file_confirmed_and_dealt_with(bench: Bench, tmp_p
 
 
 def test_without_a_file_the_plugin_registers_nothing(bench: Bench) -> None:
-    plugin = bench(file=None)
-
-    assert (plugin.registered.hooks, plugin.registered.commands) == ((), {})
+    assert bench(file=None).registered == Registered()
 
 
 @pytest.mark.parametrize(

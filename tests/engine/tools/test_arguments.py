@@ -95,7 +95,7 @@ from prloom.engine.tools import arguments, bounded_schema
 
 class Slow:
     def find_spec(self, name, path=None, target=None):
-        while name == "jsonschema" and time.thread_time() < 2 * bounded_schema.LIMIT + begun: pass
+        while name == "jsonschema" and time.thread_time() < 1.2 * bounded_schema.LIMIT + begun: pass
 
 begun = time.thread_time()
 sys.meta_path.insert(0, Slow())
