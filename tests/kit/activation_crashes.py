@@ -101,6 +101,8 @@ def main() -> None:
     template = Path(sys.argv[1])
     with SafeDir.make(template, "prloom", ".local") as local, inbox.folder(local) as drafts:
         inbox.put(drafts, "fast", TEXT)
+    rehearsal = shutil.copytree(template, template.parent / "rehearsal", symlinks=True)
+    make_plan(rehearsal)  # it imports much where it needs it, which would take each fork longer than all else
     first_call, step = int(sys.argv[2]), int(sys.argv[3])
     for number in range(first_call, 1000, step):
         root = template.parent / f"try-{number}"
