@@ -12,7 +12,7 @@ import pytest
 from prloom.agents import limits, registry
 from prloom.agents.agent import Ending, LimitReport
 from prloom.agents.limits import LimitDetector
-from prloom.agents.programs import amp, gemini, opencode
+from prloom.agents.programs import gemini, opencode
 
 STDERR = Path(__file__).parents[1] / "data" / "agents" / "stderr"
 AT = datetime(2026, 11, 22, 15, 45, tzinfo=UTC)
@@ -218,23 +218,21 @@ def an_ending(name: str, code: int, ended_by: str = "exit") -> Ending:
     return Ending(code=code, ended_by=ended_by, at=AT, stderr="\n".join(recorded(name)))  # type: ignore[arg-type]
 
 
-def test_gemini_without_a_key_is_not_signed_in() -> None:
-    result = gemini.read("", an_ending("gemini-nokey", 41))
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [("gemini-nokey", 41, "you must specify the GEMINI_API_KEY environment variable"), ("amp-nologin", 1, "")],
+)
+def test_a_program_without_an_account_is_not_signed_in(name: str, code: int, said: str) -> None:
+    result = registry.get(name.partition("-")[0]).read("", an_ending(name, code))
 
     assert (result.status, result.trouble) == ("failed", "auth")
-    assert "you must specify the GEMINI_API_KEY environment variable" in (result.error or "")
+    assert said in (result.error or "")
 
 
 def test_gemini_that_gave_up_after_its_number_of_turns_says_so() -> None:
     result = gemini.read("", Ending(code=53, ended_by="exit", at=AT, stderr="Reached max session turns\n"))
 
     assert (result.trouble, result.error) == ("turns", "Reached max session turns")
-
-
-def test_amp_without_an_account_is_not_signed_in() -> None:
-    result = amp.read("", an_ending("amp-nologin", 1))
-
-    assert (result.status, result.trouble) == ("failed", "auth")
 
 
 @pytest.mark.parametrize(("name", "trouble"), [("gemini-long", "rate_limit"), ("opencode-long", "rate_limit")])

@@ -174,11 +174,6 @@ def test_a_command_in_the_worktree_is_not_taken_for_the_operators(
         runner.prepare(tmp_path / "run", command, request, environ=os.environ, limits=RunLimits())
 
 
-def test_a_folder_that_is_taken_is_refused(tmp_path: Path, ask: Callable[..., RunRequest]) -> None:
-    with pytest.raises(AgentError, match="cannot be made"):
-        runner.prepare(tmp_path, command, ask("print(1)"), environ=os.environ, limits=RunLimits())
-
-
 async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Callable[..., RunRequest]) -> None:
     program = tmp_path / "bin" / "codex"
     program.parent.mkdir()
@@ -369,26 +364,28 @@ def gemini_like(tmp_path: Path) -> Callable[[str], dict[str, str]]:
     return build
 
 
-async def test_a_usage_limit_on_stderr_ends_the_run_at_once(
-    ask: Callable[..., RunRequest], gemini_like: Callable[[str], dict[str, str]], stderr: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("said", "error", "named"),
+    [
+        (
+            "gemini-words",
+            "the usage limit is reached: usage limit reached, resets at 5:48pm (UTC)",
+            True,
+        ),
+        ("gemini-long", "the model's server refused every request for a while: Too many requests", False),
+    ],
+)
+async def test_a_limit_on_stderr_ends_the_run_at_once_or_where_it_does_not_end(
+    said: str,
+    *,
+    error: str,
+    named: bool,
+    ask: Callable[..., RunRequest],
+    gemini_like: Callable[[str], dict[str, str]],
+    stderr: Path,
+    tmp_path: Path,
 ) -> None:
-    environ = gemini_like((stderr / "gemini-words.txt").read_text(encoding="utf-8"))
-
-    run = started_runs.start(tmp_path / "run", gemini, ask(), environ=environ, limits=RunLimits(grace_seconds=0.3))
-    result = await started_runs.result(run)
-    end = run_status.inspect(run.folder)
-
-    assert isinstance(end, RunFinished)
-    assert end.exit.ended_by == "limit"
-    assert (result.status, result.trouble) == ("limited", "usage_limit")
-    assert result.error == "the usage limit is reached: usage limit reached, resets at 5:48pm (UTC)"
-    assert result.retry_at is not None
-
-
-async def test_a_rate_limit_that_does_not_end_ends_the_run(
-    ask: Callable[..., RunRequest], gemini_like: Callable[[str], dict[str, str]], stderr: Path, tmp_path: Path
-) -> None:
-    environ = gemini_like((stderr / "gemini-long.txt").read_text(encoding="utf-8"))
+    environ = gemini_like((stderr / f"{said}.txt").read_text(encoding="utf-8"))
     limits = RunLimits(grace_seconds=0.3, refused_seconds=0.2)
 
     run = started_runs.start(tmp_path / "run", gemini, ask(), environ=environ, limits=limits)
@@ -397,5 +394,5 @@ async def test_a_rate_limit_that_does_not_end_ends_the_run(
 
     assert isinstance(end, RunFinished)
     assert end.exit.ended_by == "limit"
-    assert (result.status, result.retry_at) == ("limited", None)
-    assert result.error == "the model's server refused every request for a while: Too many requests"
+    assert (result.status, result.trouble, result.error) == ("limited", "usage_limit", error)
+    assert (result.retry_at is not None) == named

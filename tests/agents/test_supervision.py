@@ -262,16 +262,6 @@ async def test_a_background_process_that_holds_the_output_open_delays_nothing(la
     assert gone(int(output(run)))
 
 
-async def test_stopping_a_run_ends_all_of_it(launch: Launch, up: Up) -> None:
-    run = launch("import time; print('up', flush=True); time.sleep(600)", grace_seconds=60)
-    await up(run)
-
-    await started_runs.stop(run)
-    end = await ended(run)
-
-    assert (end.code, end.ended_by) == (-15, "terminated")
-
-
 async def test_a_program_that_cannot_be_started_is_an_end_as_well(launch: Launch, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_text("#!/no/such/interpreter\n", encoding="utf-8")

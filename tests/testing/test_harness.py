@@ -37,7 +37,7 @@ def notes(ctx: PluginContext) -> None:
     """A plugin that does a little of everything, as the words of an event ask for it."""
 
     @ctx.hook("beforeTriage")
-    async def look(plan: str, triage: TriageContext) -> str | None:
+    async def look(plan: str, triage: TriageContext) -> None:
         for event in triage.events:
             words = event.body.split()
             if ctx.config.word in words:
@@ -53,13 +53,6 @@ def notes(ctx: PluginContext) -> None:
                 raise ValueError(event.body)
             elif "agent" in words:
                 triage.emit_comment(None, await triage.run_agent("what now?"))
-            elif "plan" in words:
-                return f"{plan}- more\n"
-        return None
-
-    @ctx.command("count", help="say how many")
-    def count(event: Event, triage: TriageContext) -> None:
-        triage.emit_comment(event.reply_to, str(triage.get_state("count", 0)))
 
     @ctx.hook("afterDesign")
     def design(plan: str, hook: HookContext) -> str:
@@ -94,16 +87,6 @@ def test_an_action_has_its_derived_id_and_the_event_that_caused_it() -> None:
     assert first.id.startswith("a-")
 
 
-def test_each_plan_has_state_of_its_own_and_shares_the_global() -> None:
-    bench = harness(notes)
-
-    bench.show(a_comment("note one"), plan="pr-7")
-    bench.show(a_comment("note two"), plan="pr-8")
-
-    assert (bench.state("pr-7"), bench.state("pr-8")) == ({"count": 1}, {"count": 1})
-    assert bench.global_state == {"notes": ["note one", "note two"]}
-
-
 def test_a_reply_without_a_target_goes_to_the_pull_request() -> None:
     bench = harness(notes, agent=lambda prompt: f"re {prompt}")
 
@@ -111,15 +94,6 @@ def test_a_reply_without_a_target_goes_to_the_pull_request() -> None:
 
     assert action.payload == Comment("re what now?")
     assert action.target.target == "github"
-
-
-def test_a_plan_that_a_hook_rewrites_is_shown() -> None:
-    bench = harness(notes)
-    bench.write_plan("# Plan\n")
-
-    bench.show(a_comment("plan"))
-
-    assert bench.plan_text() == "# Plan\n- more\n"
 
 
 def test_a_hook_that_no_event_leads_to_can_be_fired() -> None:
@@ -153,17 +127,6 @@ def test_a_wait_ends_at_the_deadline_of_the_operators_backoff() -> None:
     bench.show(later)
 
     assert bench.advance("5m")[later].verdict == "parked"
-
-
-def test_an_edit_supersedes_what_still_waits() -> None:
-    bench = harness(notes)
-    later = a_comment("later")
-    bench.show(later)
-
-    seen = bench.show(a_comment("note", context={"supersedes": later.id}))
-
-    assert seen[later].verdict == "superseded"
-    assert len(seen.handled) == 1
 
 
 # ---- failures
@@ -239,22 +202,6 @@ def test_an_id_comes_once() -> None:
 
 
 # ---- settings and commands
-
-
-def test_settings_are_checked_by_the_plugins_own_config() -> None:
-    assert harness(notes, {"word": "memo"}).show(a_comment("memo")).comments == ("Noted.",)
-    with pytest.raises(ExtensionError, match=r"\[plugins.settings.memo\] word: Input should be a valid string"):
-        harness(notes, {"word": 3}, name="memo")
-
-
-def test_a_command_goes_to_the_plugin_that_registered_it() -> None:
-    bench = harness(notes)
-    bench.show(a_comment("note"))
-
-    seen = bench.show(a_comment("/count please"))
-
-    assert seen.comments == ("1",)
-    assert len(seen.handled) == 1
 
 
 def test_prlooms_own_commands_never_reach_a_plugin() -> None:

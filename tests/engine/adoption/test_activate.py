@@ -135,7 +135,6 @@ def test_an_origin_that_does_not_answer_is_in_nobodys_way(box: Inbox, tmp_path: 
     ("front", "error"),
     [
         ("branch: main", "branch main is also the plan's base; choose another `branch:`"),
-        ("branch: refs/heads/x", "`branch:` is the name of a branch, without refs/heads/: refs/heads/x"),
         ("branch: work/sub", "git cannot have a branch work/sub beside work; give the draft another `branch:`"),
         ("branch: perf", "git cannot have a branch perf beside perf/old; give the draft another `branch:`"),
         ("base: nowhere", "there is no branch nowhere to begin from, neither here nor fetched from origin"),

@@ -179,17 +179,6 @@ async def test_an_ordinary_file_in_the_socket_s_place_is_never_deleted(scene: Op
     assert path.read_text() == "mine"
 
 
-async def test_a_daemon_that_crashes_is_an_error_with_a_time_for_the_next_attempt(scene: Opener):
-    async with scene() as at:
-        await at.until("running")
-        error = await failure(at, "exit")
-        await at.until("error")
-
-        assert error.closed
-        assert at.daemon.life.reason == "it exited with status 3"
-        assert at.daemon.report(lambda _: at.now)["nextAttemptAt"] is not None
-
-
 async def test_a_daemon_that_was_killed_by_a_signal_is_stopped_and_started_by_orders_at_once(scene: Opener):
     """In an earlier system a stop hung on a child that a signal had ended, and no restart ever succeeded."""
     async with scene() as at:

@@ -181,13 +181,3 @@ async def test_an_event_of_the_repository_as_a_whole_can_be_asked_about_too(stag
 
     state = json.loads((stage.root / "prloom/.local/bus/state/dispatcher.json").read_text())
     assert (state["open"], state["done"]) == ({}, {"dropped": 1})
-
-
-@pytest.mark.parametrize("verb", ["retry", "approve", "drop"])
-async def test_a_request_that_concerns_nobody_changes_nothing(stage: Stage, verb: str) -> None:
-    await a_deferred_event(stage)
-    before = stage.decisions()
-
-    assert ask(stage, verb, "unknown") is None
-
-    assert stage.decisions() == before

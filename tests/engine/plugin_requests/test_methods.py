@@ -28,10 +28,7 @@ async def test_an_unknown_method_names_those_that_there_are(bench: RequestBench)
 @pytest.mark.parametrize(
     ("method", "params", "key"),
     [
-        ("add_message", a_message(), "add_messages = true"),
         ("emit_action", {"plan_id": "nowhere", "action": {}}, "add_messages = true"),
-        ("emit_event", {"type": "x"}, "emit_events = true"),
-        ("get_context", PLAN, "access_context = true"),
         ("read_events", {"wrong": 1}, "access_context = true"),
         ("run_agent", {**PLAN, "prompt": "x", "stage": "triage"}, "trigger_agent = true"),
     ],

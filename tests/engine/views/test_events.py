@@ -159,18 +159,6 @@ async def test_an_event_whose_line_is_gone_is_still_listed_by_what_the_log_knows
     assert (row["id"], row["author"], row["title"], row["state"]) == ("e", "ann", "", "triaged")
 
 
-async def test_what_comes_after_an_events_end_changes_nothing(stage: Stage) -> None:
-    stage.adopt()
-    stage.append(said("e"))
-    await stage.tick()
-    with SafeDir.make(stage.local() / "bus") as bus:
-        late = Change(event_id="e", verdict="dropped", state="dropped", reason="too late")
-        EventStore.open(bus, stage.clock).commit("operator", "operator", changes=(late,))
-
-    assert states(stage) == {"e": "triaged"}
-    assert why.find(stage.paths, "e").state == "triaged"
-
-
 @pytest.mark.parametrize(("title", "body", "gist"), [("T", "b", "T"), ("", "\n first\nsecond", "first"), ("", "", "")])
 def test_for_people_there_is_a_line_of_what_it_says(stage: Stage, title: str, body: str, gist: str) -> None:
     stage.adopt()

@@ -32,17 +32,12 @@ class StalledScene(OperatorScene):
     def pending(self, event_id: str, **fields: Any) -> OpenEvent:
         return self.event(event_id, "pending", **fields)
 
-    def put_off(self, event_id: str, attempts: int = 1, **until: float) -> OpenEvent:
-        """Return an event that was put off five hours ago, and then again, until some hours from now."""
+    def put_off(self, event_id: str, attempts: int) -> OpenEvent:
+        """Return an event that was put off five hours ago, and then again, until an hour from now."""
         event = self.deferred(event_id)
         assert event.deferral is not None
         first = self.ago(hours=5)
-        wait = replace(
-            event.deferral,
-            attempts=attempts,
-            first_deferred_at=first,
-            deferred_until=self.later(**until or {"hours": 1}),
-        )
+        wait = replace(event.deferral, attempts=attempts, first_deferred_at=first, deferred_until=self.later(hours=1))
         return replace(event, deferral=wait, first_deferred_at=first)
 
     def alarms(self) -> list[Need]:
@@ -98,31 +93,6 @@ def test_tries_that_fail_again_and_again_are_no_movement(scene: StalledScene) ->
         ("pr-1", "2 events"),
         ("pr-2", "1 action"),
     ]
-
-
-def test_what_waits_for_a_named_time_is_no_stall(scene: StalledScene) -> None:
-    scene.dispatcher()
-    limited = TodoWork(
-        id="t",
-        title="one",
-        phase="ready",
-        waits_for="the usage limit is reached",
-        waits_since=scene.ago(hours=5),
-        retry_at=scene.later(hours=1),
-        limited=True,
-    )
-    scene.moved(scene.plan("pr-1", state=DispatchState(open={"e": scene.put_off("e", hours=1)})), hours=5)
-    scene.moved(scene.plan("pr-2", TODO, DispatchState(work=limited)), hours=5)
-
-    assert scene.alarms() == []
-
-
-def test_a_wait_that_ended_just_now_is_no_stall_yet(scene: StalledScene) -> None:
-    scene.dispatcher()
-    due = scene.pending("e", since=scene.ago(seconds=1), first_deferred_at=scene.ago(days=1))
-    scene.moved(scene.plan("pr-1", state=DispatchState(open={"e": due})), hours=5)
-
-    assert scene.alarms() == []
 
 
 def test_a_first_try_that_goes_on_is_no_stall_and_one_that_was_refused_is(scene: StalledScene) -> None:
