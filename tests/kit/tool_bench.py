@@ -114,6 +114,14 @@ class ToolBench:
             yield
             ending.ended(RunResult(status="ok", message="done"))
 
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[tuple[ToolParts, Path]]:
+        """Have a dispatcher's socket at work, and a run go on; yield the run's folder too."""
+        async with self.open() as parts:
+            folder = self.prepare(parts)
+            async with self.running(parts, folder):
+                yield parts, folder
+
 
 def server_of(folder: Path) -> dict[str, Any]:
     """Return how an agent's program starts the server of a run: with nothing but what its file says."""

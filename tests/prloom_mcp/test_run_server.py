@@ -38,12 +38,10 @@ def bench(tmp_path: Path) -> ToolBench:
 async def test_an_agent_lists_and_calls_a_plugins_tool_and_prlooms_own(bench: ToolBench):
     bench.stage.plugin("words", counting)
 
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder), client(folder) as agent:
-            listed = (await agent.list_tools()).tools
-            counted = await agent.call_tool("count", {"word": "tree"})
-            plan = await agent.call_tool("prloom_plan", {})
+    async with bench.run() as (_, folder), client(folder) as agent:
+        listed = (await agent.list_tools()).tools
+        counted = await agent.call_tool("count", {"word": "tree"})
+        plan = await agent.call_tool("prloom_plan", {})
 
     assert {"count", "prloom_plan"} <= {tool.name for tool in listed}
     assert counted.is_error is False
@@ -66,10 +64,8 @@ async def test_an_agent_reads_that_a_person_has_to_allow_a_call(bench: ToolBench
 
     bench.stage.plugin("ops", deploying)
 
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder), client(folder) as agent:
-            listed = {tool.name: tool.description for tool in (await agent.list_tools()).tools}
+    async with bench.run() as (_, folder), client(folder) as agent:
+        listed = {tool.name: tool.description for tool in (await agent.list_tools()).tools}
 
     assert [listed[name] for name in ("a", "b", "c")] == [
         "Deploys it. A person has to allow each call.",
@@ -89,14 +85,12 @@ async def test_an_agent_is_refused_by_a_plugin_and_reads_skills(bench: ToolBench
     bench.stage.plugin("words", counting)
     bench.stage.plugin("image/careful", careful)
 
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder), client(folder) as agent:
-            refused = await agent.call_tool("count", {"word": "tree"})
-            (prompt,) = (await agent.list_prompts()).prompts
-            text = await agent.get_prompt(prompt.name)
-            (resource,) = (await agent.list_resources()).resources
-            read = await agent.read_resource(resource.uri)
+    async with bench.run() as (_, folder), client(folder) as agent:
+        refused = await agent.call_tool("count", {"word": "tree"})
+        (prompt,) = (await agent.list_prompts()).prompts
+        text = await agent.get_prompt(prompt.name)
+        (resource,) = (await agent.list_resources()).resources
+        read = await agent.read_resource(resource.uri)
 
     assert refused.is_error
     assert refused.content[0].text == "plugin image/careful blocked the call: not today"
@@ -138,23 +132,21 @@ async def test_a_client_that_sends_anything_does_no_harm_and_no_call_runs_twice(
     calls = [count(number, f"w{number}") for number in range(500)]
     bad = [b"garbage\n", count(3, "again"), count(2000, "x" * (11 << 20)), count(2001, "a").replace(b'"a"', b'"\xc3"')]
 
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            agent = await begun(folder)
-            agent.writer.write(b"".join([*calls[:250], *bad, *calls[250:]]))
-            others = 0
-            answers: list[Any] = []
-            while len(answers) < len(calls) + len(bad):
-                answers.append(json.loads(await agent.reader.readline()))
-                if others < 20:  # another client of the run has its turn
-                    others += (await call(parts, folder, "prloom_plan"))["success"]
-            once = len(ran)
-            agent.writer.write(b"".join(count(3000 + number, f"late {number}") for number in range(50)))
-            await agent.writer.drain()
-            await kill(agent)
-            assert (await call(parts, folder, "prloom_plan"))["success"]
-            await until(lambda: bench.notes.types.count("TOOL_CALL_START") == bench.notes.types.count("TOOL_CALL_END"))
+    async with bench.run() as (parts, folder):
+        agent = await begun(folder)
+        agent.writer.write(b"".join([*calls[:250], *bad, *calls[250:]]))
+        others = 0
+        answers: list[Any] = []
+        while len(answers) < len(calls) + len(bad):
+            answers.append(json.loads(await agent.reader.readline()))
+            if others < 20:  # another client of the run has its turn
+                others += (await call(parts, folder, "prloom_plan"))["success"]
+        once = len(ran)
+        agent.writer.write(b"".join(count(3000 + number, f"late {number}") for number in range(50)))
+        await agent.writer.drain()
+        await kill(agent)
+        assert (await call(parts, folder, "prloom_plan"))["success"]
+        await until(lambda: bench.notes.types.count("TOOL_CALL_START") == bench.notes.types.count("TOOL_CALL_END"))
 
     assert once == len(calls)
     assert len(ran) == len(set(ran))
@@ -190,15 +182,13 @@ async def test_an_agents_server_finds_the_next_dispatcher_although_that_has_anot
 async def test_a_client_that_never_reads_holds_up_nobody(bench: ToolBench):
     bench.stage.plugin("words", counting)
 
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            agent = await begun(folder, limit=1 << 12)
-            for number in range(300):
-                agent.writer.write(count(number, "x" * 5000))
-            await until(lambda: bench.notes.types.count("TOOL_CALL_END") > 20)
-            beside = [await call(parts, folder, "prloom_plan") for _ in range(20)]
-            await kill(agent)
+    async with bench.run() as (parts, folder):
+        agent = await begun(folder, limit=1 << 12)
+        for number in range(300):
+            agent.writer.write(count(number, "x" * 5000))
+        await until(lambda: bench.notes.types.count("TOOL_CALL_END") > 20)
+        beside = [await call(parts, folder, "prloom_plan") for _ in range(20)]
+        await kill(agent)
 
     assert all(each["success"] for each in beside)
 

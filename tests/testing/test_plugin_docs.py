@@ -142,11 +142,9 @@ async def test_the_plugin_of_the_page_about_tools_counts_letters(tmp_path: Path)
     bench.plugin("greetings", made["register"])
     tools = ToolBench(bench)
 
-    async with tools.open() as parts:
-        folder = tools.prepare(parts)
-        async with tools.running(parts, folder):
-            said = await call(parts, folder, "count-letters", word="hello")
-            refused = await call(parts, folder, "count-letters")
+    async with tools.run() as (parts, folder):
+        said = await call(parts, folder, "count-letters", word="hello")
+        refused = await call(parts, folder, "count-letters")
 
     assert (said["output"], said["data"]) == ("hello has 5 letters", {"letters": 5})
     assert refused["error_type"] == "validation_error"

@@ -121,10 +121,8 @@ async def test_what_a_tool_writes_takes_effect_when_it_returns(bench: ToolBench)
 
     bench.stage.plugin("a", counting)
 
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            counted = [(await call(parts, folder, "count"))["data"] for _ in range(3)]
+    async with bench.run() as (parts, folder):
+        counted = [(await call(parts, folder, "count"))["data"] for _ in range(3)]
 
     assert counted == [1, 2, 3]
 
@@ -302,11 +300,9 @@ def rpc(bench: ToolBench, daemon: Any) -> None:
 
 
 async def test_a_note_is_saved_in_the_plan_and_read_from_it(bench: ToolBench):
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            await call(parts, folder, "prloom_note", note="We use tabs.")
-            plan = await call(parts, folder, "prloom_plan")
+    async with bench.run() as (parts, folder):
+        await call(parts, folder, "prloom_note", note="We use tabs.")
+        plan = await call(parts, folder, "prloom_plan")
 
     assert plan["data"]["notes"] == "- We use tabs."
     assert "We use tabs." in (bench.stage.local() / "plan.md").read_text()

@@ -49,6 +49,16 @@ async def waiting(parts: ToolParts) -> str:
     return parts.people.confirmations.requests[0].id
 
 
+@asynccontextmanager
+async def asked(
+    bench: ToolBench, tool: str = "deploy", **arguments: str
+) -> AsyncIterator[tuple[ToolParts, asyncio.Task[dict[str, Any]], str]]:
+    """Have a run make a call that a person has to answer; yield the call, and the id of what is asked."""
+    async with bench.run() as (parts, folder):
+        calling = asyncio.create_task(call(parts, folder, tool, **arguments))
+        yield parts, calling, await waiting(parts)
+
+
 def command(body: str, **fields: Any) -> Event:
     return said("c-1", body, author=by("ann", "write"), **fields)
 
@@ -61,13 +71,9 @@ def decide(bench: ToolBench, parts: ToolParts, event: Event) -> str:
 
 
 async def test_a_call_waits_until_it_is_allowed(careful: ToolBench):
-    async with careful.open() as parts:
-        folder = careful.prepare(parts)
-        async with careful.running(parts, folder):
-            calling = asyncio.create_task(call(parts, folder, "deploy"))
-            request = await waiting(parts)
-            parts.people.confirmations.answer(request, PermissionAnswer(choice="allow", by="operator"))
-            allowed = await calling
+    async with asked(careful) as (parts, calling, request):
+        parts.people.confirmations.answer(request, PermissionAnswer(choice="allow", by="operator"))
+        allowed = await calling
 
     assert allowed["data"] == "deployed"
     assert careful.notes.types == [
@@ -85,10 +91,8 @@ async def test_a_call_waits_until_it_is_allowed(careful: ToolBench):
 
 async def test_a_call_that_nobody_allows_in_time_is_denied(careful: ToolBench):
     careful.stage.configure('[tools]\nconfirmation_timeout = "50ms"')
-    async with careful.open() as parts:
-        folder = careful.prepare(parts)
-        async with careful.running(parts, folder):
-            denied = await call(parts, folder, "deploy")
+    async with careful.run() as (parts, folder):
+        denied = await call(parts, folder, "deploy")
 
     assert (denied["error_type"], denied["error"]) == (
         "denied",
@@ -114,13 +118,9 @@ async def test_a_call_whose_run_ends_is_denied_and_no_request_is_left(careful: T
 
 async def test_a_tool_that_is_always_allowed_stays_so_after_a_restart_for_this_plan_alone(careful: ToolBench):
     careful.stage.adopt("pr-8")
-    async with careful.open() as parts:
-        folder = careful.prepare(parts)
-        async with careful.running(parts, folder):
-            calling = asyncio.create_task(call(parts, folder, "deploy"))
-            request = await waiting(parts)
-            parts.people.confirmations.answer(request, PermissionAnswer(choice="allow_always", by="operator"))
-            await calling
+    async with asked(careful) as (parts, calling, request):
+        parts.people.confirmations.answer(request, PermissionAnswer(choice="allow_always", by="operator"))
+        await calling
     careful.stage.configure('[tools]\nconfirmation_timeout = "20ms"')
     async with careful.open() as parts:
         mine, other = careful.prepare(parts), careful.prepare(parts, run="run-8", plan="pr-8")
@@ -130,15 +130,11 @@ async def test_a_tool_that_is_always_allowed_stays_so_after_a_restart_for_this_p
 
 
 async def test_a_trusted_persons_comment_allows_a_call(careful: ToolBench):
-    async with careful.open() as parts:
-        folder = careful.prepare(parts)
-        async with careful.running(parts, folder):
-            calling = asyncio.create_task(call(parts, folder, "deploy"))
-            request = await waiting(parts)
-            event = command(f"/prloom allow {request}")
-            admit(careful, event)
-            reply = decide(careful, parts, event)
-            allowed = await calling
+    async with asked(careful) as (parts, calling, request):
+        event = command(f"/prloom allow {request}")
+        admit(careful, event)
+        reply = decide(careful, parts, event)
+        allowed = await calling
 
     assert allowed["success"]
     assert reply == f"Allowed: `{request}`: `deploy`, in run `run-1`."
@@ -159,19 +155,15 @@ async def test_what_an_agent_could_have_written_itself_allows_nothing(
     emitted_by_hand: bool,  # noqa: FBT001 - parametrised
     why: str,
 ):
-    async with careful.open() as parts:
-        folder = careful.prepare(parts)
-        async with careful.running(parts, folder):
-            calling = asyncio.create_task(call(parts, folder, "deploy"))
-            request = await waiting(parts)
-            event = said("c-1", f"/prloom allow {request}", author=author)
-            admit(careful, event)
-            if emitted_by_hand:
-                emitted.remember(careful.stage.root, [event])
-            reply = decide(careful, parts, event)
-            assert [each.id for each in parts.people.confirmations.requests] == [request]
-            calling.cancel()
-            await asyncio.gather(calling, return_exceptions=True)  # its end is heard of here, and in no other test
+    async with asked(careful) as (parts, calling, request):
+        event = said("c-1", f"/prloom allow {request}", author=author)
+        admit(careful, event)
+        if emitted_by_hand:
+            emitted.remember(careful.stage.root, [event])
+        reply = decide(careful, parts, event)
+        assert [each.id for each in parts.people.confirmations.requests] == [request]
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)  # its end is heard of here, and in no other test
 
     assert why in reply
 
@@ -186,14 +178,10 @@ async def test_a_command_that_a_run_has_started_allows_nothing_over_the_socket(c
 
 
 async def test_a_persons_command_allows_a_call_over_the_socket(careful: ToolBench):
-    async with careful.open() as parts:
-        folder = careful.prepare(parts)
-        async with careful.running(parts, folder):
-            calling = asyncio.create_task(call(parts, folder, "deploy"))
-            asked = {"request": await waiting(parts), "choice": "allow"}
-            path = str(parts.socket.path)
-            answer = await dispatcher_client.request_once(lambda: path, {"operator": True}, "answerRequest", asked)
-            allowed = await calling
+    async with asked(careful) as (parts, calling, request):
+        path, given = str(parts.socket.path), {"request": request, "choice": "allow"}
+        answer = await dispatcher_client.request_once(lambda: path, {"operator": True}, "answerRequest", given)
+        allowed = await calling
 
     assert answer == {"tool": "deploy", "plan": "pr-7"}
     assert allowed["success"]
@@ -203,18 +191,14 @@ async def test_a_persons_command_allows_a_call_over_the_socket(careful: ToolBenc
 
 
 async def test_the_first_trusted_answer_to_a_question_is_the_result(bench: ToolBench):
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?\n/merge @team"))
-            request = await waiting(parts)
-            runtime = bench.board.runtimes["pr-7"]
-            (posted,) = runtime.event_store.state.queue.values()
-            action = runtime.event_store.action(posted.position)
-            answer = said("c-2", "Tabs, please.", author=by("ann", "write"))
-            opened = admit(bench, answer)
-            assert parts.people.answered(runtime, opened, answer) == request
-            result = await calling
+    async with asked(bench, "prloom_ask", question="Tabs?\n/merge @team") as (parts, calling, request):
+        runtime = bench.board.runtimes["pr-7"]
+        (posted,) = runtime.event_store.state.queue.values()
+        action = runtime.event_store.action(posted.position)
+        answer = said("c-2", "Tabs, please.", author=by("ann", "write"))
+        opened = admit(bench, answer)
+        assert parts.people.answered(runtime, opened, answer) == request
+        result = await calling
 
     assert result["output"] == "Tabs, please."
     assert result["data"] == {"answer": "Tabs, please.", "by": "ann"}
@@ -228,19 +212,15 @@ async def test_a_question_that_the_brake_on_replies_holds_back_ends_with_its_nam
     bench: ToolBench,
 ):
     bench.stage.configure('[tools]\nconfirmation_timeout = "1s"')
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
-            await waiting(parts)
-            store = bench.board.runtimes["pr-7"].event_store
-            (posted,) = store.state.queue.values()
-            assert posted.thread is not None
-            today = RepliesToday(day=bench.stage.clock().date().isoformat(), counts={posted.thread: 1})
-            held_back = reply_limit.over_limit(today, [posted], 1, bench.stage.clock())
-            store.commit("deliver", "forge", deliveries=tuple(held_back.values()))
-            shown = parts.people.confirmations.requests[0].post
-            result = await calling
+    async with asked(bench, "prloom_ask", question="Tabs?") as (parts, calling, _):
+        store = bench.board.runtimes["pr-7"].event_store
+        (posted,) = store.state.queue.values()
+        assert posted.thread is not None
+        today = RepliesToday(day=bench.stage.clock().date().isoformat(), counts={posted.thread: 1})
+        held_back = reply_limit.over_limit(today, [posted], 1, bench.stage.clock())
+        store.commit("deliver", "forge", deliveries=tuple(held_back.values()))
+        shown = parts.people.confirmations.requests[0].post
+        result = await calling
 
     assert shown == posted.id
     assert result["error_type"] == "timeout_error"
@@ -251,21 +231,17 @@ async def test_a_question_that_the_brake_on_replies_holds_back_ends_with_its_nam
 
 
 async def test_an_answer_is_handled_and_the_question_is_posted_once(bench: ToolBench):
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
-            request = await waiting(parts)
-            bench.stage.append(
-                said("c-2", "What eve thinks.", author=by("eve", "none")),
-                said("c-3", "Tabs.", author=by("ann", "write")),
-                said("c-4", "Or spaces.", author=by("ann", "write")),
-            )
-            reconciled(bench, parts)
-            result = await calling
-            state = bench.board.runtimes["pr-7"].event_store.state
-            left = {each.id: each.state for each in state.open.values()}
-            journal = (bench.stage.local() / "bus/actions.jsonl").read_text()
+    async with asked(bench, "prloom_ask", question="Tabs?") as (parts, calling, request):
+        bench.stage.append(
+            said("c-2", "What eve thinks.", author=by("eve", "none")),
+            said("c-3", "Tabs.", author=by("ann", "write")),
+            said("c-4", "Or spaces.", author=by("ann", "write")),
+        )
+        reconciled(bench, parts)
+        result = await calling
+        state = bench.board.runtimes["pr-7"].event_store.state
+        left = {each.id: each.state for each in state.open.values()}
+        journal = (bench.stage.local() / "bus/actions.jsonl").read_text()
 
     assert result["data"] == {"answer": "Tabs.", "by": "ann"}
     reasons = [change.get("reason") for made in bench.stage.decisions() for change in made.get("changes", ())]
@@ -296,15 +272,13 @@ async def test_a_question_asked_again_after_a_crash_is_posted_once_and_one_asked
     posts = []
     requests = []
     for times in (1, 2):
-        async with bench.open() as parts:
-            folder = bench.prepare(parts)
-            async with bench.running(parts, folder):
-                for _ in range(times):
-                    calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
-                    requests.append(await waiting(parts))
-                    parts.people.confirmations.answer(requests[-1], PermissionAnswer(choice="deny", by="operator"))
-                    await calling
-                posts.append(len(bench.board.runtimes["pr-7"].event_store.state.queue))
+        async with bench.run() as (parts, folder):
+            for _ in range(times):
+                calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
+                requests.append(await waiting(parts))
+                parts.people.confirmations.answer(requests[-1], PermissionAnswer(choice="deny", by="operator"))
+                await calling
+            posts.append(len(bench.board.runtimes["pr-7"].event_store.state.queue))
 
     assert posts == [1, 2]
     assert requests[0] == requests[1] != requests[2]
@@ -376,15 +350,11 @@ async def test_what_is_said_after_a_run_with_a_question_is_over_goes_to_triage(b
 
 
 async def test_a_question_cannot_be_allowed_only_answered_or_denied(bench: ToolBench):
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            calling = asyncio.create_task(call(parts, folder, "prloom_ask", question="Tabs?"))
-            request = await waiting(parts)
-            with pytest.raises(PrloomError, match="is a question: answer it where it was posted, or deny it"):
-                parts.people.confirmations.answer(request, PermissionAnswer(choice="allow", by="operator"))
-            parts.people.confirmations.answer(request, PermissionAnswer(choice="deny", by="operator"))
-            result = await calling
+    async with asked(bench, "prloom_ask", question="Tabs?") as (parts, calling, request):
+        with pytest.raises(PrloomError, match="is a question: answer it where it was posted, or deny it"):
+            parts.people.confirmations.answer(request, PermissionAnswer(choice="allow", by="operator"))
+        parts.people.confirmations.answer(request, PermissionAnswer(choice="deny", by="operator"))
+        result = await calling
 
     assert (result["error_type"], result["error"]) == ("denied", "operator does not answer the question")
 
@@ -416,10 +386,8 @@ async def test_a_token_is_of_one_run_and_is_over_with_it(bench: ToolBench):
 
 async def test_a_stolen_token_is_of_no_use_to_a_process_of_another_run(bench: ToolBench):
     bench.belongs = lambda session, peer: False
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            await refused(parts, {"run": "run-1", "token": token(folder)}, "does not belong to run run-1")
+    async with bench.run() as (parts, folder):
+        await refused(parts, {"run": "run-1", "token": token(folder)}, "does not belong to run run-1")
 
 
 async def test_nothing_is_answered_before_hello(bench: ToolBench):
@@ -444,40 +412,34 @@ async def test_the_file_with_the_token_is_for_its_owner_only(bench: ToolBench):
 
 
 async def test_the_token_of_a_run_is_hidden_in_the_activity_while_it_goes_on(bench: ToolBench):
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            assert bench.notes.hidden == {"the token of run run-1": token(folder)}
+    async with bench.run() as (_, folder):
+        assert bench.notes.hidden == {"the token of run run-1": token(folder)}
 
     assert bench.notes.hidden == {}
 
 
 async def test_two_calls_at_once_cannot_have_one_name(careful: ToolBench):
-    async with careful.open() as parts:
-        folder = careful.prepare(parts)
-        async with careful.running(parts, folder):
-            session = parts.services.sessions.running("run-1")
-            assert session is not None
-            run = parts.services.open_client(session)
-            asked = {"key": "k", "name": "deploy", "arguments": {}}
-            calling = asyncio.create_task(run.answer("callTool", asked))
-            await waiting(parts)
-            with pytest.raises(RpcError, match="a call 'k' is already in progress"):
-                await asyncio.wait_for(run.answer("callTool", asked), 60)
-            run.hear("cancelCall", {"key": "k"})
-            with pytest.raises(asyncio.CancelledError):
-                await calling
-            assert parts.people.confirmations.requests == ()
+    async with careful.run() as (parts, _):
+        session = parts.services.sessions.running("run-1")
+        assert session is not None
+        run = parts.services.open_client(session)
+        asked = {"key": "k", "name": "deploy", "arguments": {}}
+        calling = asyncio.create_task(run.answer("callTool", asked))
+        await waiting(parts)
+        with pytest.raises(RpcError, match="a call 'k' is already in progress"):
+            await asyncio.wait_for(run.answer("callTool", asked), 60)
+        run.hear("cancelCall", {"key": "k"})
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        assert parts.people.confirmations.requests == ()
 
 
 async def test_a_run_sees_its_own_plan_only(bench: ToolBench):
     other = bench.stage.adopt("pr-8")
     (other / "plan.md").write_text("# Another\n")
-    async with bench.open() as parts:
-        folder = bench.prepare(parts)
-        async with bench.running(parts, folder):
-            plan = await call(parts, folder, "prloom_plan")
-            tried = await call(parts, folder, "prloom_plan", plan="pr-8")
+    async with bench.run() as (parts, folder):
+        plan = await call(parts, folder, "prloom_plan")
+        tried = await call(parts, folder, "prloom_plan", plan="pr-8")
 
     assert plan["data"]["id"] == "pr-7"
     assert tried["error_type"] == "validation_error"
