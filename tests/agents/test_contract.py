@@ -190,11 +190,18 @@ def test_no_output_whatsoever_breaks_the_reading(lines: list[object]) -> None:
         assert (result.error is None) == (result.status == "ok"), agent.name
 
 
+BEFORE_THE_SESSION = {"claude": "--resume", "gemini": "--resume", "opencode": "--session"}
+"""What these programs want before its id; codex has a command for it."""
+
+
 @every_agent
 def test_a_session_is_one_argument_where_the_agent_can_resume_it_and_none_elsewhere(agent: Agent) -> None:
     argv = agent.invocation(a_request(agent, session="0704098a-58d3-4349")).argv
 
     assert argv.count("0704098a-58d3-4349") == int(agent.resumes)
+    if agent.name in BEFORE_THE_SESSION:
+        assert argv[argv.index("0704098a-58d3-4349") - 1] == BEFORE_THE_SESSION[agent.name]
+        assert BEFORE_THE_SESSION[agent.name] not in agent.invocation(a_request(agent)).argv
 
 
 @every_agent

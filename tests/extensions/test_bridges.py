@@ -157,12 +157,6 @@ def test_a_module_that_is_missing_is_named(repo: Path, bundled: Path) -> None:
     )
 
 
-def test_a_bridge_without_create_is_an_error(repo: Path, bundled: Path) -> None:
-    assert failing(repo, bundled, "CREATE = 1") == (
-        "bridge acme (./tools/acme.py): acme.py has no create(config); add one that returns the bridge"
-    )
-
-
 @pytest.mark.parametrize(
     ("code", "said"),
     [
@@ -180,6 +174,11 @@ def test_a_bridge_without_create_is_an_error(repo: Path, bundled: Path) -> None:
         ),
         ("def create():\n    pass", "create(config) raised TypeError: create() takes 0 positional arguments"),
         ("class E(BaseException): pass\nraise E('own')", "its module raised E: own (acme.py, line 2)"),
+        ("CREATE = 1", "acme.py has no create(config); add one that returns the bridge"),
+        (
+            "from prloom.api import ExtensionError\ndef create(config): raise ExtensionError('no token; set TOKEN')",
+            "no token; set TOKEN",
+        ),
     ],
 )
 def test_what_a_bridge_raises_is_its_error_in_one_line(repo: Path, bundled: Path, code: str, said: str) -> None:
@@ -187,16 +186,6 @@ def test_what_a_bridge_raises_is_its_error_in_one_line(repo: Path, bundled: Path
 
     assert error.startswith(f"bridge acme (./tools/acme.py): {said}")
     assert error.isprintable()
-
-
-def test_a_bridge_may_say_itself_what_is_wrong(repo: Path, bundled: Path) -> None:
-    code = """
-        from prloom.api import ExtensionError
-        def create(config):
-            raise ExtensionError("no token; set ACME_TOKEN")
-    """
-
-    assert failing(repo, bundled, code) == "bridge acme (./tools/acme.py): no token; set ACME_TOKEN"
 
 
 def test_an_interrupt_of_the_operator_is_no_error_of_the_bridge(repo: Path, bundled: Path) -> None:

@@ -102,14 +102,3 @@ async def test_a_cancellation_that_prloom_requests_is_passed_on(ctx: BridgeConte
 
     with pytest.raises(asyncio.CancelledError):
         await task
-
-
-async def test_so_is_the_end_of_a_time_limit(ctx: BridgeContext) -> None:
-    class Slow(ForgeBridge):
-        async def pull_request(self, ctx: BridgeContext, number: int) -> PullRequest | None:
-            await asyncio.Event().wait()
-            return None
-
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.001):
-            await CheckedForge(Slow()).pull_request(ctx, 1)

@@ -60,13 +60,6 @@ def test_a_worker_may_edit_and_run_programs_and_nothing_is_a_question(ask: Calla
     assert argv[-2:] == ("--model", "opus")
 
 
-def test_a_session_is_gone_on_with(ask: Callable[..., RunRequest]) -> None:
-    argv = claude.invocation(ask(session="11111111-2222-4333-8444-555555555555")).argv
-
-    assert argv[argv.index("--resume") + 1] == "11111111-2222-4333-8444-555555555555"
-    assert "--resume" not in claude.invocation(ask()).argv
-
-
 def test_side_traffic_is_switched_off(ask: Callable[..., RunRequest]) -> None:
     env = claude.invocation(ask()).env
 

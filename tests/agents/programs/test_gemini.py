@@ -64,13 +64,6 @@ def test_a_worker_may_edit_and_run_programs_by_a_policy_that_comes_with_prloom(a
         assert not re.search(own["argsPattern"], json.dumps({"file_path": file}))
 
 
-def test_a_session_is_gone_on_with(ask: Callable[..., RunRequest]) -> None:
-    argv = gemini.invocation(ask(session="0704098a-58d3-4349-823a-f5840c17e4d8")).argv
-
-    assert argv[argv.index("--resume") + 1] == "0704098a-58d3-4349-823a-f5840c17e4d8"
-    assert "--resume" not in gemini.invocation(ask()).argv
-
-
 @pytest.mark.parametrize("rights", ["read", "work"])
 def test_no_run_starts_an_mcp_server_or_an_extension_of_the_operators(
     ask: Callable[..., RunRequest], rights: str

@@ -57,13 +57,6 @@ def test_a_worker_is_an_agent_that_may_edit_and_run_programs_and_nothing_is_a_qu
     assert "ask" not in json.dumps(permission)
 
 
-def test_a_session_is_gone_on_with(ask: Callable[..., RunRequest]) -> None:
-    argv = opencode.invocation(ask(session="ses_1234567890")).argv
-
-    assert argv[argv.index("--session") + 1] == "ses_1234567890"
-    assert "--session" not in opencode.invocation(ask()).argv
-
-
 @pytest.mark.parametrize("rights", ["read", "work"])
 def test_a_worktrees_settings_and_plugins_are_not_obeyed(ask: Callable[..., RunRequest], rights: str) -> None:
     assert opencode.invocation(ask(rights=rights)).env["OPENCODE_DISABLE_PROJECT_CONFIG"] == "1"

@@ -170,23 +170,21 @@ def test_a_command_prints_its_own_activity_and_everything_else_is_its_answer(tmp
     assert types(folder) == ["AGENT_START", "TOOL_CALL_START", "TOOL_CALL_END", "UNKNOWN", "AGENT_END"]
 
 
-def test_events_are_written_while_the_program_still_runs(tmp_path: Path) -> None:
+async def test_events_are_written_while_the_program_still_runs(tmp_path: Path) -> None:
     folder = a_folder(tmp_path, (SAMPLES / "claude-twotools.jsonl").read_text())
 
-    async def followed() -> None:
-        log, seen = a_log(tmp_path), asyncio.Event()
+    log, seen = a_log(tmp_path), asyncio.Event()
 
-        def note(event: ActivityEvent) -> None:
-            seen.set()
+    def note(event: ActivityEvent) -> None:
+        seen.set()
 
-        log.publisher.subscribe(["TOOL_CALL_END"], note)
-        run = await FollowedRun.open(log, folder, "claude", "p")
-        run.begin()
-        await asyncio.wait_for(seen.wait(), 60)
-        assert "AGENT_END" not in types(folder)
-        await run.end(OK)
+    log.publisher.subscribe(["TOOL_CALL_END"], note)
+    run = await FollowedRun.open(log, folder, "claude", "p")
+    run.begin()
+    await asyncio.wait_for(seen.wait(), 60)
+    assert "AGENT_END" not in types(folder)
+    await run.end(OK)
 
-    asyncio.run(followed())
     assert types(folder)[-1] == "AGENT_END"
 
 
@@ -209,14 +207,11 @@ def test_the_next_dispatcher_writes_the_end_of_a_run_that_nobody_waits_for(tmp_p
     assert log.unended() == {}
 
 
-def test_a_run_that_another_machine_has_done_has_its_start_and_its_end(tmp_path: Path) -> None:
+async def test_a_run_that_another_machine_has_done_has_its_start_and_its_end(tmp_path: Path) -> None:
     folder = a_folder(tmp_path, None)
+    run = await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")
+    await run.end(OK, machine="other")
 
-    async def remote() -> None:
-        run = await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")
-        await run.end(OK, machine="other")
-
-    asyncio.run(remote())
     assert types(folder) == ["AGENT_START", "AGENT_END"]
 
 
@@ -224,66 +219,59 @@ def a_call(log: ActivityLog, kind: str, **data: Any) -> None:
     log.record(kind, {"toolCallId": "1", "toolName": "prloom_plan", **data}, plan_id="p", run_id=RUN, stage="worker")
 
 
-def test_a_tool_call_that_comes_before_anybody_saw_the_program_start_comes_after_the_start(tmp_path: Path) -> None:
+async def test_a_tool_call_that_comes_before_anybody_saw_the_program_start_comes_after_the_start(
+    tmp_path: Path,
+) -> None:
     folder = a_folder(tmp_path, None)
+    log = a_log(tmp_path)
+    run = await FollowedRun.open(log, folder, "claude", "p")
+    a_call(log, "TOOL_CALL_START", arguments={})
+    a_call(log, "TOOL_CALL_END", success=True)
+    (folder / run_folder.SUPERVISOR).write_text("{}")
+    run.begin()
+    await run.end(OK)
 
-    async def called() -> None:
-        log = a_log(tmp_path)
-        run = await FollowedRun.open(log, folder, "claude", "p")
-        a_call(log, "TOOL_CALL_START", arguments={})
-        a_call(log, "TOOL_CALL_END", success=True)
-        (folder / run_folder.SUPERVISOR).write_text("{}")
-        run.begin()
-        await run.end(OK)
-
-    asyncio.run(called())
     assert types(folder) == ["AGENT_START", "TOOL_CALL_START", "TOOL_CALL_END", "AGENT_END"]
 
 
-def test_calls_and_requests_that_the_end_of_a_run_has_ended_are_not_ended_again_after_it(tmp_path: Path) -> None:
+async def test_calls_and_requests_that_the_end_of_a_run_has_ended_are_not_ended_again_after_it(tmp_path: Path) -> None:
     folder = a_folder(tmp_path, "")
+    log = a_log(tmp_path)
+    run = await FollowedRun.open(log, folder, "claude", "p")
+    a_call(log, "TOOL_CALL_START", arguments={})
+    a_call(log, "PERMISSION_REQUEST", requestId="ask-1")
+    run.break_off()
+    a_call(log, "PERMISSION_RESPONSE", requestId="ask-1", choice="deny", by="timeout")
+    a_call(log, "TOOL_CALL_END", success=False, error="the call was cancelled")
 
-    async def broken_off() -> None:
-        log = a_log(tmp_path)
-        run = await FollowedRun.open(log, folder, "claude", "p")
-        a_call(log, "TOOL_CALL_START", arguments={})
-        a_call(log, "PERMISSION_REQUEST", requestId="ask-1")
-        run.break_off()
-        a_call(log, "PERMISSION_RESPONSE", requestId="ask-1", choice="deny", by="timeout")
-        a_call(log, "TOOL_CALL_END", success=False, error="the call was cancelled")
-
-    asyncio.run(broken_off())
     _, _, _, response, end, over = events(folder)
     assert [each["type"] for each in (response, end, over)] == ["PERMISSION_RESPONSE", "TOOL_CALL_END", "AGENT_END"]
     assert (response["data"]["choice"], end["data"]["error"]) == ("deny", "the run ended")
 
 
 @pytest.mark.parametrize("mark", [run_folder.SUPERVISOR, run_folder.OUTPUT, run_folder.LOCK])
-def test_a_run_that_is_broken_off_before_anybody_saw_its_program_start_has_its_start_and_its_end(
+async def test_a_run_that_is_broken_off_before_anybody_saw_its_program_start_has_its_start_and_its_end(
     tmp_path: Path, mark: str
 ) -> None:
     folder = a_folder(tmp_path, None)
     (folder / mark).touch()
 
-    async def broken_off() -> None:
-        run = await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")
-        run.begin()
-        run.break_off()
+    run = await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")
+    run.begin()
+    run.break_off()
 
-    asyncio.run(broken_off())
     assert types(folder) == ["AGENT_START", "AGENT_END"]
     assert events(folder)[-1]["data"]["status"] == "interrupted"
 
 
-def test_a_run_that_is_broken_off_before_its_program_was_started_has_neither_start_nor_end(tmp_path: Path) -> None:
+async def test_a_run_that_is_broken_off_before_its_program_was_started_has_neither_start_nor_end(
+    tmp_path: Path,
+) -> None:
     folder = a_folder(tmp_path, None)
+    run = await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")
+    run.begin()
+    run.break_off()
 
-    async def broken_off() -> None:
-        run = await FollowedRun.open(a_log(tmp_path), folder, "claude", "p")
-        run.begin()
-        run.break_off()
-
-    asyncio.run(broken_off())
     assert not (folder / "activity.jsonl").exists()
 
 

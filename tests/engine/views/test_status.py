@@ -343,18 +343,9 @@ def broken_json(local: Path) -> None:
     (local / "state.json").write_text("{")
 
 
-def wrong_state(local: Path) -> None:
-    (local / "state.json").write_text('{"id": 7}')
-
-
 def linked_state(local: Path) -> None:
     (local / "state.json").rename(local / "elsewhere")
     (local / "state.json").symlink_to("elsewhere")
-
-
-def linked_bus(local: Path) -> None:
-    (local / "bus").rename(local / "elsewhere")
-    (local / "bus").symlink_to("elsewhere")
 
 
 def piped_log(local: Path) -> None:
@@ -375,11 +366,9 @@ def bad_snapshot(local: Path) -> None:
     ("harm", "said_of_it"),
     [
         (broken_json, "state.json cannot be read: Input data was truncated; adopt its branch or pull request again"),
-        (wrong_state, "state.json cannot be used: Expected `str`, got `int` - at `$.id`"),
         (linked_state, "state.json is a symbolic link, and prloom does not use it"),
         (anothers_state, "state.json belongs to plan 'pr-7'; adopt its branch or pull request again"),
         (bad_snapshot, "decisions.jsonl cannot be applied: Expected `int`, got `str`"),
-        (linked_bus, "bus is a symbolic link, and prloom does not use it"),
         (piped_log, "decisions.jsonl is a pipe, and prloom does not use it"),
     ],
 )
