@@ -95,13 +95,6 @@ def test_what_failed_is_shown_as_a_failure(workers: Path, file: str) -> None:
     assert "error" in kinds
 
 
-def test_every_line_of_a_command_is_its_text() -> None:
-    agent = registry.get("command")
-
-    assert agent.entries("thinking…") == (StreamEntry(kind="text", text="thinking…"),)
-    assert agent.entries("  \n") == ()
-
-
 def test_a_retry_is_shown_because_nothing_else_happens_meanwhile() -> None:
     line = {"type": "system", "subtype": "api_retry", "error_status": 529, "error": "overloaded"}
 

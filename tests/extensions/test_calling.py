@@ -54,24 +54,6 @@ def test_a_plan_that_comes_back_as_it_was_is_no_change(ctx: PluginContext, run: 
     assert run(hook_call("beforeTriage")) == Outcome()
 
 
-def test_sync_and_async_functions_work_alike(ctx: PluginContext, run: Run) -> None:
-    def sync(plan: str, triage: TriageContext) -> str:
-        triage.mark_event_handled("e1", "by sync")
-        return plan + "sync\n"
-
-    async def other(plan: str, triage: TriageContext) -> str:
-        triage.mark_event_handled("e2", "by async")
-        return plan + "async\n"
-
-    ctx.register_hook("beforeTriage", sync)
-    ctx.register_hook("beforeTriage", other)
-
-    outcome = run(hook_call("beforeTriage", an_event("e1"), an_event("e2")))
-
-    assert outcome.marks == (Mark("e1", "handled", "by sync"), Mark("e2", "handled", "by async"))
-    assert outcome.plan == "# Plan\nsync\nasync\n"
-
-
 def test_an_event_hook_gets_each_event_and_what_it_says_is_filed_under_that_event(ctx: PluginContext, run: Run) -> None:
     ctx.register_hook("onEvent", lambda event, ctx: ctx.emit_comment(None, f"saw {event.id}"))
 
@@ -138,12 +120,6 @@ def test_a_function_is_called_with_what_its_hook_point_is_about(
     assert shown == [given]
 
 
-def test_a_slash_command_goes_to_its_function_which_may_mark(ctx: PluginContext, run: Run) -> None:
-    ctx.register_command("note", lambda event, triage: triage.mark_event_handled(event.id, event.body))
-
-    assert run(hook_call("command:/note")).marks == (Mark("e1", "handled", "please"),)
-
-
 @pytest.mark.parametrize(
     ("returned", "said"), [("Noted.", ["Noted."]), (None, []), ("", []), (" \n", []), (5, []), (["Noted."], [])]
 )
@@ -169,7 +145,9 @@ def test_what_a_command_returns_and_is_not_a_text_is_warned_of(
     assert caplog.messages == ["command:/note returned int, which is not posted; return a text"]
 
 
-def test_a_command_is_called_in_upper_or_lower_case(ctx: PluginContext, run: Run) -> None:
+def test_a_slash_command_in_upper_or_lower_case_goes_to_its_function_which_may_mark(
+    ctx: PluginContext, run: Run
+) -> None:
     ctx.register_command("Note", lambda event, triage: triage.mark_event_handled(event.id))
 
     assert run(hook_call("command:/note")).marks == (Mark("e1", "handled"),)

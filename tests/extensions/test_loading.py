@@ -28,24 +28,6 @@ def loaded_modules() -> Loaded:
     }
 
 
-def test_what_a_plugin_registers_is_recorded(plugin: Plugin) -> None:
-    found = plugin("""
-        def register(ctx):
-            @ctx.hook("before_triage")
-            def look(plan, triage):
-                return plan
-
-            ctx.register_command("note", lambda event, ctx: None, help="take a note")
-    """)
-
-    loaded = loading.load(found, {})
-
-    assert loaded.error is None
-    assert loaded.registrations is not None
-    assert [hook.name for hook in loaded.registrations.hooks] == ["beforeTriage"]
-    assert [(command.name, command.help) for command in loaded.registrations.commands] == [("note", "take a note")]
-
-
 def test_a_module_is_registered_before_it_runs_and_finds_its_neighbours(plugin: Plugin, loaded_modules: Loaded) -> None:
     found = plugin(
         """
@@ -74,16 +56,6 @@ def test_a_nested_key_is_one_module(plugin: Plugin, loaded_modules: Loaded) -> N
     loading.load(found, {})
 
     assert loaded_modules() == {"prloom_plugins.image__open_ai"}
-
-
-def test_a_single_file_is_a_plugin(tmp_path: Path) -> None:
-    (tmp_path / "ping.py").write_text("def register(ctx): ctx.register_hook('onEvent', lambda e, c: None)")
-    found = DiscoveredPlugin(key="ping", source="user", path=str(tmp_path / "ping.py"), manifest=Manifest(name="ping"))
-
-    registrations = loading.load(found, {}).registrations
-
-    assert registrations is not None
-    assert len(registrations.hooks) == 1
 
 
 @pytest.mark.parametrize(
@@ -218,21 +190,6 @@ def test_a_config_that_is_no_pydantic_model_is_a_warning(plugin: Plugin) -> None
     assert loading.load(found, {}).warnings == (
         "plugin noted: its Config is not a pydantic model, so its settings are not checked",
     )
-
-
-def test_an_unknown_hook_is_a_warning_and_the_others_count(plugin: Plugin) -> None:
-    loaded = loading.load(
-        plugin("""
-            def register(ctx):
-                ctx.register_hook("beforTriage", lambda plan, ctx: plan)
-                ctx.register_hook("onEvent", lambda event, ctx: None)
-        """),
-        {},
-    )
-
-    assert loaded.warnings == ("plugin noted: no hook point is named 'beforTriage'; did you mean 'beforeTriage'?",)
-    assert loaded.registrations is not None
-    assert len(loaded.registrations.hooks) == 1
 
 
 def test_a_promise_of_the_manifest_that_is_not_kept_is_a_warning(plugin: Plugin) -> None:

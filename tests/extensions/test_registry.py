@@ -63,12 +63,6 @@ async def test_the_code_of_a_plugin_that_is_enabled_runs_when_its_host_starts_an
     assert (spy / "executed").exists()
 
 
-def test_bundled_plugins_are_on_by_themselves(tmp_path: Path, environ: Mapping[str, str]) -> None:
-    selection = registry.select_plugins(tmp_path, PluginOptions(), environ)
-
-    assert {found.source for found in selection.chosen} <= {"bundled"}
-
-
 def a_plugin(key: str, **manifest: object) -> DiscoveredPlugin:
     described = msgspec.structs.replace(Manifest(name=key), **manifest)
     return DiscoveredPlugin(key=key, source="project", path=f"/p/{key}", manifest=described)

@@ -67,10 +67,6 @@ def test_a_last_step_that_broke_off_is_no_end(reason: str, ending: Callable[...,
     assert opencode.read(lines(*a_step(reason)), ending()).trouble == "no_result"
 
 
-def test_a_last_step_that_stopped_is_the_end(ending: Callable[..., Ending]) -> None:
-    assert opencode.read(lines(*a_step("stop")), ending()).status == "ok"
-
-
 def test_a_step_that_never_finished_leaves_the_usage_unknown(ending: Callable[..., Ending]) -> None:
     result = opencode.read(lines(*a_step("tool-calls"), {"type": "step_start", "part": {}}), ending(-9))
 

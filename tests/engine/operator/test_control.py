@@ -37,15 +37,6 @@ async def test_a_retry_makes_an_event_due_now_and_no_other(stage: Stage):
     assert stage.fate("two", "pr-2") == ["pending", "deferred"]
 
 
-async def test_a_retry_by_state_reaches_every_plan(stage: Stage):
-    await two_plans_with_deferred_events(stage)
-    stage.ask("retry", states=("deferred",))
-
-    await stage.tick()
-
-    assert [len(stage.fate(*event)) for event in (("one", "pr-1"), ("two", "pr-2"))] == [4, 4]
-
-
 async def test_an_approval_is_void_for_another_text_than_the_one_that_was_seen(stage: Stage):
     stage.adopt()
     stage.bridge.news = [said("evil", author=Author("eve", "none"))]

@@ -397,17 +397,10 @@ async def test_the_events_of_a_plan_whose_own_state_is_damaged_are_still_shown(s
     assert plan["events"] == sound["events"]
 
 
-async def test_why_the_dispatcher_could_not_open_a_plan_is_shown(stage: Stage) -> None:
-    stage.adopt(preset="careful")
-
-    await stage.tick()
-
-    assert "no preset careful is configured" in read(stage)["plans"][0]["lastError"]
-
-
-async def test_why_it_could_not_be_opened_is_over_once_the_plan_is_adopted_again(stage: Stage) -> None:
+async def test_why_a_plan_could_not_be_opened_is_shown_until_it_is_adopted_again(stage: Stage) -> None:
     local = stage.adopt(preset="careful")
     await stage.tick()
+    assert "no preset careful is configured" in read(stage)["plans"][0]["lastError"]
     stage.clock.advance(minutes=1)
 
     with SafeDir.make(local) as folder:
@@ -418,14 +411,6 @@ async def test_why_it_could_not_be_opened_is_over_once_the_plan_is_adopted_again
 
 
 # What else is shown.
-
-
-async def test_a_plan_that_was_paused_by_a_comment_is_shown_as_paused(stage: Stage) -> None:
-    stage.adopt()
-    stage.append(said("p", "/prloom pause"))
-    await stage.tick()
-
-    assert read(stage)["plans"][0]["status"] == "paused"
 
 
 async def test_what_waits_on_the_repositorys_own_bus_is_shown_and_counted(stage: Stage) -> None:

@@ -51,41 +51,6 @@ def send(stdin: IO[bytes] | None, line: bytes) -> None:
     stdin.flush()
 
 
-def test_a_plugin_is_loaded_and_called_by_json_rpc(plugin: Plugin, ask: Wire) -> None:
-    found = plugin("""
-        def register(ctx):
-            @ctx.hook("beforeTriage")
-            def look(plan, triage):
-                triage.mark_event_handled("e1")
-    """)
-
-    loaded = ask({"id": 1, "method": "initialize", "params": {"found": msgspec.to_builtins(found)}})
-    called = ask({"id": "a", "method": "hook", "params": {"number": 1, "call": msgspec.to_builtins(hook_call())}})
-
-    assert loaded == {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "result": {
-            "hooks": ["beforeTriage"],
-            "commands": {},
-            "approvedCommands": [],
-            "tools": {},
-            "skills": {},
-            "warnings": [],
-        },
-    }
-    assert called["id"] == "a"
-    assert called["result"]["marks"][0] | {"reason": None} == {
-        "eventId": "e1",
-        "verdict": "handled",
-        "reason": None,
-        "retryAfterMs": None,
-        "until": None,
-        "onExpire": None,
-        "wakeOn": None,
-    }
-
-
 def test_what_is_not_understood_is_answered_with_the_codes_of_json_rpc(ask: Wire) -> None:
     call = {"number": 1, "call": msgspec.to_builtins(hook_call())}
 
