@@ -10,8 +10,8 @@ from prloom.api.manifest import Manifest
 from prloom.extensions import registry
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.filters import PluginOptions, PluginSelection, SkippedPlugin
+from prloom.extensions.host.inline import InlineHost
 from prloom.extensions.host.interface import Registered
-from prloom.extensions.host.process import ProcessHost
 from prloom.extensions.registry import PluginEntry
 
 SPY = """
@@ -47,16 +47,13 @@ def test_a_plugin_that_is_not_enabled_is_listed_but_not_chosen_and_none_of_its_c
 
 
 async def test_the_code_of_a_plugin_that_is_enabled_runs_when_its_host_starts_and_not_before(
-    folder: Callable[..., Path],
-    tmp_path: Path,
-    environ: Mapping[str, str],
-    process_host: Callable[..., ProcessHost],
+    folder: Callable[..., Path], tmp_path: Path, environ: Mapping[str, str]
 ) -> None:
     spy = folder("prloom/plugins/spy", SPY)
 
     selection = registry.select_plugins(tmp_path, PluginOptions(enabled=["spy"]), environ)
     (found,) = [found for found in selection.chosen if found.key == "spy"]
-    host = process_host(found)
+    host = InlineHost(found, {})
     assert not (spy / "executed").exists()
 
     await host.start()

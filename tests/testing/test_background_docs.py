@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import runpy
 import tempfile
-from datetime import timedelta
 from pathlib import Path
 from typing import get_args
 
@@ -35,7 +34,6 @@ PAGE = (Path(__file__).parents[2] / "docs" / "writing-a-background-plugin.md").r
 FILES = dict(re.findall(r"<!-- file prloom/plugins/call-counter/(\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL))
 REQUESTING = dict(re.findall(r"<!-- file prloom/plugins/failed-runs/(\S+) -->\n```\w+\n(.*?)```", PAGE, re.DOTALL))
 
-PATIENCE = timedelta(minutes=1)
 PATIENT = "  startup_timeout: 120000\n  shutdown_grace_period: 60000\n  healthcheck: {timeout: 60000}\n"
 
 

@@ -164,27 +164,6 @@ async def test_the_age_of_the_oldest_counts_from_when_anybody_first_put_it_off(s
     assert document["oldestDeferredAgeMs"] == 90_000
 
 
-async def test_a_wait_that_changes_hands_is_as_old_as_its_first_owners(stage: Stage) -> None:
-    def second(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        def look(plan: str, triage: TriageContext) -> None:
-            triage.mark_event_deferred("d", "my turn", 60_000)
-
-    stage.adopt()
-    stage.plugin("first", waiting)
-    stage.append(said("d", "wait"))
-    await stage.tick()
-    stage.hosts.clear()
-    stage.plugin("second", second)
-    stage.clock.advance(seconds=90)
-    await stage.tick()
-
-    (event,) = read(stage)["plans"][0]["events"]["deferred"]
-
-    assert (event["plugin"], event["attempts"]) == ("second", 1)
-    assert (event["firstDeferredAt"], event["ageMs"]) == ("2026-01-01T12:00:00.000Z", 90_000)
-
-
 async def test_the_longest_waiting_event_comes_first(stage: Stage) -> None:
     stage.adopt()
     stage.plugin("quiet-period", waiting)

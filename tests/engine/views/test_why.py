@@ -205,16 +205,6 @@ async def test_an_event_that_nobody_has_looked_at_is_pending_without_steps(stage
     assert document["event"]["body"] == "hello"
 
 
-async def test_decisions_that_the_dispatcher_has_not_saved_yet_are_told(stage: Stage) -> None:
-    stage.adopt()
-    stage.append(said("e"))
-    await stage.tick()
-    sound = tell(stage)
-    (stage.local() / "bus/state/dispatcher.json").unlink()
-
-    assert tell(stage) == sound
-
-
 async def test_an_open_event_survives_the_segments_before_a_snapshot(stage: Stage) -> None:
     stage.adopt()
     stage.plugin("quiet", deferring(once=True))

@@ -9,7 +9,6 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +19,6 @@ from prloom.extensions.background.client import Client
 
 LIMIT = timedelta(seconds=60)
 NOBODY = 65534
-
-
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)  # a path that is short enough for a socket
-    return "s"
 
 
 async def failure(path: str, params: Any = None, limit: timedelta = LIMIT) -> CallError:

@@ -7,20 +7,11 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
-
-import pytest
 
 from prloom.extensions.background.client import Client
 
 LIMIT = timedelta(seconds=60)
 AT_ONCE = timedelta(0)
-
-
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)  # a path that is short enough for a socket
-    return "s"
 
 
 class Server:

@@ -8,7 +8,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -26,12 +25,6 @@ STRAY = b'{"jsonrpc":"2.0","id":null,"result":1}\n'
 TOO_MANY = (
     "Background process 'P' gave a malformed answer: it sends more than 1000 messages a minute that nobody asked for"
 )
-
-
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)  # a path that is short enough for a socket
-    return "s"
 
 
 @asynccontextmanager

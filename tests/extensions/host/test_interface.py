@@ -37,11 +37,10 @@ def open_host(request: pytest.FixtureRequest, process_host: Callable[..., Proces
 class Desk:
     """Services that keep what they were asked for."""
 
-    def __init__(self, events: Sequence[Event] = (), agent: Callable[[], object] | None = None) -> None:
+    def __init__(self, events: Sequence[Event] = ()) -> None:
         self.asked: list[object] = []
         self.events = events
         self.agent_called_off = asyncio.Event()
-        self.work = asyncio.Event()
         self.busy = 0.0
         self.fails = False
 
