@@ -85,7 +85,7 @@ BROKEN = {
             """
             for event in ctx.events:
                 assert ctx.deferral(event.id) is None
-                ctx.mark_event_deferred(event.id, "later", 60_000)
+                ctx.mark_event_deferred(event.id, "later", 3_600_000)
             """
         ),
         "test_it_survives_all_golden_events_at_once",
