@@ -20,6 +20,10 @@ NEVER = float("inf")
 TOO_MANY = "Reconnecting... 1/1 (exceeded retry limit, last status: 429 Too Many Requests)"
 
 
+def utc(month: int, day: int, hour: int, minute: int = 0, second: int = 0) -> datetime:
+    return datetime(2026, month, day, hour, minute, second, tzinfo=UTC)
+
+
 def recorded(name: str) -> list[str]:
     return (STDERR / f"{name}.txt").read_text(encoding="utf-8").splitlines()
 
@@ -34,18 +38,8 @@ def refused(name: str) -> list[LimitReport]:
     ("name", "trouble", "message", "retry_at"),
     [
         ("opencode-plan", "usage_limit", "The usage limit has been reached", None),
-        (
-            "opencode-words",
-            "usage_limit",
-            "usage limit reached, resets at 5:45pm (UTC)",
-            datetime(2026, 11, 22, 17, 46, tzinfo=UTC),
-        ),
-        (
-            "opencode-info",
-            "usage_limit",
-            "usage limit reached, resets at 11:45pm (UTC)",
-            datetime(2026, 11, 22, 23, 46, tzinfo=UTC),
-        ),
+        ("opencode-words", "usage_limit", "usage limit reached, resets at 5:45pm (UTC)", utc(11, 22, 17, 46)),
+        ("opencode-info", "usage_limit", "usage limit reached, resets at 11:45pm (UTC)", utc(11, 22, 23, 46)),
         ("opencode-long", "rate_limit", "Too many requests", None),
         (
             "opencode-daily",
@@ -53,18 +47,8 @@ def refused(name: str) -> list[LimitReport]:
             "You exceeded your current quota, please check your plan and billing details.",
             None,
         ),
-        (
-            "gemini-plan",
-            "usage_limit",
-            "The usage limit has been reached",
-            datetime(2026, 11, 22, 17, 47, 18, tzinfo=UTC),
-        ),
-        (
-            "gemini-words",
-            "usage_limit",
-            "usage limit reached, resets at 5:48pm (UTC)",
-            datetime(2026, 11, 22, 17, 49, tzinfo=UTC),
-        ),
+        ("gemini-plan", "usage_limit", "The usage limit has been reached", utc(11, 22, 17, 47, 18)),
+        ("gemini-words", "usage_limit", "usage limit reached, resets at 5:48pm (UTC)", utc(11, 22, 17, 49)),
         ("gemini-long", "rate_limit", "Too many requests", None),
         ("gemini-daily", "usage_limit", "You have exhausted your daily quota on this model.", None),
     ],
@@ -253,10 +237,6 @@ def test_a_server_that_fails_is_named_by_the_log_of_opencode() -> None:
 
 EAST = timezone(timedelta(hours=2))
 NOW = datetime(2026, 11, 21, 14, 30, 20, tzinfo=EAST)  # 12:30:20 UTC
-
-
-def utc(month: int, day: int, hour: int, minute: int = 0, second: int = 0) -> datetime:
-    return datetime(2026, month, day, hour, minute, second, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ from prloom.agents.run_status import RunFinished, RunInProgress
 from prloom.engine.runs.run_exchange import RunExchange
 from prloom.errors import AgentError
 
+Ask = Callable[..., RunRequest]
+
 Launch = Callable[..., StartedRun]
 Up = Callable[[StartedRun], Awaitable[None]]
 
@@ -147,9 +149,7 @@ async def test_stopping_a_run_that_is_over_does_nothing(launch: Launch) -> None:
     await run.exchange.close()
 
 
-def test_a_program_that_is_not_there_is_named_before_anything_is_made(
-    tmp_path: Path, ask: Callable[..., RunRequest]
-) -> None:
+def test_a_program_that_is_not_there_is_named_before_anything_is_made(tmp_path: Path, ask: Ask) -> None:
     with pytest.raises(AgentError) as raised:
         runner.prepare(tmp_path / "run", claude, ask(), environ={"PATH": str(tmp_path)}, limits=RunLimits())
 
@@ -160,9 +160,7 @@ def test_a_program_that_is_not_there_is_named_before_anything_is_made(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_command_in_the_worktree_is_not_taken_for_the_operators(
-    tmp_path: Path, ask: Callable[..., RunRequest]
-) -> None:
+def test_a_command_in_the_worktree_is_not_taken_for_the_operators(tmp_path: Path, ask: Ask) -> None:
     request = ask(argv=("./my-agent",))
     planted = request.cwd / "my-agent"
     planted.write_text("#!/bin/sh\n", encoding="utf-8")
@@ -174,7 +172,7 @@ def test_a_command_in_the_worktree_is_not_taken_for_the_operators(
         runner.prepare(tmp_path / "run", command, request, environ=os.environ, limits=RunLimits())
 
 
-async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Callable[..., RunRequest]) -> None:
+async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Ask) -> None:
     program = tmp_path / "bin" / "codex"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
@@ -195,9 +193,7 @@ async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Ca
     assert f'projects={{"{request.cwd.resolve()}"=' in (run.folder / "output.jsonl").read_text(encoding="utf-8")
 
 
-async def test_a_program_that_obeys_its_folder_is_started_in_an_empty_one(
-    tmp_path: Path, ask: Callable[..., RunRequest]
-) -> None:
+async def test_a_program_that_obeys_its_folder_is_started_in_an_empty_one(tmp_path: Path, ask: Ask) -> None:
     program = tmp_path / "bin" / "gemini"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\npwd -P\n", encoding="utf-8")
@@ -313,7 +309,7 @@ def codex_like(tmp_path: Path) -> dict[str, str]:
 
 
 async def test_an_agent_sees_the_operators_settings_that_it_asks_for(
-    ask: Callable[..., RunRequest], codex_like: dict[str, str], tmp_path: Path
+    ask: Ask, codex_like: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / ".codex" / "config.toml").write_text('[mcp_servers.mine]\ncommand = "x"\n', encoding="utf-8")
 
@@ -337,7 +333,7 @@ async def test_an_agent_sees_the_operators_settings_that_it_asks_for(
 def test_settings_that_cannot_be_read_are_no_reason_to_start_without_them(
     spoil: Callable[[Path], object],
     problem: str,
-    ask: Callable[..., RunRequest],
+    ask: Ask,
     codex_like: dict[str, str],
     tmp_path: Path,
 ) -> None:
@@ -380,7 +376,7 @@ async def test_a_limit_on_stderr_ends_the_run_at_once_or_where_it_does_not_end(
     *,
     error: str,
     named: bool,
-    ask: Callable[..., RunRequest],
+    ask: Ask,
     gemini_like: Callable[[str], dict[str, str]],
     stderr: Path,
     tmp_path: Path,

@@ -13,6 +13,8 @@ from prloom.agents import mcp_server
 from prloom.agents.agent import Ending, RunRequest
 from prloom.agents.programs import claude
 
+Ask = Callable[..., RunRequest]
+
 RESET = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LIMIT = {
     "type": "rate_limit_event",
@@ -29,7 +31,7 @@ def lines(*events: dict[str, object]) -> str:
     return "\n".join(json.dumps(event) for event in events)
 
 
-def test_a_read_only_run_has_only_tools_that_read(ask: Callable[..., RunRequest]) -> None:
+def test_a_read_only_run_has_only_tools_that_read(ask: Ask) -> None:
     argv = claude.invocation(ask(rights="read")).argv
 
     assert argv[argv.index("--tools") + 1] == "Read,Grep,Glob"
@@ -37,21 +39,21 @@ def test_a_read_only_run_has_only_tools_that_read(ask: Callable[..., RunRequest]
 
 
 @pytest.mark.parametrize("rights", ["read", "work"])
-def test_no_run_comes_upon_prlooms_own_files(ask: Callable[..., RunRequest], rights: str) -> None:
+def test_no_run_comes_upon_prlooms_own_files(ask: Ask, rights: str) -> None:
     argv = claude.invocation(ask(rights=rights)).argv
 
     assert argv[argv.index("--disallowedTools") + 1] == "Read(./prloom/.local/**),Edit(./prloom/.local/**)"
 
 
 @pytest.mark.parametrize("rights", ["read", "work"])
-def test_a_worktrees_settings_and_servers_are_not_obeyed(ask: Callable[..., RunRequest], rights: str) -> None:
+def test_a_worktrees_settings_and_servers_are_not_obeyed(ask: Ask, rights: str) -> None:
     argv = claude.invocation(ask(rights=rights)).argv
 
     assert argv[argv.index("--setting-sources") + 1] == "user"
     assert "--strict-mcp-config" in argv
 
 
-def test_a_worker_may_edit_and_run_programs_and_nothing_is_a_question(ask: Callable[..., RunRequest]) -> None:
+def test_a_worker_may_edit_and_run_programs_and_nothing_is_a_question(ask: Ask) -> None:
     argv = claude.invocation(ask(model="opus")).argv
 
     tools = "Read,Grep,Glob,Edit,Write,Bash"
@@ -60,15 +62,13 @@ def test_a_worker_may_edit_and_run_programs_and_nothing_is_a_question(ask: Calla
     assert argv[-2:] == ("--model", "opus")
 
 
-def test_side_traffic_is_switched_off(ask: Callable[..., RunRequest]) -> None:
+def test_side_traffic_is_switched_off(ask: Ask) -> None:
     env = claude.invocation(ask()).env
 
     assert env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == env["DISABLE_AUTOUPDATER"] == "1"
 
 
-def test_it_waits_for_prlooms_server_as_long_as_that_may_take_to_start(
-    ask: Callable[..., RunRequest], tmp_path: Path
-) -> None:
+def test_it_waits_for_prlooms_server_as_long_as_that_may_take_to_start(ask: Ask, tmp_path: Path) -> None:
     server = mcp_server.of_run(tmp_path, tmp_path, timedelta(minutes=1))
 
     env = claude.invocation(ask(server=server)).env

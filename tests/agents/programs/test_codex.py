@@ -14,6 +14,8 @@ from prloom.agents.agent import Ending, RunRequest
 from prloom.agents.programs import codex
 from prloom.errors import AgentError
 
+Ask = Callable[..., RunRequest]
+
 
 def files(request: RunRequest) -> object:
     """Return what a run may do with which files."""
@@ -23,16 +25,14 @@ def files(request: RunRequest) -> object:
     return tomllib.loads(permissions)["permissions"]["prloom"]["filesystem"]
 
 
-def test_a_read_only_run_reads_all_but_prlooms_own_files(ask: Callable[..., RunRequest]) -> None:
+def test_a_read_only_run_reads_all_but_prlooms_own_files(ask: Ask) -> None:
     request = ask(rights="read", cwd=Path("/tree"))
 
     assert 'sandbox_mode="read-only"' in codex.invocation(request).argv
     assert files(request) == {":root": "read", "/tree/prloom/.local": "deny"}
 
 
-def test_a_worker_writes_in_its_worktree_and_neither_in_gits_folders_nor_in_prlooms(
-    ask: Callable[..., RunRequest],
-) -> None:
+def test_a_worker_writes_in_its_worktree_and_neither_in_gits_folders_nor_in_prlooms(ask: Ask) -> None:
     request = ask(rights="work", cwd=Path("/tree"))
 
     assert 'sandbox_mode="workspace-write"' in codex.invocation(request).argv
@@ -45,15 +45,13 @@ def test_a_worker_writes_in_its_worktree_and_neither_in_gits_folders_nor_in_prlo
 
 
 @pytest.mark.parametrize("rights", ["read", "work"])
-def test_no_run_searches_the_web_or_takes_orders_from_files_of_the_worktree(
-    ask: Callable[..., RunRequest], rights: str
-) -> None:
+def test_no_run_searches_the_web_or_takes_orders_from_files_of_the_worktree(ask: Ask, rights: str) -> None:
     argv = codex.invocation(ask(rights=rights)).argv
 
     assert {'web_search="disabled"', "project_doc_max_bytes=0", "skills.include_instructions=false"} <= set(argv)
 
 
-def test_a_session_is_gone_on_with_by_a_command_that_has_the_same_settings(ask: Callable[..., RunRequest]) -> None:
+def test_a_session_is_gone_on_with_by_a_command_that_has_the_same_settings(ask: Ask) -> None:
     session = "01a2034a-4384-79f0-aca8-dbc5d366eb14"
     new, resumed = (codex.invocation(ask(session=each)).argv for each in (None, session))
 
@@ -61,7 +59,7 @@ def test_a_session_is_gone_on_with_by_a_command_that_has_the_same_settings(ask: 
     assert "--sandbox" not in resumed
 
 
-def test_the_shell_keeps_what_git_was_given_and_nothing_else(ask: Callable[..., RunRequest]) -> None:
+def test_the_shell_keeps_what_git_was_given_and_nothing_else(ask: Ask) -> None:
     argv = codex.invocation(ask(environ={"GIT_ASKPASS": "false", "OPENAI_API_KEY": "k"})).argv
 
     policy = tomllib.loads("\n".join(part for part in argv if part.startswith("shell_environment_policy.")))
@@ -81,7 +79,7 @@ def switched_off(request: RunRequest) -> set[str]:
     return set(servers)
 
 
-def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[..., RunRequest]) -> None:
+def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Ask) -> None:
     settings = {
         SYSTEM: '[mcp_servers.shared]\nurl = "https://x"\n',
         CONFIG: '[mcp_servers.mine]\ncommand = "x"\n[mcp_servers."an odd.name"]\ncommand = "y"\nenabled = true\n',
@@ -93,7 +91,7 @@ def test_a_read_only_run_has_none_of_the_operators_mcp_servers(ask: Callable[...
     assert names == {"shared", "mine", "an odd.name", "company"}
 
 
-def test_a_read_only_run_has_none_of_the_mcp_servers_of_a_profile(ask: Callable[..., RunRequest]) -> None:
+def test_a_read_only_run_has_none_of_the_mcp_servers_of_a_profile(ask: Ask) -> None:
     text = (
         'profile = "w"\n[profiles.w.mcp_servers.mine]\ncommand = "x"\n[profiles.other.mcp_servers.not]\ncommand = "x"\n'
     )
@@ -101,23 +99,23 @@ def test_a_read_only_run_has_none_of_the_mcp_servers_of_a_profile(ask: Callable[
     assert switched_off(ask(rights="read", settings={CONFIG: text})) == {"mine"}
 
 
-def test_without_mcp_servers_nothing_is_switched_off(ask: Callable[..., RunRequest]) -> None:
+def test_without_mcp_servers_nothing_is_switched_off(ask: Ask) -> None:
     # codex refuses a name that is not configured.
     assert switched_off(ask(rights="read", settings={CONFIG: 'model = "x"\n'})) == set()
 
 
-def test_a_read_only_run_has_no_feature_that_brings_mcp_servers(ask: Callable[..., RunRequest]) -> None:
+def test_a_read_only_run_has_no_feature_that_brings_mcp_servers(ask: Ask) -> None:
     argv = codex.invocation(ask(rights="read")).argv
 
     assert {"features.apps=false", "features.plugins=false", "features.multi_agent=false"} <= set(argv)
 
 
-def test_a_read_only_run_with_settings_that_cannot_be_understood_is_refused(ask: Callable[..., RunRequest]) -> None:
+def test_a_read_only_run_with_settings_that_cannot_be_understood_is_refused(ask: Ask) -> None:
     with pytest.raises(AgentError, match=r"config\.toml is not valid TOML .*cannot switch off its MCP servers"):
         codex.invocation(ask(rights="read", settings={CONFIG: "[mcp_servers.mine"}))
 
 
-def test_a_read_only_run_with_a_server_that_cannot_be_switched_off_is_refused(ask: Callable[..., RunRequest]) -> None:
+def test_a_read_only_run_with_a_server_that_cannot_be_switched_off_is_refused(ask: Ask) -> None:
     text = '[mcp_servers.mine]\ncommand = "x"\nenabled = true\n'
 
     with pytest.raises(AgentError, match=r"managed_config\.toml enables the MCP server 'mine'"):
@@ -138,7 +136,7 @@ def test_settings_in_a_folder_of_the_worktree_are_refused() -> None:
 
 
 @pytest.mark.parametrize("rights", ["read", "work"])
-def test_the_shell_does_not_get_the_models_key(ask: Callable[..., RunRequest], rights: str) -> None:
+def test_the_shell_does_not_get_the_models_key(ask: Ask, rights: str) -> None:
     argv = codex.invocation(ask(rights=rights, run="run-7")).argv
 
     policy = tomllib.loads("\n".join(part for part in argv if part.startswith("shell_environment_policy.")))
@@ -148,7 +146,7 @@ def test_the_shell_does_not_get_the_models_key(ask: Callable[..., RunRequest], r
 @pytest.mark.parametrize(
     "name", ["plain", 'a "quoted" name', "back\\slash", "tab\tname", "ümlaut", "smile \U0001f600", "delete \x7f"]
 )
-def test_the_worktree_is_not_trusted_whatever_its_name(ask: Callable[..., RunRequest], name: str) -> None:
+def test_the_worktree_is_not_trusted_whatever_its_name(ask: Ask, name: str) -> None:
     worktree = Path("/work") / name
 
     argv = codex.invocation(ask(cwd=worktree)).argv
@@ -157,7 +155,7 @@ def test_the_worktree_is_not_trusted_whatever_its_name(ask: Callable[..., RunReq
     assert tomllib.loads(override) == {"projects": {str(worktree): {"trust_level": "untrusted"}}}
 
 
-def test_the_prompt_is_read_from_stdin(ask: Callable[..., RunRequest]) -> None:
+def test_the_prompt_is_read_from_stdin(ask: Ask) -> None:
     assert codex.invocation(ask()).argv[-1] == "-"
 
 

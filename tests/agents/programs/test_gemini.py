@@ -14,12 +14,14 @@ import pytest
 from prloom.agents.agent import Ending, RunRequest
 from prloom.agents.programs import gemini
 
+Ask = Callable[..., RunRequest]
+
 
 def lines(*events: dict[str, object]) -> str:
     return "\n".join(json.dumps(event) for event in events)
 
 
-def test_a_read_only_run_is_held_by_a_policy_that_comes_with_prloom(ask: Callable[..., RunRequest]) -> None:
+def test_a_read_only_run_is_held_by_a_policy_that_comes_with_prloom(ask: Ask) -> None:
     argv = gemini.invocation(ask(rights="read")).argv
 
     rules = tomllib.loads(Path(argv[argv.index("--admin-policy") + 1]).read_text(encoding="utf-8"))["rule"]
@@ -28,9 +30,7 @@ def test_a_read_only_run_is_held_by_a_policy_that_comes_with_prloom(ask: Callabl
     assert not {"write_file", "replace", "run_shell_command", "web_fetch", "exit_plan_mode"} & set(allowed)
 
 
-def test_a_read_only_run_starts_outside_and_is_not_given_the_worktree_whose_orders_it_would_take(
-    ask: Callable[..., RunRequest],
-) -> None:
+def test_a_read_only_run_starts_outside_and_is_not_given_the_worktree_whose_orders_it_would_take(ask: Ask) -> None:
     request = ask(rights="read")
 
     invocation = gemini.invocation(request)
@@ -39,14 +39,14 @@ def test_a_read_only_run_starts_outside_and_is_not_given_the_worktree_whose_orde
     assert not [each for each in invocation.argv if str(request.cwd) in each]
 
 
-def test_a_worker_works_in_its_worktree(ask: Callable[..., RunRequest]) -> None:
+def test_a_worker_works_in_its_worktree(ask: Ask) -> None:
     invocation = gemini.invocation(ask(model="pro"))
 
     assert not invocation.outside
     assert invocation.argv[-2:] == ("-m", "pro")
 
 
-def test_a_worker_may_edit_and_run_programs_by_a_policy_that_comes_with_prloom(ask: Callable[..., RunRequest]) -> None:
+def test_a_worker_may_edit_and_run_programs_by_a_policy_that_comes_with_prloom(ask: Ask) -> None:
     argv = gemini.invocation(ask(rights="work")).argv
 
     assert argv[argv.index("--approval-mode") + 1] == "default"
@@ -65,9 +65,7 @@ def test_a_worker_may_edit_and_run_programs_by_a_policy_that_comes_with_prloom(a
 
 
 @pytest.mark.parametrize("rights", ["read", "work"])
-def test_no_run_starts_an_mcp_server_or_an_extension_of_the_operators(
-    ask: Callable[..., RunRequest], rights: str
-) -> None:
+def test_no_run_starts_an_mcp_server_or_an_extension_of_the_operators(ask: Ask, rights: str) -> None:
     argv = gemini.invocation(ask(rights=rights)).argv
 
     assert argv[argv.index("--allowed-mcp-server-names") + 1] == "prloom-allows-none"
@@ -92,7 +90,7 @@ SETTINGS = Path("/home/op/.gemini/settings.json")
     ],
 )
 def test_no_small_model_is_asked_which_model_to_use(
-    model: str | None, environ: dict[str, str], settings: str, used: str, ask: Callable[..., RunRequest]
+    model: str | None, environ: dict[str, str], settings: str, used: str, ask: Ask
 ) -> None:
     environ = {"HOME": "/home/op"} | environ
 
@@ -103,7 +101,7 @@ def test_no_small_model_is_asked_which_model_to_use(
 
 
 @pytest.mark.parametrize("rights", ["read", "work"])
-def test_no_folder_counts_as_trusted(ask: Callable[..., RunRequest], rights: str) -> None:
+def test_no_folder_counts_as_trusted(ask: Ask, rights: str) -> None:
     invocation = gemini.invocation(ask(rights=rights))
 
     trusted = Path(invocation.env["GEMINI_CLI_TRUSTED_FOLDERS_PATH"])
