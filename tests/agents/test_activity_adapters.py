@@ -17,20 +17,19 @@ def read(agent: str, *events: Any) -> list[str]:
     return [draft.type for event in events for draft in adapter.read_line(reading, json.dumps(event))]
 
 
-@pytest.mark.parametrize("fraction", [0, 0.25, 1, None])
-def test_a_command_tells_what_fraction_of_its_context_is_used(fraction: float | None) -> None:
-    data = {"contextUsage": fraction, "inputTokens": 5}
-    assert read("command", {"activity": "CONTEXT_USAGE_UPDATE", "data": data}) == ["CONTEXT_USAGE_UPDATE"]
-    compacted = {"oldContextUsage": fraction, "newContextUsage": fraction}
-    assert read("command", {"activity": "COMPACTION_COMPLETE", "data": compacted}) == ["COMPACTION_COMPLETE"]
-
-
-@pytest.mark.parametrize("fraction", [-0.1, 1.5, 42, "half"])
-def test_what_a_command_tells_of_its_context_is_unknown_where_it_is_no_fraction(fraction: Any) -> None:
-    data = {"contextUsage": fraction, "inputTokens": 5}
-    assert read("command", {"activity": "CONTEXT_USAGE_UPDATE", "data": data}) == ["UNKNOWN"]
-    compacted = {"oldContextUsage": fraction, "newContextUsage": 0.1}
-    assert read("command", {"activity": "COMPACTION_COMPLETE", "data": compacted}) == ["UNKNOWN"]
+@pytest.mark.parametrize(
+    ("fraction", "known"),
+    [*((each, True) for each in (0, 0.25, 1, None)), *((each, False) for each in (-0.1, 1.5, 42, "half"))],
+)
+def test_a_command_tells_what_fraction_of_its_context_is_used_and_what_is_none_is_unknown(
+    fraction: Any, *, known: bool
+) -> None:
+    for kind, data in (
+        ("CONTEXT_USAGE_UPDATE", {"contextUsage": fraction, "inputTokens": 5}),
+        ("COMPACTION_COMPLETE", {"oldContextUsage": fraction, "newContextUsage": 0.1}),
+        ("COMPACTION_COMPLETE", {"oldContextUsage": 0.1, "newContextUsage": fraction}),
+    ):
+        assert read("command", {"activity": kind, "data": data}) == [kind if known else "UNKNOWN"]
 
 
 def test_negative_counts_of_a_command_are_unknown() -> None:

@@ -61,18 +61,11 @@ def test_it_is_written_when_there_is_room_and_said_once_that_it_waits(caplog: py
     assert said.endswith("cannot be written down: No space left on device; it waits for room on the disk")
 
 
-def test_a_run_that_is_lost_is_waited_for_no_more():
-    signals = Signals()
+@pytest.mark.parametrize(("length", "stops"), [(timedelta(), 0), (MINUTE, 1)], ids=["lost", "to stop"])
+def test_a_run_that_is_lost_and_a_worker_that_is_to_stop_wait_for_no_room(length: timedelta, stops: int):
+    signals = Signals(stops)
 
-    disk_room.wait(lease(timedelta()), signals, Disk(float("inf")).write)
-
-    assert signals.waits == 0
-
-
-def test_a_worker_that_is_to_stop_waits_for_no_room():
-    signals = Signals(stops=1)
-
-    disk_room.wait(lease(), signals, Disk(float("inf")).write)
+    disk_room.wait(lease(length), signals, Disk(float("inf")).write)
 
     assert signals.waits == 0
 

@@ -32,19 +32,15 @@ async def failure(at: Scene, method: str, limit: timedelta = LIMIT) -> CallError
     return caught.value
 
 
-async def test_a_daemon_that_listens_and_answers_is_running_and_its_methods_can_be_called(scene: Opener):
-    async with scene() as at:
+@pytest.mark.parametrize("modes", [(), ("one-request",), ("no-newline",)])
+async def test_the_methods_of_a_daemon_that_answers_can_be_called_also_where_each_request_needs_a_connection(
+    scene: Opener, modes: tuple[str, ...]
+):
+    async with scene(*modes) as at:
         await at.until("running")
 
-        assert await at.daemons.call("odd", "echo", {"text": "é"}, LIMIT) == {"text": "é"}
-
-
-@pytest.mark.parametrize("mode", ["one-request", "no-newline"])
-async def test_a_daemon_that_wants_a_connection_for_each_request_gets_it(scene: Opener, mode: str):
-    async with scene(mode) as at:
-        await at.until("running")
-
-        assert [await at.daemons.call("odd", "echo", each, LIMIT) for each in (1, 2, 3)] == [1, 2, 3]
+        given = ({"text": "é"}, 2, 3)
+        assert [await at.daemons.call("odd", "echo", each, LIMIT) for each in given] == list(given)
 
 
 async def test_calls_overlap_and_each_gets_its_own_answer(scene: Opener):
@@ -226,26 +222,15 @@ async def test_what_a_daemon_says_does_not_work_is_reported_and_it_goes_on(scene
     assert report["problemSince"] == "2026-11-23T00:00:00.000Z"
 
 
-async def test_a_daemon_that_ignores_sigterm_and_leaves_grandchildren_is_ended_with_all_of_them(scene: Opener):
-    async with scene("ignore-sigterm", "grandchild") as at:
+async def test_a_daemon_that_ignores_sigterm_is_ended_with_all_that_it_started_also_with_another_parent(scene: Opener):
+    async with scene("ignore-sigterm", "grandchild", "orphan") as at:
         await at.until("running")
-        pids = [await at.pid(), int((await at.noted_line("grandchild")).split()[1])]
+        started = [int((await at.noted_line(each)).split()[1]) for each in ("grandchild", "orphan")]
+        pids = [await at.pid(), *started]
 
         await at.daemons.order("stop", "odd")
 
-        assert [gone(pid) for pid in pids] == [True, True]
-
-
-async def test_a_process_that_a_daemon_starts_with_another_parent_and_without_an_environment_ends_with_it(
-    scene: Opener,
-):
-    async with scene("orphan") as at:
-        await at.until("running")
-        pids = [await at.pid(), int((await at.noted_line("orphan")).split()[1])]
-
-        await at.daemons.order("stop", "odd")
-
-        assert [gone(pid) for pid in pids] == [True, True]
+        assert [gone(pid) for pid in pids] == [True, True, True]
 
 
 async def test_a_flood_of_output_holds_up_nothing_and_the_log_is_bounded(scene: Opener, tmp_path: Path):

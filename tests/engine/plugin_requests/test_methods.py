@@ -93,26 +93,41 @@ async def test_an_event_is_emitted_under_the_plugins_own_name(bench: RequestBenc
 
 
 @pytest.mark.parametrize(
-    ("params", "text"),
+    ("method", "params", "text"),
     [
-        ({"type": "agent_end"}, "type: 'agent_end' is one of prloom's own; choose another name"),
-        ({"type": "AGENT_END"}, "type: 'AGENT_END' is one of prloom's own; choose another name"),
-        ({"type": "pr_comment"}, "type: 'pr_comment' is one of prloom's own; choose another name"),
-        ({"type": "a.b"}, "type: 'a.b' cannot be used; use a-z, 0-9 and '_'"),
-        ({"type": "a" * 65}, "type: "),
-        ({"type": "x", "run_id": "run-1"}, "run_id: give the plan_id of the run too"),
-        ({**PLAN, "type": "x", "run_id": "../../x"}, "run_id: no run '../../x' of plan pr-7 is running; leave it out"),
-        ({"type": "x", "data": []}, "data: expected `object`, got `array`"),
+        ("emit_event", {"type": "agent_end"}, "type: 'agent_end' is one of prloom's own; choose another name"),
+        ("emit_event", {"type": "AGENT_END"}, "type: 'AGENT_END' is one of prloom's own; choose another name"),
+        ("emit_event", {"type": "pr_comment"}, "type: 'pr_comment' is one of prloom's own; choose another name"),
+        ("emit_event", {"type": "a.b"}, "type: 'a.b' cannot be used; use a-z, 0-9 and '_'"),
+        ("emit_event", {"type": "a" * 65}, "type: "),
+        ("emit_event", {"type": "x", "run_id": "run-1"}, "run_id: give the plan_id of the run too"),
+        (
+            "emit_event",
+            {**PLAN, "type": "x", "run_id": "../../x"},
+            "run_id: no run '../../x' of plan pr-7 is running; leave it out",
+        ),
+        ("emit_event", {"type": "x", "data": []}, "data: expected `object`, got `array`"),
+        ("get_state", {**PLAN, "key": "$prloom"}, "a key is a text that is not empty and does not start with '$'"),
+        ("set_state", {**PLAN, "key": "a", "value": "x" * 2**20}, "the store would hold"),
+        ("set_global_state", {"key": "", "value": 1}, "a key is a text"),
+        ("emit_action", {**PLAN, "action": {}}, "action: Object missing required field `payload`"),
+        ("emit_action", {**PLAN, "action": {"payload": {"type": "wave"}}}, "action: Invalid value 'wave'"),
+        (
+            "emit_action",
+            {**PLAN, "action": {"payload": {"type": "comment", "message": "x"}, "relatedEventId": "c-9"}},
+            "action.relatedEventId: this plan has no event 'c-9'",
+        ),
     ],
 )
-async def test_an_event_that_looks_like_prlooms_own_or_belongs_nowhere_is_refused(
-    bench: RequestBench, params: dict[str, object], text: str
+async def test_params_that_name_what_is_prlooms_own_or_belongs_nowhere_or_is_none_are_refused(
+    bench: RequestBench, method: str, params: dict[str, object], text: str
 ):
-    error = await bench.error("emit_event", params)
+    error = await bench.error(method, params)
 
     assert error.code == -32602
-    assert str(error).startswith(f"emit_event: {text}")
+    assert str(error).startswith(f"{method}: {text}")
     assert not bench.activity
+    assert not bench.plan.event_store.state.queue
 
 
 async def test_events_have_a_limit_of_their_own(bench: RequestBench):
@@ -217,23 +232,6 @@ async def test_the_stores_are_those_of_the_plugins_hooks(closed: RequestBench):
         assert closed.plan.stores.get("ci").values == {"a": [1]}
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "text"),
-    [
-        ("get_state", {**PLAN, "key": "$prloom"}, "a key is a text that is not empty and does not start with '$'"),
-        ("set_state", {**PLAN, "key": "a", "value": "x" * 2**20}, "the store would hold"),
-        ("set_global_state", {"key": "", "value": 1}, "a key is a text"),
-    ],
-)
-async def test_a_store_refuses_what_a_hook_may_not_save_either(
-    bench: RequestBench, method: str, params: dict[str, object], text: str
-):
-    error = await bench.error(method, params)
-
-    assert error.code == -32602
-    assert str(error).startswith(f"{method}: {text}")
-
-
 async def test_what_a_plugin_writes_into_its_stores_in_a_minute_has_a_limit_over_all_plans(bench: RequestBench):
     for number in range(16):
         bench.ticks += 1
@@ -258,25 +256,6 @@ async def test_an_action_goes_where_the_plan_is_talked_about_and_counts_as_a_mes
     assert (len(queue), queue[answer["action_id"]].target) == (10, "forge")
     assert (await bench.error("add_message", a_message())).code == -32002
     assert bench.activity[0].data["kind"] == "comment"
-
-
-@pytest.mark.parametrize(
-    ("action", "text"),
-    [
-        ({}, "action: Object missing required field `payload`"),
-        ({"payload": {"type": "wave"}}, "action: Invalid value 'wave'"),
-        (
-            {"payload": {"type": "comment", "message": "x"}, "relatedEventId": "c-9"},
-            "action.relatedEventId: this plan has no event 'c-9'",
-        ),
-    ],
-)
-async def test_an_action_that_is_none_is_refused(bench: RequestBench, action: dict[str, object], text: str):
-    error = await bench.error("emit_action", {**PLAN, "action": action})
-
-    assert error.code == -32602
-    assert str(error).startswith(f"emit_action: {text}")
-    assert not bench.plan.event_store.state.queue
 
 
 @pytest.mark.parametrize(

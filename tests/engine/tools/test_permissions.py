@@ -390,18 +390,6 @@ async def test_a_stolen_token_is_of_no_use_to_a_process_of_another_run(bench: To
         await refused(parts, {"run": "run-1", "token": token(folder)}, "does not belong to run run-1")
 
 
-async def test_nothing_is_answered_before_hello(bench: ToolBench):
-    async with bench.open() as parts:
-        reader, writer = await asyncio.open_unix_connection(parts.socket.path)
-        writer.write(b'{"jsonrpc": "2.0", "id": 1, "method": "listTools"}\n')
-        answer, after = await reader.readline(), await reader.readline()
-        writer.close()
-
-    assert b"listTools came before hello" in answer
-    assert b"-32001" in answer
-    assert after == b""
-
-
 async def test_the_file_with_the_token_is_for_its_owner_only(bench: ToolBench):
     async with bench.open() as parts:
         folder = bench.prepare(parts)
