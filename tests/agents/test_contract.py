@@ -113,18 +113,20 @@ def test_no_output_is_no_success(agent: Agent, ending: Callable[..., Ending]) ->
 
 
 @every_agent
-def test_a_run_that_prloom_ended_is_no_failed_attempt(agent: Agent, ending: Callable[..., Ending]) -> None:
-    result = agent.read("", ending(-15, "terminated"))
+@pytest.mark.parametrize(
+    ("code", "ended_by", "named"),
+    [
+        (-15, "terminated", ("interrupted", "stopped")),  # which is no failed attempt
+        *((-15, limit, ("failed", limit)) for limit in ("timeout", "silence", "output")),
+        (127, "exit", ("failed", "start")),
+    ],
+)
+def test_how_a_run_without_output_ended_is_named(
+    agent: Agent, code: int, ended_by: str, named: tuple[str, str], ending: Callable[..., Ending]
+) -> None:
+    result = agent.read("", ending(code, ended_by, stderr="claude: No such file or directory"))
 
-    assert (result.status, result.trouble) == ("interrupted", "stopped")
-
-
-@every_agent
-@pytest.mark.parametrize("limit", ["timeout", "silence", "output"])
-def test_a_limit_is_named(agent: Agent, limit: str, ending: Callable[..., Ending]) -> None:
-    result = agent.read("", ending(-15, limit))
-
-    assert (result.status, result.trouble) == ("failed", limit)
+    assert (result.status, result.trouble) == named
 
 
 @every_agent
@@ -137,13 +139,6 @@ def test_the_end_of_stderr_explains_an_exit_code(agent: Agent, ending: Callable[
     result = agent.read("", ending(2, stderr="warning: colours\nerror: unknown option '--model'\n\n"))
 
     assert result.error == "the program ended with exit code 2: error: unknown option '--model'"
-
-
-@every_agent
-def test_a_program_that_could_not_be_started_says_so(agent: Agent, ending: Callable[..., Ending]) -> None:
-    result = agent.read("", ending(127, stderr="claude: No such file or directory"))
-
-    assert (result.trouble, result.status) == ("start", "failed")
 
 
 @every_agent

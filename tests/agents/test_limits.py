@@ -159,22 +159,18 @@ def test_a_rate_limit_gives_the_program_time_from_the_first_refusal() -> None:
     assert watch.due == 2 + 120
 
 
-def test_progress_after_a_rate_limit_lets_the_run_go_on() -> None:
+@pytest.mark.parametrize(
+    ("text", "stderr", "due"), [('{"type": "message"}\n', False, NEVER), ("    at async main\n\n", True, 120)]
+)
+def test_progress_after_a_rate_limit_lets_the_run_go_on_and_chatter_on_stderr_is_none(
+    text: str, *, stderr: bool, due: float
+) -> None:
     watch = a_watch()
     hear(watch, "\n".join(recorded("gemini-long")) + "\n", now=0)
 
-    hear(watch, '{"type": "message"}\n', now=60, stderr=False)
+    hear(watch, text, now=60, stderr=stderr)
 
-    assert (watch.due, watch.standing) == (NEVER, None)
-
-
-def test_chatter_on_stderr_is_no_progress() -> None:
-    watch = a_watch()
-    hear(watch, "\n".join(recorded("gemini-long")) + "\n", now=0)
-
-    hear(watch, "    at async main\n\n", now=60)
-
-    assert watch.due == 120
+    assert (watch.due, watch.standing is None) == (due, due == NEVER)
 
 
 def test_an_allowance_that_is_there_again_soon_is_left_to_the_program() -> None:

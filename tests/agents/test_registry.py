@@ -23,20 +23,21 @@ def install(machine: dict[str, str], *programs: str) -> None:
         path.chmod(0o755)
 
 
-def test_an_unknown_agent_is_named_with_the_nearest_known_one() -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("cluade", "there is no agent 'cluade'; did you mean \"claude\"?"),
+        (
+            "\x1b[31m",
+            "there is no agent '\\x1b[31m'; known are claude, codex, opencode, gemini, amp, command",
+        ),
+    ],
+)
+def test_an_unknown_agent_is_named_with_the_nearest_known_one_or_with_all(name: str, said: str) -> None:
     with pytest.raises(AgentError) as raised:
-        registry.get("cluade")
+        registry.get(name)
 
-    assert str(raised.value) == "there is no agent 'cluade'; did you mean \"claude\"?"
-
-
-def test_an_unknown_agent_that_is_near_to_none_is_named_with_all() -> None:
-    with pytest.raises(AgentError) as raised:
-        registry.get("\x1b[31m")
-
-    assert str(raised.value) == (
-        "there is no agent '\\x1b[31m'; known are claude, codex, opencode, gemini, amp, command"
-    )
+    assert str(raised.value) == said
 
 
 def test_a_command_gets_the_variables_of_every_agent_that_it_may_wrap() -> None:

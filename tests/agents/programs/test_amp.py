@@ -52,20 +52,15 @@ def test_an_error_result_says_why(ending: Callable[..., Ending]) -> None:
     assert (result.trouble, result.error) == ("auth", "401 Unauthorized")
 
 
-def test_a_read_only_run_is_outside_and_without_tools(ask: Callable[..., RunRequest]) -> None:
-    invocation = amp.invocation(ask(rights="read"))
+@pytest.mark.parametrize(("rights", "disabled"), [("read", ["*"]), ("work", None)])
+def test_a_read_only_run_is_outside_and_without_tools_and_a_worker_in_its_worktree_with_them(
+    ask: Callable[..., RunRequest], rights: str, disabled: list[str] | None
+) -> None:
+    invocation = amp.invocation(ask(rights=rights))
 
     settings = Path(invocation.argv[invocation.argv.index("--settings-file") + 1])
-    assert invocation.outside
-    assert json.loads(settings.read_text(encoding="utf-8"))["amp.tools.disable"] == ["*"]
-
-
-def test_a_worker_works_in_its_worktree_with_its_tools(ask: Callable[..., RunRequest]) -> None:
-    invocation = amp.invocation(ask(rights="work"))
-
-    settings = Path(invocation.argv[invocation.argv.index("--settings-file") + 1])
-    assert not invocation.outside
-    assert "amp.tools.disable" not in json.loads(settings.read_text(encoding="utf-8"))
+    assert invocation.outside == (rights == "read")
+    assert json.loads(settings.read_text(encoding="utf-8")).get("amp.tools.disable") == disabled
 
 
 @pytest.mark.parametrize("rights", ["read", "work"])

@@ -118,8 +118,13 @@ def test_a_plan_that_awaits_a_free_agent_stands_still_only_while_none_works(scen
     assert scene.alarms() == []
 
 
-@pytest.mark.parametrize("about", [{"status": "merged"}, {"work": False}, {"state": DispatchState(paused=True)}])
-def test_what_nothing_is_to_be_done_about_is_not_open(scene: StalledScene, about: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "about",
+    [{"status": "merged"}, {"work": False}, {"state": DispatchState(paused=True)}, {"last_error": "no exchange"}],
+)
+def test_what_nothing_is_to_be_done_about_before_a_person_has_mended_it_is_not_open(
+    scene: StalledScene, about: dict[str, object]
+) -> None:
     scene.moved(scene.plan("pr-1", TODO, **about), hours=5)
 
     assert scene.alarms() == []
@@ -128,12 +133,6 @@ def test_what_nothing_is_to_be_done_about_is_not_open(scene: StalledScene, about
 def test_what_waits_for_a_person_already_is_no_second_item(scene: StalledScene) -> None:
     waiting = {"e1": scene.event("e1", "held"), "e2": scene.event("e2", "parked")}
     scene.moved(scene.plan("pr-1", "- [b] one\n", state=DispatchState(open=waiting)), hours=5)
-
-    assert scene.alarms() == []
-
-
-def test_a_plan_whose_error_needs_a_person_is_no_second_item(scene: StalledScene) -> None:
-    scene.moved(scene.plan("pr-1", TODO, last_error="no exchange"), hours=5)
 
     assert scene.alarms() == []
 
