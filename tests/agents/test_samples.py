@@ -228,19 +228,6 @@ def test_a_recorded_stream_means(case: Case, samples: Path, ending: Callable[...
     assert result.retry_at is None
 
 
-def test_the_session_can_be_resumed_by_the_recorded_id(samples: Path, ending: Callable[..., Ending]) -> None:
-    sessions = {
-        "claude-ok": "9cfb7db1-4712-479f-8178-bac13939d6d1",
-        "codex-ok": "01a1fce2-8fc9-7401-b2b0-5c70a7d0e985",
-        "gemini-ok": "6b3dc5c7-dc4b-43e3-83f5-9b2b20b80d60",
-        "opencode-ok": "ses_e031f27f5ffeVfdWMHsauQwUmQ",
-    }
-
-    read_as = {file: read(Case(file), samples, ending).session_id for file in sessions}
-
-    assert read_as == sessions
-
-
 @pytest.mark.parametrize("case", [case for case in TABLE if case.status == "ok"], ids=lambda case: case.file)
 def test_a_success_needs_the_exit_code_and_the_end_of_the_stream(
     case: Case, samples: Path, ending: Callable[..., Ending]

@@ -53,6 +53,7 @@ def test_claude_lists_what_was_refused(read: Callable[..., RunResult]) -> None:
         ("claude-resume", "0d8b8e0d-d15d-4edc-91ab-dec0b38127b6"),
         ("codex-resume-ws", "01a2034a-4384-79f0-aca8-dbc5d366eb14"),
         ("gemini-resume", "0704098a-58d3-4349-823a-f5840c17e4d8"),
+        ("opencode-resume", "ses_dfcb9ea25ffejcEG9AungsnRH0"),
     ],
 )
 def test_a_session_that_is_gone_on_with_keeps_its_id(read: Callable[..., RunResult], file: str, session: str) -> None:

@@ -266,27 +266,7 @@ async def test_an_agent_that_a_hook_leaves_behind_is_ended_with_it(plugin: Plugi
     await asyncio.wait_for(runtime.agent_called_off.wait(), 60)
 
 
-async def test_what_a_plugin_logs_arrives_under_its_name(
-    plugin: Plugin, open_host: Open, caplog: pytest.LogCaptureFixture
-) -> None:
-    found = plugin("""
-        def register(ctx):
-            @ctx.hook("beforeTriage")
-            def look(plan, triage):
-                triage.log.warning("saw %d", len(triage.events))
-                triage.log.debug("not of interest")
-    """)
-    caplog.set_level(logging.INFO)
-
-    await open_host(found).run(hook_call(), Desk(), LONG)
-
-    assert [r for r in caplog.record_tuples if "saw" in r[2] or "interest" in r[2]] in (
-        [("prloom.plugin.noted", logging.WARNING, "plugin noted: saw 1")],
-        [("prloom.plugin.noted", logging.WARNING, "saw 1")],
-    )
-
-
-async def test_the_steps_through_the_plugins_code_are_logged_when_it_raises(
+async def test_what_a_plugin_logs_arrives_under_its_name_and_so_do_the_steps_through_its_code_when_it_raises(
     plugin: Plugin, open_host: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = plugin("""
@@ -296,6 +276,8 @@ async def test_the_steps_through_the_plugins_code_are_logged_when_it_raises(
         def register(ctx):
             @ctx.hook("beforeTriage")
             def look(plan, triage):
+                triage.log.warning("saw %d", len(triage.events))
+                triage.log.debug("not of interest")
                 inner()
     """)
     caplog.set_level(logging.INFO)
@@ -303,30 +285,33 @@ async def test_the_steps_through_the_plugins_code_are_logged_when_it_raises(
     failed = await failure(open_host(found), hook_call())
 
     assert str(failed) == "plugin noted: beforeTriage raised ValueError: deep (__init__.py, line 3, in inner)"
-    assert "plugin noted: __init__.py, line 8, in look" in caplog.messages
+    assert "plugin noted: __init__.py, line 10, in look" in caplog.messages
+    assert [r for r in caplog.record_tuples if "saw" in r[2] or "interest" in r[2]] in (
+        [("prloom.plugin.noted", logging.WARNING, "plugin noted: saw 1")],
+        [("prloom.plugin.noted", logging.WARNING, "saw 1")],
+    )
 
 
-async def test_after_a_stop_the_next_call_starts_the_plugin_again(plugin: Plugin, open_host: Open) -> None:
-    host = open_host(plugin(FRAGILE))
-    await host.start()
-    await host.stop()
-    await host.stop()
-
-    assert (await host.run(hook_call("beforeTriage", an_event(body="")), Desk(), LONG)).plan == "fine"
-
-
-async def test_starting_twice_loads_once(plugin: Plugin, open_host: Open) -> None:
+async def test_starting_twice_loads_once_and_after_a_stop_the_next_call_starts_the_plugin_again(
+    plugin: Plugin, open_host: Open
+) -> None:
     found = plugin("""
         from pathlib import Path
 
         def register(ctx):
+            ctx.register_hook("onEvent", lambda event, ctx: None)
             with Path(__file__).with_name("loads").open("a") as file:
                 file.write("x")
     """)
     host = open_host(found)
 
-    assert await asyncio.gather(host.start(), host.start()) == [Registered(), Registered()]
+    assert await asyncio.gather(host.start(), host.start()) == [Registered(hooks=("onEvent",))] * 2
     assert (found.code.parent / "loads").read_text() == "x"
+    await host.stop()
+    await host.stop()
+
+    assert await host.run(hook_call("onEvent"), Desk(), LONG) == Outcome()
+    assert (found.code.parent / "loads").read_text() == "xx"
 
 
 @pytest.mark.parametrize(
