@@ -48,37 +48,50 @@ def a_need(
 
 
 class Scene:
-    """A notifier at work: what needs a person, and what was sent; `works` says whether sending works."""
+    """A notifier at work: what needs a person, and what was sent; `fails` are the places that take nothing."""
 
-    def __init__(self, folder: Path, rules: Rules) -> None:
+    def __init__(self, folder: Path, rules: Rules, *keys: str, **more: Any) -> None:
         self.needs: list[dict[str, Any]] = []
         self.sent: list[tuple[str, str]] = []
+        self.got: list[tuple[int, str]] = []
         self.now = NOON
-        self.works = True
+        self.fails: set[int] = set()
         self.tried = 0
-        self._folder = folder
+        self.kept = folder / "plugins/notify/reported.json"
         self._rules = rules
+        self._keys = keys or ("one",)
+        self._more = more
         self.restart()
 
-    def restart(self) -> None:
-        """Begin anew, as after a restart of the dispatcher."""
-        kept = self._folder / "plugins/notify/reported.json"
-        target = Target("one", "urls: number 1", self._send)
-        self.notifier = Notifier("repo", self._rules, self._read, [target], kept, lambda: self.now)
+    def restart(self, *keys: str) -> None:
+        """Begin anew, as after a restart of the dispatcher; `keys` are those of the places then."""
+        targets = [
+            Target(key, f"urls: number {number}", functools.partial(self._send, number))
+            for number, key in enumerate(keys or self._keys, start=1)
+        ]
+        self.notifier = Notifier("repo", self._rules, self._read, targets, self.kept, lambda: self.now, **self._more)
 
     def check(self, *needs: dict[str, Any], after: float = 60) -> float:
         self.now += after
         self.needs = list(needs)
         return self.notifier.check()
 
+    def told(self, *ids: str, after: float = 60) -> list[tuple[int, str]]:
+        """Look once at such needs, and return which places got what."""
+        self.got = []
+        self.check(*(a_need("held", each, plan=each, text=each) for each in ids), after=after)
+        return sorted(self.got)
+
     def _read(self) -> Mapping[str, Any]:
         return {"dashboard": {"needs": self.needs}}
 
-    def _send(self, title: str, body: str) -> bool:
+    def _send(self, number: int, title: str, body: str) -> bool:
         self.tried += 1
-        if self.works:
-            self.sent.append((title, body))
-        return self.works
+        if number in self.fails:
+            return False
+        self.sent.append((title, body))
+        self.got.append((number, " ".join(line.split()[0] for line in body.splitlines()[::2])))
+        return True
 
 
 @pytest.fixture
@@ -193,7 +206,7 @@ def test_in_quiet_hours_nothing_is_sent_and_after_them_what_still_waits(scene: C
 
 def test_what_could_not_be_sent_is_tried_again_later_each_time(scene: Callable[..., Scene]) -> None:
     at = scene()
-    at.works = False
+    at.fails = {1}
     need, tries = a_need("held", "e1"), []
     for minute in range(200):
         before = at.tried
@@ -202,72 +215,40 @@ def test_what_could_not_be_sent_is_tried_again_later_each_time(scene: Callable[.
             tries.append(minute)
 
     assert tries == [0, 1, 3, 7, 15, 31, 63, 123, 183]
-    at.works = True
+    at.fails = set()
     at.check(need, after=3600)
     assert len(at.sent) == 1
 
 
-class Places:
-    """A notifier with two places, of which `fails` are the numbers of those that take nothing at present."""
-
-    def __init__(self, folder: Path, **more: Any) -> None:
-        self.got: list[tuple[int, str]] = []
-        self.fails: set[int] = set()
-        self.now = NOON
-        self._folder = folder
-        self._more = more
-        self.restart()
-
-    def restart(self, *keys: str) -> None:
-        """Begin anew; `keys` are those of the targets then."""
-        targets = [
-            Target(key, f"urls: number {number}", functools.partial(self._send, number))
-            for number, key in enumerate(keys or ("one", "two"), start=1)
-        ]
-        kept = self._folder / "reported.json"
-        self.notifier = Notifier("repo", Rules(gather=0.0), self._read, targets, kept, lambda: self.now, **self._more)
-
-    def check(self, *ids: str, after: float = 60) -> list[tuple[int, str]]:
-        """Look once, and return which places got what."""
-        self.now += after
-        self._ids, self.got = ids, []
-        self.notifier.check()
-        return sorted(self.got)
-
-    def _read(self) -> Mapping[str, Any]:
-        return {"dashboard": {"needs": [a_need("held", each, plan=each, text=each) for each in self._ids]}}
-
-    def _send(self, number: int, title: str, body: str) -> bool:
-        if number in self.fails:
-            return False
-        self.got.append((number, " ".join(line.split()[0] for line in body.splitlines()[::2])))
-        return True
+def places(folder: Path, **more: Any) -> Scene:
+    """Return a notifier with two places."""
+    return Scene(folder, Rules(gather=0.0), "one", "two", **more)
 
 
 def test_a_place_that_fails_delays_nothing_for_another_and_gets_later_what_it_missed(tmp_path: Path) -> None:
-    at = Places(tmp_path)
+    at = places(tmp_path)
     at.fails = {2}
 
-    assert at.check("a") == [(1, "a")]
-    assert at.check("a", "b", after=5) == [(1, "b")]
+    assert at.told("a") == [(1, "a")]
+    assert at.told("a", "b", after=5) == [(1, "b")]
     assert at.notifier.problem == "urls: number 2: messages do not arrive; they are sent again later"
     at.restart()
     at.fails = set()
-    assert at.check("a", "b") == [(2, "a b")]
-    assert at.check("a", "b") == []
+    assert at.told("a", "b") == [(2, "a b")]
+    assert at.told("a", "b") == []
     assert at.notifier.problem is None
 
 
 def test_a_place_that_is_new_gets_what_not_every_other_was_told(tmp_path: Path) -> None:
-    at = Places(tmp_path)
-    assert at.check("a") == [(1, "a"), (2, "a")]
+    at = places(tmp_path)
+    assert at.told("a") == [(1, "a"), (2, "a")]
     at.fails = {2}
-    at.check("a", "b")
+    at.told("a", "b")
 
     at.restart("one", "corrected")
     at.fails = set()
 
-    assert at.check("a", "b") == [(2, "b")]
+    assert at.told("a", "b") == [(2, "b")]
 
 
 def test_a_place_that_does_not_answer_holds_up_no_other_and_is_sent_nothing_more_meanwhile(tmp_path: Path) -> None:
@@ -279,26 +260,29 @@ def test_a_place_that_does_not_answer_holds_up_no_other_and_is_sent_nothing_more
 
     for send_limit in (0.2, 5.0, 60.0):
         calls.clear()
-        at = Places(tmp_path / str(send_limit), send_limit=send_limit)
+        at = places(tmp_path / str(send_limit), send_limit=send_limit)
         at.notifier.recipients[1].target = Target("two", "urls: number 2", send)
-        got = at.check("a")
+        got = at.told("a")
         if got:  # on a busy machine, the other place may have been too late as well
             break
 
     assert got == [(1, "a")]
     at.notifier.send_limit = 60.0  # for what is not held up
-    assert at.check("a", "b") == [(1, "b")]
+    assert at.told("a", "b") == [(1, "b")]
     assert at.notifier.problem == "urls: number 2: a message is on its way for too long"
     answer.set()
-    while at.check("a", "b") or at.notifier.problem is not None:
+    while at.told("a", "b") or at.notifier.problem is not None:
         pass
     assert calls == ["prloom: held in a", "prloom: held in b"]
 
 
 def test_what_an_earlier_version_has_kept_was_told_to_every_place(tmp_path: Path) -> None:
-    (tmp_path / "reported.json").write_text(json.dumps({"reported": {"held/a/a": None}, "began": {}}))
+    at = places(tmp_path)
+    at.kept.parent.mkdir(parents=True)
+    at.kept.write_text(json.dumps({"reported": {"held/a/a": None}, "began": {}}))
+    at.restart()
 
-    assert Places(tmp_path).check("a", "b") == [(1, "b"), (2, "b")]
+    assert at.told("a", "b") == [(1, "b"), (2, "b")]
 
 
 def test_only_the_kinds_that_are_named_are_reported(scene: Callable[..., Scene]) -> None:
@@ -352,7 +336,7 @@ def test_where_the_file_of_what_was_reported_is_damaged_it_is_reported_again(
 ) -> None:
     at = scene()
     at.check(a_need("held", "e1"))
-    at.notifier.kept.write_text("{")
+    at.kept.write_text("{")
     at.check(a_need("held", "e1"))
 
     assert len(at.sent) == 2
@@ -366,8 +350,7 @@ def test_the_file_of_what_was_reported_is_its_owners_alone_whatever_the_umask(sc
     finally:
         os.umask(before)
 
-    kept = at.notifier.kept
-    assert [stat.S_IMODE(each.stat().st_mode) for each in (kept, kept.parent, kept.parent.parent)] == [
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (at.kept, at.kept.parent, at.kept.parent.parent)] == [
         0o600,
         0o700,
         0o700,
