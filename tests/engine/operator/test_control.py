@@ -112,25 +112,18 @@ async def test_what_a_plan_cannot_do_now_waits_for_it_and_the_others_do_it_once(
     assert len(stage.fate("two", "pr-2")) == 4
 
 
-async def test_a_request_whose_events_were_all_found_waits_for_no_other_plan(stage: Stage):
+@pytest.mark.parametrize(("verb", "named", "decisions"), [("retry", "two", 4), ("poll", "pr-1", 2)])
+async def test_a_poll_and_a_request_whose_events_were_all_found_wait_for_no_other_plan(
+    stage: Stage, verb: Any, named: str, decisions: int
+):
     await two_plans_with_deferred_events(stage)
     (stage.local("pr-1") / "state.json").write_text("{")
-    stage.ask("retry", "two")
+    stage.ask(verb, named)
 
     await stage.tick()
 
     assert waiting(stage) == []
-    assert len(stage.fate("two", "pr-2")) == 4
-
-
-async def test_a_poll_waits_for_no_plan(stage: Stage):
-    await two_plans_with_deferred_events(stage)
-    (stage.local("pr-1") / "state.json").write_text("{")
-    stage.ask("poll", "pr-1")
-
-    await stage.tick()
-
-    assert waiting(stage) == []
+    assert len(stage.fate("two", "pr-2")) == decisions
 
 
 async def test_what_waits_for_a_plan_is_given_up_after_a_day(stage: Stage, caplog: pytest.LogCaptureFixture):

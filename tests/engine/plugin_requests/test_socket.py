@@ -225,7 +225,7 @@ async def test_only_the_time_in_which_a_request_really_works_counts():
             return "cancelled"
         return ""
 
-    task = asyncio.create_task(_metered(pace, work()))
+    task = asyncio.ensure_future(pace.metered(work()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     now += 10  # which it only waits
@@ -233,7 +233,3 @@ async def test_only_the_time_in_which_a_request_really_works_counts():
 
     assert await task == "cancelled"
     assert pace.pause == pytest.approx((3 - BURST - 10 * SHARE) / SHARE, rel=0.2)
-
-
-async def _metered(pace: Pace, work: object) -> object:
-    return await pace.metered(work)  # type: ignore[arg-type]

@@ -258,6 +258,9 @@ async def test_an_executable_outside_of_the_plugins_folder_is_not_started(bench:
     assert (await result(bench, "run"))["error"] == "run: its command '../evil' is not in the plugin's folder"
 
 
+STATS = ToolSpec(name="stats", kind="background_rpc", plugin="bg", method="get_stats", timeout_ms=7000)
+
+
 async def test_a_tool_of_a_daemon_is_its_method(bench: ToolBench):
     called: list[object] = []
 
@@ -265,7 +268,9 @@ async def test_a_tool_of_a_daemon_is_its_method(bench: ToolBench):
         called.append((plugin, method, params, limit))
         return {"turns": 3}
 
-    rpc(bench, daemon)
+    bench.stage.plugin("bg", lambda ctx: None)
+    bench.call_daemon = daemon
+    bench.manifest_tools["bg"] = (STATS,)
 
     assert (await result(bench, "stats", since="today"))["data"] == {"turns": 3}
     assert called == [("bg", "get_stats", {"since": "today"}, timedelta(seconds=7))]
@@ -280,20 +285,11 @@ async def test_an_error_of_a_daemon_is_told_in_its_words_and_kind(error: call_er
     async def daemon(plugin: str, method: str, params: Any, limit: timedelta) -> Any:
         raise error
 
-    tool = ToolSpec(name="stats", kind="background_rpc", plugin="bg", method="get_stats", timeout_ms=7000)
     asked = CallValue(id="c-1", name="stats", arguments={}, plan_id="pr-7", run_id="run-1", stage="worker")
     with pytest.raises(ToolFailed) as failed:
-        await RpcHandler(daemon).answer(cast("CallScene", None), tool, asked)
+        await RpcHandler(daemon).answer(cast("CallScene", None), STATS, asked)
 
     assert (str(failed.value), failed.value.error_type) == (str(error), error.error_type)
-
-
-def rpc(bench: ToolBench, daemon: Any) -> None:
-    bench.stage.plugin("bg", lambda ctx: None)
-    bench.call_daemon = daemon
-    bench.manifest_tools["bg"] = (
-        ToolSpec(name="stats", kind="background_rpc", plugin="bg", method="get_stats", timeout_ms=7000),
-    )
 
 
 # ---- prloom's own tools

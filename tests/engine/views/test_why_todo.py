@@ -30,10 +30,6 @@ def read(stage: Stage, todo_id: str = "t-1", plan: str | None = None) -> Mapping
     return document
 
 
-def verdicts(stage: Stage, todo_id: str = "t-1") -> list[str]:
-    return [step["verdict"] for step in read(stage, todo_id)["steps"]]
-
-
 async def requested(stage: Stage) -> WorkedPlan:
     """Have a comment request a TODO, and return its plan and the TODO's id."""
     stage.adopt()
@@ -156,7 +152,8 @@ def test_a_todo_that_was_parked_and_opened_again_shows_both(stage: Stage) -> Non
 
     plan.commit(work_requests.resumed(plan.state), by="operator", stage="operator")
 
-    assert verdicts(stage)[-4:] == ["parked", "blocked", "retried", "unblocked"]
+    verdicts = [step["verdict"] for step in read(stage)["steps"]]
+    assert verdicts[-4:] == ["parked", "blocked", "retried", "unblocked"]
 
 
 def test_a_todo_that_was_taken_out_of_the_plan_is_still_explained(stage: Stage) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -38,17 +38,13 @@ def process(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]
 def ask(process: subprocess.Popen[bytes]) -> Wire:
     def exchange(message: dict[str, Any] | bytes) -> dict[str, Any]:
         line = message if isinstance(message, bytes) else json.dumps({"jsonrpc": "2.0", **message}).encode()
-        send(process.stdin, line)
+        assert process.stdin is not None
         assert process.stdout is not None
+        process.stdin.write(line + b"\n")
+        process.stdin.flush()
         return dict(json.loads(process.stdout.readline()))
 
     return exchange
-
-
-def send(stdin: IO[bytes] | None, line: bytes) -> None:
-    assert stdin is not None
-    stdin.write(line + b"\n")
-    stdin.flush()
 
 
 def test_what_is_not_understood_is_answered_with_the_codes_of_json_rpc(ask: Wire) -> None:
