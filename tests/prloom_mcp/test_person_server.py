@@ -33,7 +33,6 @@ async def test_a_persons_agent_sees_what_waits_and_steers_what_it_may(repository
         status = await agent.call_tool("status", {})
         unknown = await agent.call_tool("why", {"event": "--help"})
         wrong = await agent.call_tool("drop", {"events": ["c-1"]})
-        none = await agent.call_tool("events", {"type": "pr_comment", "since": "2h", "sort": "age", "limit": 5})
         nothing = await agent.call_tool("retry", {"deferred": True, "parked": False})
 
     assert set(tools) == {
@@ -45,7 +44,6 @@ async def test_a_persons_agent_sees_what_waits_and_steers_what_it_may(repository
     assert unknown.is_error
     assert "--help" in unknown.content[0].text
     assert wrong.structured_content["error_type"] == "validation_error"
-    assert none.structured_content["data"]["events"] == []
     assert nothing.structured_content["success"]
 
 
@@ -78,6 +76,14 @@ async def test_a_persons_agent_emits_any_text_and_is_told_of_what_no_command_can
         event["id"]: event["body"] for event in (repository.json("why", each)["event"] for each in ("c-1", "c-2"))
     }
     assert bodies == {"c-1": "é" * LONGER_THAN_AN_ARGUMENT, "c-2": "-"}
+
+
+def test_the_arguments_of_a_call_become_options_of_its_command():
+    (events,) = (tool for tool in COMMANDS if tool.name == "events")
+
+    line = events.argv({"type": "pr_comment", "since": "2h", "sort": "age", "limit": 5})
+
+    assert [*line] == ["events", "--json", "--type=pr_comment", "--since=2h", "--sort=age", "--limit=5", "--"]
 
 
 OF_A_TERMINAL = {"json", "watch", "file"}

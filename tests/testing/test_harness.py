@@ -11,22 +11,18 @@ import pytest
 from pydantic import BaseModel
 
 from prloom.api import Author, Comment, Event, ExtensionError, HookContext, PluginContext, Target, TriageContext
-from prloom.extensions.host.process import ProcessHost
 from prloom.testing import (
     GOLDEN_EVENTS,
     NOW,
     REPOSITORY,
     Backoff,
-    Harness,
     a_comment,
     a_failed_check,
     a_request,
     a_review,
     an_event,
     harness,
-    runners,
 )
-from prloom.testing.runners import HostedRunner
 
 
 class Config(BaseModel):
@@ -279,24 +275,6 @@ def register(ctx: PluginContext) -> None:
                 raise ValueError("from the file")
             triage.mark_event_handled(event.id, triage.repo_root.name)
 """
-
-
-def test_a_plugin_of_a_file_runs_the_same_in_a_process_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "tiny.py").write_text(FILE)
-    event = a_comment("hello", id="e1")
-    found, patience = runners.find_plugin(tmp_path / "tiny.py"), timedelta(minutes=2)
-    host = ProcessHost(found, {}, repo_root=tmp_path, environ={}, start_limit=patience)
-
-    here = harness(tmp_path / "tiny.py", repo_root=tmp_path)
-    there = Harness(HostedRunner(host, patience), repo_root=tmp_path, strict=False)
-    try:
-        assert there.registered == here.registered
-        assert there.show(event) == here.show(event)
-        (fault,) = there.show(a_comment("boom")).faults
-    finally:
-        there.stop()
-    assert "raised ValueError: from the file (tiny.py, line 10, in look)" in fault.message
-    assert fault.frames == ("tiny.py, line 10, in look",)
 
 
 @pytest.mark.parametrize("name", ["tiny.py", "folder", "folder/__init__.py"])

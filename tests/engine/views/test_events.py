@@ -12,6 +12,7 @@ from prloom.api import Author, marker
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import events, status, why
 from prloom.engine.views.events import EventFilter
+from prloom.errors import PrloomError
 from prloom.model import event as model
 from prloom.model.decision import Change
 from prloom.storage import json_codec
@@ -113,6 +114,8 @@ async def test_a_post_of_prlooms_own_and_a_second_line_of_one_id_are_no_events(s
     await stage.tick()
 
     assert states(stage) == {"e": "triaged"}
+    with pytest.raises(PrloomError, match=r"^own was not taken in, because prloom posted it itself, or knew it alread"):
+        why.find(stage.paths, "own")
 
 
 async def test_events_of_one_state_or_one_plan_can_be_listed_alone(stage: Stage) -> None:

@@ -9,7 +9,7 @@ import pytest
 from stage import Stage, said
 from stage_parts import deferring, refusing
 
-from prloom.api import Author, PluginContext, Refused, marker
+from prloom.api import Author, PluginContext, Refused
 from prloom.core.commands import requests
 from prloom.engine.bus import inbox
 from prloom.engine.bus.event_store import EventStore
@@ -318,20 +318,6 @@ async def test_a_part_of_an_id_finds_nothing(stage: Stage) -> None:
     for part in ("comment-1", "z", "prloom"):
         with pytest.raises(PrloomError, match=r"^no event"):
             tell(stage, part)
-
-
-async def test_a_post_of_prlooms_own_is_no_event(stage: Stage) -> None:
-    stage.adopt()
-    stage.append(said("e"))
-    await stage.tick()
-    (action,) = [action.id for action in stage.bridge.actions_seen]
-    stage.append(said("own", f"re e\n\n{marker(action)}", context={"remoteId": f"remote-{action}"}))
-    await stage.tick()
-
-    with pytest.raises(
-        PrloomError, match=r"^own was not taken in, because prloom posted it itself, or knew it already$"
-    ):
-        tell(stage, "own")
 
 
 async def test_an_argument_that_is_no_utf_8_finds_nothing_and_breaks_nothing(stage: Stage) -> None:
