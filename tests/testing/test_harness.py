@@ -277,6 +277,14 @@ def register(ctx: PluginContext) -> None:
 """
 
 
+def test_a_fault_names_the_steps_through_the_plugins_code(tmp_path: Path) -> None:
+    (tmp_path / "tiny.py").write_text(FILE)
+
+    (fault,) = harness(tmp_path / "tiny.py", strict=False).show(a_comment("boom")).faults
+
+    assert fault.frames == ("tiny.py, line 10, in look",)
+
+
 @pytest.mark.parametrize("name", ["tiny.py", "folder", "folder/__init__.py"])
 def test_a_plugin_is_found_at_its_path(tmp_path: Path, name: str) -> None:
     (tmp_path / "tiny.py").write_text(FILE)
