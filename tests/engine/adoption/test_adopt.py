@@ -12,7 +12,15 @@ from stage import Stage, said
 from prloom.engine.adoption import adopt
 from prloom.engine.bus import adopted
 from prloom.errors import WorkspaceError
+from prloom.model.plan import Plan
 from prloom.workspace import repository
+
+
+def adopted_as(
+    project: Project, stage: Stage, branch: str, *, plan_id: str | None = None, preset: str | None = None
+) -> Plan:
+    repo = repository.find(project.root)
+    return adopt.adopt_branch(repo, stage.config, branch, plan_id=plan_id, preset=preset, now=stage.clock())
 
 
 def test_adopting_makes_a_worktree_a_plan_and_a_place_for_feedback(project: Project, git_stage: Stage):
@@ -47,14 +55,7 @@ def test_a_plan_of_another_branch_keeps_its_id(project: Project, git_stage: Stag
     project.git("branch", "other")
 
     with pytest.raises(Exception, match="plan work already exists, for branch work; choose another --plan"):
-        adopt.adopt_branch(
-            repository.find(project.root),
-            git_stage.config,
-            "other",
-            plan_id="work",
-            preset=None,
-            now=git_stage.clock(),
-        )
+        adopted_as(project, git_stage, "other", plan_id="work")
 
 
 def test_a_plan_that_cannot_be_read_keeps_no_other_branch_from_being_adopted(project: Project, git_stage: Stage):
@@ -62,11 +63,7 @@ def test_a_plan_that_cannot_be_read_keeps_no_other_branch_from_being_adopted(pro
     (worktree / "prloom/.local/state.json").write_text("{")
     project.git("branch", "other")
 
-    plan = adopt.adopt_branch(
-        repository.find(project.root), git_stage.config, "other", plan_id=None, preset=None, now=git_stage.clock()
-    )
-
-    assert plan.id == "other"
+    assert adopted_as(project, git_stage, "other").id == "other"
 
 
 def test_an_adoption_that_was_cut_short_is_simply_done_again(project: Project, git_stage: Stage):
@@ -91,14 +88,7 @@ def test_a_branch_that_brings_prlooms_files_is_not_adopted(project: Project, git
 
 def test_a_preset_that_is_not_configured_is_refused_before_anything_is_made(project: Project, git_stage: Stage):
     with pytest.raises(Exception, match="no preset hasty is configured"):
-        adopt.adopt_branch(
-            repository.find(project.root),
-            git_stage.config,
-            "work",
-            plan_id=None,
-            preset="hasty",
-            now=git_stage.clock(),
-        )
+        adopted_as(project, git_stage, "work", preset="hasty")
 
     assert not git_stage.paths.worktree("work").exists()
 

@@ -144,30 +144,26 @@ async def test_a_linked_folder_of_the_repositorys_own_is_an_error(stage: Stage) 
     assert any("prloom/.local/bus is a symbolic link" in finding.what for finding in found(stage))
 
 
-async def test_what_a_killed_writer_left_in_a_run_and_beside_the_configuration_is_named_too(stage: Stage) -> None:
+async def test_what_a_killed_writer_left_anywhere_is_named_once_it_is_old(stage: Stage) -> None:
     local = await a_sound_stage(stage)
     (local / "runs/20260101-triage").mkdir(parents=True)
-    left = (local / "runs/20260101-triage/.result.json.01234567.tmp", stage.root / ".prloom.toml.0123456789ab.tmp")
-    now = stage.clock().timestamp()
-    for leftover in (*left, stage.root / ".somebody-elses.tmp"):
-        leftover.touch()
-        os.utime(leftover, (now - 7200, now - 7200))
+    left = (
+        local / "bus/state/.dispatcher.json.0123456789ab.tmp",
+        local / "runs/20260101-triage/.result.json.01234567.tmp",
+        stage.root / ".prloom.toml.0123456789ab.tmp",
+    )
 
-    assert {finding.where for finding in found(stage)} == {str(each) for each in left}
+    def left_since(seconds: float) -> None:
+        at = stage.clock().timestamp() - seconds
+        for leftover in (*left, stage.root / ".somebody-elses.tmp"):
+            leftover.touch()
+            os.utime(leftover, (at, at))
 
-
-async def test_what_a_killed_writer_left_is_named_once_it_is_old(stage: Stage) -> None:
-    local = await a_sound_stage(stage)
-    leftover = local / "bus/state/.dispatcher.json.0123456789ab.tmp"
-    leftover.touch()
-    now = stage.clock().timestamp()
-    os.utime(leftover, (now - 60, now - 60))
+    left_since(60)
     assert found(stage) == ()
-    os.utime(leftover, (now - 7200, now - 7200))
+    left_since(7200)
 
-    (finding,) = found(stage)
-
-    assert (finding.severity, finding.where) == ("warning", str(leftover))
+    assert {(finding.severity, finding.where) for finding in found(stage)} == {("warning", str(each)) for each in left}
 
 
 async def test_a_dispatcher_that_lives_but_does_not_tick_is_an_error(stage: Stage) -> None:
