@@ -25,7 +25,7 @@ from prloom.storage.reader import JournalReader
 from prloom.storage.safe_dir import SafeDir
 
 ALL = os.environ.get("PRLOOM_ALL_DAMAGE", "0") not in {"", "0"}
-LOOKED_AT, PLAYED = 41, 211
+LOOKED_AT, PLAYED = 83, 421
 """One in so many cases is looked at by every command, and played by the dispatcher."""
 
 KEPT = (

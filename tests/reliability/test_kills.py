@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-ROUNDS = int(os.environ.get("PRLOOM_KILL_ROUNDS", "8"))
+ROUNDS = int(os.environ.get("PRLOOM_KILL_ROUNDS", "4"))
 SEED = os.environ.get("PRLOOM_KILL_SEED")
 LIMIT = 600 + 30 * ROUNDS
 """Seconds, of which a busy machine needs a part: each round starts the command, and GitHub takes a write a second."""

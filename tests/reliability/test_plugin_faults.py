@@ -25,11 +25,11 @@ from prloom.extensions.host.process import ProcessHost
 from prloom.model.hook import HookCall, Outcome
 
 MEMORY = 200 * 1024 * 1024
-LIMIT = timedelta(seconds=3)
+LIMIT = timedelta(seconds=1)
 """How long a hook may run on an event on which it hangs."""
 PATIENCE = timedelta(minutes=2)
 """How long everything else may take: on a busy machine, twenty plugins at once need more than some seconds."""
-OVERRAN = "took longer than 3 s"
+OVERRAN = "took longer than 1 s"
 
 OUT_OF_TURN = """
 for fd in range(3, 10):

@@ -223,12 +223,12 @@ def test_nothing_is_lost_and_twice_is_as_good_as_once(text: str) -> None:
     assert not any(line.lstrip(" \t").startswith("/merge ") for line in said.splitlines())
 
 
-@pytest.mark.parametrize("text", ["` `` " * 100_000, "@a-" * 300_000, " " * 10**6, "```\n" * 200_000, "@" * 10**6])
+@pytest.mark.parametrize("text", ["` `` " * 25_000, "@a-" * 75_000, " " * 250_000, "```\n" * 50_000, "@" * 250_000])
 def test_no_text_takes_long(text: str) -> None:
     began = process_time()
     sanitize(text, to="ann")
 
-    assert process_time() - began < 20
+    assert process_time() - began < 5
 
 
 def test_a_reply_of_the_agent_is_sanitized() -> None:
@@ -319,9 +319,9 @@ def test_where_a_forge_may_see_no_code_a_mention_is_muted(text: str) -> None:
     assert "@eve" not in sanitize(text, to="ann")
 
 
-@pytest.mark.parametrize("text", ["`a`" * 20_000, "`a` " * 15_000, "`a\n" * 20_000, "- `a`\n" * 10_000, "[`" * 20_000])
+@pytest.mark.parametrize("text", ["`a`" * 5_000, "`a` " * 4_000, "`a\n" * 5_000, "- `a`\n" * 2_500, "[`" * 5_000])
 def test_no_code_takes_long(text: str) -> None:
     began = process_time()
     sanitize(text, to="ann")
 
-    assert process_time() - began < 20
+    assert process_time() - began < 5

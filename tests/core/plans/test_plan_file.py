@@ -492,9 +492,3 @@ def test_the_work_grows_no_faster_than_a_line(piece: str) -> None:
     small, large = grow(5_000), grow(20_000)
 
     assert large <= 4.1 * small
-
-
-def test_a_plan_of_a_hundred_thousand_items_is_read_and_appended_to() -> None:
-    text = "## TODO\n" + "- [ ] - - - - - - - - [ ] x\n" * 100_000
-
-    assert plan_file.counts(plan_file.append_todos(text, [PlanTodo("n", "x")])) == (100_001, 0)
