@@ -1,22 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from values import an_event
 
 from prloom.core import trust
 from prloom.core.trust import Held, Policy, Trusted, Unknown
 from prloom.model.event import Author, Event
 from prloom.model.kinds import TRUST_LEVELS
 
-MakeEvent = Callable[..., Event]
-
 
 @pytest.mark.parametrize("permission", TRUST_LEVELS)
 @pytest.mark.parametrize("minimum", TRUST_LEVELS)
-def test_a_permission_is_enough_from_the_minimum_up(an_event: MakeEvent, permission: str, minimum: str) -> None:
+def test_a_permission_is_enough_from_the_minimum_up(permission: str, minimum: str) -> None:
     judgement = trust.judge(an_event(author=Author("ann", permission)), Policy(minimum=minimum))
 
     enough = TRUST_LEVELS.index(permission) >= TRUST_LEVELS.index(minimum)
@@ -25,17 +22,17 @@ def test_a_permission_is_enough_from_the_minimum_up(an_event: MakeEvent, permiss
 
 
 @pytest.mark.parametrize("permission", ["", "WRITE", "owner", "push", "write ", "COLLABORATOR"])
-def test_a_permission_that_is_not_known_is_not_enough(an_event: MakeEvent, permission: str) -> None:
+def test_a_permission_that_is_not_known_is_not_enough(permission: str) -> None:
     assert trust.judge(an_event(author=Author("ann", permission)), Policy(minimum="none")) == Held(
         f"ann has the permission '{permission}', which prloom does not know; at least none is required"
     )
 
 
-def test_a_permission_that_nobody_looked_up_has_to_be(an_event: MakeEvent) -> None:
+def test_a_permission_that_nobody_looked_up_has_to_be() -> None:
     assert trust.judge(an_event(author=Author("ann")), Policy()) == Unknown("ann")
 
 
-def test_an_event_without_an_author_speaks_for_the_operator(an_event: MakeEvent) -> None:
+def test_an_event_without_an_author_speaks_for_the_operator() -> None:
     assert trust.judge(an_event(author=None), Policy(minimum="operator")) == Trusted()
 
 
@@ -52,9 +49,7 @@ def test_an_event_without_an_author_speaks_for_the_operator(an_event: MakeEvent)
         ("mi\N{LATIN SMALL LETTER LONG S}s", False),
     ],
 )
-def test_users_are_trusted_by_their_login_and_nobody_who_only_looks_like_them(
-    an_event: MakeEvent, login: str, *, trusted: bool
-) -> None:
+def test_users_are_trusted_by_their_login_and_nobody_who_only_looks_like_them(login: str, *, trusted: bool) -> None:
     policy = Policy(users=("ann", "KIM", "miss"))
 
     assert isinstance(trust.judge(an_event(author=Author(login, "none")), policy), Trusted) is trusted
@@ -71,9 +66,7 @@ def test_users_are_trusted_by_their_login_and_nobody_who_only_looks_like_them(
         (Author("ci", "read"), False),
     ],
 )
-def test_a_bot_is_trusted_where_the_operator_names_it_and_by_nothing_else(
-    an_event: MakeEvent, author: Author, *, trusted: bool
-) -> None:
+def test_a_bot_is_trusted_where_the_operator_names_it_and_by_nothing_else(author: Author, *, trusted: bool) -> None:
     judgement = trust.judge(an_event(author=author), Policy(users=("ann",), bots=("ci",)))
 
     assert isinstance(judgement, Trusted) is trusted

@@ -6,20 +6,19 @@ from datetime import UTC
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_states import a_deferral, an_open_event
+from values import an_event
 
 from prloom.core.commands import comment_commands
 from prloom.core.commands.comment_commands import BUILT_IN, SlashCommand
 from prloom.core.events import admission
 from prloom.core.plans.plan_file import TodoItem
-from prloom.model.decision import Deferral
 from prloom.model.event import Author, Event
 from prloom.model.record import Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work import Block, TodoWork
 
 Make = Callable[..., OpenEvent]
-MakeEvent = Callable[..., Event]
-MakeDeferral = Callable[..., Deferral]
 
 TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -45,7 +44,7 @@ TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
         ("   ", None),
     ],
 )
-def test_a_command_is_a_first_word_with_a_slash(an_event: MakeEvent, body: str, command: SlashCommand | None) -> None:
+def test_a_command_is_a_first_word_with_a_slash(body: str, command: SlashCommand | None) -> None:
     assert comment_commands.parse(an_event(body=body)) == command
 
 
@@ -65,7 +64,7 @@ def test_a_command_is_a_first_word_with_a_slash(an_event: MakeEvent, body: str, 
         ("  \t/prloom pause", False),
     ],
 )
-def test_what_is_indented_as_code_is_no_command(an_event: MakeEvent, body: str, *, is_one: bool) -> None:
+def test_what_is_indented_as_code_is_no_command(body: str, *, is_one: bool) -> None:
     assert (comment_commands.parse(an_event(body=body)) is not None) is is_one
 
 
@@ -86,7 +85,7 @@ def test_what_is_indented_as_code_is_no_command(an_event: MakeEvent, body: str, 
         ("ticket", True),
     ],
 )
-def test_only_what_somebody_says_can_be_a_command(an_event: MakeEvent, kind: str, *, is_one: bool) -> None:
+def test_only_what_somebody_says_can_be_a_command(kind: str, *, is_one: bool) -> None:
     assert (comment_commands.parse(an_event(type=kind, body="/prloom status")) is not None) is is_one
 
 
@@ -96,13 +95,13 @@ def test_only_what_somebody_says_can_be_a_command(an_event: MakeEvent, kind: str
     [("mr_comment", True), ("issue.note", True), ("pipeline_failed", False), ("log", False), ("check_failed", False)],
 )
 def test_what_a_person_has_not_signed_is_a_command_only_where_its_type_says_that_it_is_speech(
-    an_event: MakeEvent, kind: str, author: Author | None, *, is_one: bool
+    kind: str, author: Author | None, *, is_one: bool
 ) -> None:
     assert (comment_commands.parse(an_event(type=kind, author=author, body="/prloom approve")) is not None) is is_one
 
 
 @given(body=st.text() | st.text().map(lambda text: "/" + text))
-def test_any_text_is_a_command_or_not_and_never_an_error(body: str, an_event: MakeEvent) -> None:
+def test_any_text_is_a_command_or_not_and_never_an_error(body: str) -> None:
     command = comment_commands.parse(an_event(body=body))
 
     assert command is None or (command.name and body.lstrip().startswith("/"))
@@ -130,9 +129,9 @@ def test_built_in_commands_are_told_from_plugins_and_from_mistakes(
 EARLY, ASKED, LATE = "2026-11-21T11:59:59Z", "2026-11-21T12:00:00.500Z", "2026-11-21T12:00:01Z"
 
 
-def held(make: Make, event_id: str, written_at: str | None, *, offset: int = 0, **values: object) -> OpenEvent:
+def held(event_id: str, written_at: str | None, *, offset: int = 0, **values: object) -> OpenEvent:
     usual = {"state": "held", "author": "mallory", "created_at": written_at, "written_at": written_at}
-    return make(event_id, position=Position(1, offset), **{**usual, **values})
+    return an_open_event(event_id, position=Position(1, offset), **{**usual, **values})
 
 
 def approved(events: list[OpenEvent], *named: str, by: OpenEvent, command: Event) -> list[str]:
@@ -140,20 +139,18 @@ def approved(events: list[OpenEvent], *named: str, by: OpenEvent, command: Event
 
 
 @pytest.fixture
-def by(an_open_event: Make) -> OpenEvent:
+def by() -> OpenEvent:
     return an_open_event("approval", position=Position(1, 100), written_at=ASKED)
 
 
 @pytest.fixture
-def command(an_event: MakeEvent) -> Event:
+def command() -> Event:
     return an_event("approval", body="/prloom approve", created_at=ASKED)
 
 
-def test_a_bare_approval_vouches_for_all_that_stood_there_when_it_was_written(
-    an_open_event: Make, by: OpenEvent, command: Event
-) -> None:
+def test_a_bare_approval_vouches_for_all_that_stood_there_when_it_was_written(by: OpenEvent, command: Event) -> None:
     # GitHub's times have whole seconds, ours have milliseconds: compared as texts, ASKED would be before EARLY.
-    events = [held(an_open_event, "a", EARLY), held(an_open_event, "b", LATE), held(an_open_event, "c", EARLY)]
+    events = [held("a", EARLY), held("b", LATE), held("c", EARLY)]
 
     assert approved(events, by=by, command=command) == ["a", "c"]
 
@@ -171,47 +168,43 @@ def test_a_bare_approval_vouches_for_all_that_stood_there_when_it_was_written(
     ],
 )
 def test_times_are_compared_as_times_whatever_form_their_source_gives_them(
-    an_open_event: Make, by: OpenEvent, command: Event, written_at: str, *, vouched: bool
+    by: OpenEvent, command: Event, written_at: str, *, vouched: bool
 ) -> None:
-    assert bool(approved([held(an_open_event, "a", written_at)], by=by, command=command)) is vouched
+    assert bool(approved([held("a", written_at)], by=by, command=command)) is vouched
 
 
-def test_an_approval_by_author_does_not_vouch_for_what_they_write_later(
-    an_open_event: Make, by: OpenEvent, command: Event
-) -> None:
+def test_an_approval_by_author_does_not_vouch_for_what_they_write_later(by: OpenEvent, command: Event) -> None:
     events = [
-        held(an_open_event, "a", EARLY),
-        held(an_open_event, "b", LATE),
-        held(an_open_event, "c", EARLY, author="eve"),
+        held("a", EARLY),
+        held("b", LATE),
+        held("c", EARLY, author="eve"),
     ]
 
     assert approved(events, "@Mallory", by=by, command=command) == ["a"]
 
 
-def test_an_approval_does_not_vouch_for_what_a_comment_became_after_it(
-    an_event: MakeEvent, by: OpenEvent, command: Event, an_open_event: Make
-) -> None:
+def test_an_approval_does_not_vouch_for_what_a_comment_became_after_it(by: OpenEvent, command: Event) -> None:
     edit = an_event("a2", created_at=EARLY, context={"supersedes": "a", "updatedAt": LATE})
     came_in = admission.intake(edit, Position(1, 50))
-    edited = held(an_open_event, "a2", came_in.written_at, created_at=came_in.created_at)
+    edited = held("a2", came_in.written_at, created_at=came_in.created_at)
 
     assert approved([edited], by=by, command=command) == []
     assert approved([edited], "mallory", by=by, command=command) == []
 
 
 def test_an_edit_that_does_not_say_when_it_was_made_is_vouched_for_by_its_id_only(
-    an_event: MakeEvent, by: OpenEvent, command: Event, an_open_event: Make
+    by: OpenEvent, command: Event
 ) -> None:
     came_in = admission.intake(an_event("a2", created_at=EARLY, context={"supersedes": "a"}), Position(1, 50))
-    edited = held(an_open_event, "a2", came_in.written_at, created_at=came_in.created_at)
+    edited = held("a2", came_in.written_at, created_at=came_in.created_at)
 
     assert approved([edited], by=by, command=command) == []
     assert approved([edited], "mallory", by=by, command=command) == []
     assert approved([edited], "a2", by=by, command=command) == ["a2"]
 
 
-def test_an_id_names_one_text_whenever_it_was_written(an_open_event: Make, by: OpenEvent, command: Event) -> None:
-    events = [held(an_open_event, "a", LATE, offset=500), held(an_open_event, "b", EARLY)]
+def test_an_id_names_one_text_whenever_it_was_written(by: OpenEvent, command: Event) -> None:
+    events = [held("a", LATE, offset=500), held("b", EARLY)]
 
     assert approved(events, "a,", "nobody", by=by, command=command) == ["a"]
 
@@ -219,43 +212,41 @@ def test_an_id_names_one_text_whenever_it_was_written(an_open_event: Make, by: O
 @pytest.mark.parametrize("asked_at", [None, "yesterday", ASKED])
 @pytest.mark.parametrize("written_at", [None, "yesterday"])
 def test_where_the_times_are_not_known_what_came_in_before_the_approval_is_vouched_for(
-    an_open_event: Make, an_event: MakeEvent, by: OpenEvent, asked_at: str | None, written_at: str | None
+    by: OpenEvent, asked_at: str | None, written_at: str | None
 ) -> None:
-    events = [held(an_open_event, "a", written_at, offset=99), held(an_open_event, "b", written_at, offset=101)]
+    events = [held("a", written_at, offset=99), held("b", written_at, offset=101)]
 
     assert approved(events, by=by, command=an_event("approval", created_at=asked_at)) == ["a"]
 
 
 def test_what_was_written_in_the_very_moment_of_the_approval_is_vouched_for_if_it_came_in_before(
-    an_open_event: Make, by: OpenEvent, command: Event
+    by: OpenEvent, command: Event
 ) -> None:
-    events = [held(an_open_event, "a", ASKED, offset=99), held(an_open_event, "b", ASKED, offset=101)]
+    events = [held("a", ASKED, offset=99), held("b", ASKED, offset=101)]
 
     assert approved(events, by=by, command=command) == ["a"]
 
 
-def test_what_was_edited_in_the_very_moment_of_the_approval_is_not_vouched_for(
-    an_open_event: Make, by: OpenEvent, command: Event
-) -> None:
-    events = [held(an_open_event, "a", ASKED, offset=99, created_at=EARLY)]
+def test_what_was_edited_in_the_very_moment_of_the_approval_is_not_vouched_for(by: OpenEvent, command: Event) -> None:
+    events = [held("a", ASKED, offset=99, created_at=EARLY)]
 
     assert approved(events, by=by, command=command) == []
 
 
-def test_an_approval_whose_own_place_is_not_known_vouches_by_times_only(an_open_event: Make, command: Event) -> None:
-    events = [held(an_open_event, "a", None), held(an_open_event, "b", EARLY)]
+def test_an_approval_whose_own_place_is_not_known_vouches_by_times_only(command: Event) -> None:
+    events = [held("a", None), held("b", EARLY)]
 
     assert [event.id for event in comment_commands.held_before(command, events, ())] == ["b"]
 
 
 @pytest.mark.parametrize("state", ["pending", "deferred", "parked"])
-def test_only_what_is_held_is_vouched_for(an_open_event: Make, by: OpenEvent, command: Event, state: str) -> None:
-    assert approved([held(an_open_event, "a", EARLY, state=state)], by=by, command=command) == []
+def test_only_what_is_held_is_vouched_for(by: OpenEvent, command: Event, state: str) -> None:
+    assert approved([held("a", EARLY, state=state)], by=by, command=command) == []
 
 
-def test_a_stranger_whose_comment_was_vouched_for_cannot_vouch_for_others(an_open_event: Make, command: Event) -> None:
+def test_a_stranger_whose_comment_was_vouched_for_cannot_vouch_for_others(command: Event) -> None:
     by = an_open_event("approval", position=Position(1, 100), vouched=True)
-    events = [held(an_open_event, "a", EARLY)]
+    events = [held("a", EARLY)]
 
     assert approved(events, by=by, command=command) == []
     assert approved(events, "a", by=by, command=command) == []
@@ -279,7 +270,7 @@ def test_status_of_nothing_says_so() -> None:
     assert comment_commands.status_text(DispatchState()) == "0 pending, nothing done yet."
 
 
-def test_status_names_every_wait_with_its_reason_and_its_end(an_open_event: Make, a_deferral: MakeDeferral) -> None:
+def test_status_names_every_wait_with_its_reason_and_its_end() -> None:
     state = state_of(
         an_open_event("p"),
         an_open_event("d", state="deferred", deferral=a_deferral()),
@@ -326,7 +317,7 @@ def test_status_says_that_the_plan_is_paused() -> None:
     assert comment_commands.status_text(state_of(paused=True)).endswith("Paused: `/prloom resume` resumes work.")
 
 
-def test_a_reason_cannot_leave_its_line(an_open_event: Make) -> None:
+def test_a_reason_cannot_leave_its_line() -> None:
     state = state_of(an_open_event("k`\n# x", state="parked", reason="a\n\n# Approved\x1b[2J <!-- prloom:action -->"))
 
     lines = comment_commands.status_text(state).splitlines()
@@ -336,7 +327,7 @@ def test_a_reason_cannot_leave_its_line(an_open_event: Make) -> None:
     assert "<!--" not in lines[1]
 
 
-def test_a_long_list_of_waits_is_cut_so_that_the_answer_can_be_posted(an_open_event: Make) -> None:
+def test_a_long_list_of_waits_is_cut_so_that_the_answer_can_be_posted() -> None:
     events = [an_open_event(f"e{number}", state="held", reason="x" * 1000) for number in range(500)]
 
     text = comment_commands.status_text(state_of(*events))
@@ -347,7 +338,7 @@ def test_a_long_list_of_waits_is_cut_so_that_the_answer_can_be_posted(an_open_ev
 
 
 @pytest.mark.parametrize(("length", "shown"), [(300, "x" * 300), (301, "x" * 299 + "…")])
-def test_a_long_reason_is_cut(an_open_event: Make, length: int, shown: str) -> None:
+def test_a_long_reason_is_cut(length: int, shown: str) -> None:
     text = comment_commands.status_text(state_of(an_open_event("k", state="parked", reason="x" * length)))
 
     assert text.splitlines()[1] == f"- `k` parked: {shown}; `/prloom retry` tries it again"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from msgspec.structs import replace
+from plan_states import TIME, an_action, an_open_event
+from values import an_event
 
 from prloom.core.commands import questions
 from prloom.core.commands.questions import Answered
-from prloom.model.action import Action
 from prloom.model.decision import Change
 from prloom.model.event import Author, Event, Target
-from prloom.model.record import Cursor, Position, Timestamp
+from prloom.model.record import Cursor, Position
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work import Block, Question, WorkStep
 
@@ -22,19 +21,16 @@ IN_PLACE = Question(text="Redis?", after=AFTER, event_ids=("e1",), targets=("git
 LATER, EARLIER = Position(1, 100), Position(1, 99)
 
 
-@pytest.fixture
-def an_answer(an_event: Callable[..., Event]) -> Callable[..., Event]:
-    """Return what builds a comment that answers either question."""
-    return lambda **values: replace(an_event("e2", body="Memory", context={"thread": "t1"}), **values)
+def an_answer(**values: object) -> Event:
+    """Return a comment that answers either question."""
+    return replace(an_event("e2", body="Memory", context={"thread": "t1"}), **values)
 
 
 def found(event: Event, opened: OpenEvent, question: Question = IN_THREAD) -> Answered | None:
     return questions.find({"T1": question}, opened, event)
 
 
-def test_a_question_is_asked_in_the_conversations_of_the_comments_that_requested_the_todo(
-    an_event: Callable[..., Event], an_action: Callable[..., Action]
-) -> None:
+def test_a_question_is_asked_in_the_conversations_of_the_comments_that_requested_the_todo() -> None:
     comments = [an_event(name, context={"thread": "t1"}) for name in ("e1", "e2")]
 
     assert questions.question("Redis?", comments, [an_action()], AFTER) == Question(
@@ -44,7 +40,7 @@ def test_a_question_is_asked_in_the_conversations_of_the_comments_that_requested
 
 @pytest.mark.parametrize(("ids", "threads"), [((), ()), (("e1", "e2"), ("t1",))])
 def test_one_without_a_conversation_of_its_own_is_asked_where_it_is_posted(
-    an_event: Callable[..., Event], an_action: Callable[..., Action], ids: tuple[str, ...], threads: tuple[str, ...]
+    ids: tuple[str, ...], threads: tuple[str, ...]
 ) -> None:
     comments = [an_event(name, context={"thread": "t1"} if name == "e1" else {}) for name in ids]
 
@@ -53,23 +49,17 @@ def test_one_without_a_conversation_of_its_own_is_asked_where_it_is_posted(
     assert asked == Question(text="Redis?", after=AFTER, threads=threads, event_ids=ids, targets=("github",))
 
 
-def test_what_a_trusted_person_says_in_its_conversation_answers_it_and_nothing_else(
-    an_answer: Callable[..., Event], an_open_event: Callable[..., OpenEvent]
-) -> None:
+def test_what_a_trusted_person_says_in_its_conversation_answers_it_and_nothing_else() -> None:
     assert found(an_answer(), an_open_event(position=LATER)) == Answered("T1", IN_THREAD, is_reply=True)
 
 
-def test_an_edit_of_the_comment_that_requested_the_todo_answers_it(
-    an_answer: Callable[..., Event], an_open_event: Callable[..., OpenEvent]
-) -> None:
+def test_an_edit_of_the_comment_that_requested_the_todo_answers_it() -> None:
     edit = an_answer(context={"supersedes": "e1"})
 
     assert found(edit, an_open_event(position=LATER), IN_PLACE) == Answered("T1", IN_PLACE, is_reply=True)
 
 
-def test_without_a_conversation_what_is_said_next_in_that_place_answers_it_and_may_be_about_more(
-    an_answer: Callable[..., Event], an_open_event: Callable[..., OpenEvent]
-) -> None:
+def test_without_a_conversation_what_is_said_next_in_that_place_answers_it_and_may_be_about_more() -> None:
     opened = an_open_event(position=LATER)
 
     assert found(an_answer(context={}), opened, IN_PLACE) == Answered("T1", IN_PLACE, is_reply=False)
@@ -88,24 +78,20 @@ def test_without_a_conversation_what_is_said_next_in_that_place_answers_it_and_m
     ],
     ids=["of a bot", "a command", "a report"],
 )
-def test_what_is_no_persons_answer_answers_nothing(
-    an_answer: Callable[..., Event], an_open_event: Callable[..., OpenEvent], values: dict[str, object]
-) -> None:
+def test_what_is_no_persons_answer_answers_nothing(values: dict[str, object]) -> None:
     assert found(an_answer(**values), an_open_event(position=LATER)) is None
 
 
 @pytest.mark.parametrize("values", [{"position": EARLIER}, {"state": "held"}, {"vouched": True}])
-def test_what_came_before_it_or_is_a_strangers_answers_nothing(
-    an_answer: Callable[..., Event], an_open_event: Callable[..., OpenEvent], values: dict[str, object]
-) -> None:
+def test_what_came_before_it_or_is_a_strangers_answers_nothing(values: dict[str, object]) -> None:
     opened = an_open_event(**{"position": LATER, **values})
 
     assert found(an_answer(), opened) is None
     assert found(an_answer(context={}), opened, IN_PLACE) is None
 
 
-def test_an_answer_opens_its_todo_and_its_block_and_is_done_with(an_answer: Callable[..., Event]) -> None:
-    block = Block(reason="it asks", since=Timestamp.read("2026-11-21T12:00:00.000Z"), way_on="answer", todo="T1")
+def test_an_answer_opens_its_todo_and_its_block_and_is_done_with() -> None:
+    block = Block(reason="it asks", since=TIME, way_on="answer", todo="T1")
     event = an_answer(title="Cache", body=" Memory\n")
 
     parts = questions.answered(DispatchState(block=block), Answered("T1", IN_THREAD, is_reply=True), event)
@@ -119,8 +105,8 @@ def test_an_answer_opens_its_todo_and_its_block_and_is_done_with(an_answer: Call
     }
 
 
-def test_one_that_may_be_about_more_goes_on_and_leaves_another_todos_block(an_answer: Callable[..., Event]) -> None:
-    block = Block(reason="it asks", since=Timestamp.read("2026-11-21T12:00:00.000Z"), way_on="answer", todo="T2")
+def test_one_that_may_be_about_more_goes_on_and_leaves_another_todos_block() -> None:
+    block = Block(reason="it asks", since=TIME, way_on="answer", todo="T2")
     event = an_answer(title="Memory", body="Memory, please. " + "y" * questions.LONGEST_ANSWER, author=None)
 
     parts = questions.answered(DispatchState(block=block), Answered("T1", IN_PLACE, is_reply=False), event)

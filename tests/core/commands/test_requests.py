@@ -1,28 +1,25 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from plan_states import a_queued_action, an_open_event, folded
 
 from prloom.core.commands import requests
 from prloom.core.commands.requests import OperatorRequest, Verb
 from prloom.model.decision import Change, DeliveryChange
 from prloom.model.event import Event
 from prloom.model.record import Position
-from prloom.model.state import DispatchState, OpenEvent, QueuedAction
-
-Make = Callable[..., OpenEvent]
-MakeAction = Callable[..., QueuedAction]
+from prloom.model.state import DispatchState
 
 AT = "2026-11-21T12:00:00.000Z"
 
 
 @pytest.fixture
-def state(an_open_event: Make, a_queued_action: MakeAction) -> DispatchState:
+def state() -> DispatchState:
     """One event of each open state, named after it, and an action of each kind."""
     events = [an_open_event(name, state=name) for name in ("pending", "deferred", "held", "parked")]
     actions = [
@@ -108,7 +105,7 @@ def test_a_request_about_a_plan_a_todo_or_a_draft_moves_no_event(state: Dispatch
 
 
 @pytest.mark.parametrize(("login", "approved_by"), [(None, "operator"), ("ann", "ann")])
-def test_an_approval_is_in_the_name_of_who_gave_it(an_open_event: Make, login: str | None, approved_by: str) -> None:
+def test_an_approval_is_in_the_name_of_who_gave_it(login: str | None, approved_by: str) -> None:
     held = an_open_event("e1", state="held")
 
     assert requests.approved([held], "by ann", login=login) == (
@@ -184,9 +181,7 @@ def test_only_what_a_person_names_by_its_own_id_is_released_and_only_drafts_are_
 
 
 @pytest.mark.parametrize("verb", ["retry", "approve", "drop"])
-def test_a_request_that_is_carried_out_twice_changes_nothing_the_second_time(
-    state: DispatchState, verb: str, folded: Callable[..., DispatchState]
-) -> None:
+def test_a_request_that_is_carried_out_twice_changes_nothing_the_second_time(state: DispatchState, verb: str) -> None:
     request = OperatorRequest("r", verb, ids=("deferred", "held", "parked"))  # type: ignore[arg-type]
 
     after = folded(state, *requests.changes(request, state))

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_states import a_queued_action, folded
 
 from prloom.backoff import Backoff
 from prloom.core.delivery import outbox
@@ -22,8 +22,6 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 AT = Timestamp.of(NOW)
 POLICY = Backoff()
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
-
-Make = Callable[..., QueuedAction]
 
 
 def refused(
@@ -49,7 +47,7 @@ def refused(
     ],
 )
 def test_an_action_may_be_tried_when_its_time_has_come_and_it_has_not_failed(
-    a_queued_action: Make, values: dict[str, object], *, ready: bool
+    values: dict[str, object], *, ready: bool
 ) -> None:
     assert bool(outbox.ready([a_queued_action(**values)], NOW)) is ready
 
@@ -65,7 +63,7 @@ def test_an_action_may_be_tried_when_its_time_has_come_and_it_has_not_failed(
     ],
 )
 def test_an_action_that_was_tried_at_a_time_to_come_waits_no_longer(
-    a_queued_action: Make, tried_at: datetime | None, clock: datetime | None, *, ready: bool
+    tried_at: datetime | None, clock: datetime | None, *, ready: bool
 ) -> None:
     tried = Timestamp.of(tried_at) if tried_at else None
     action = a_queued_action(attempts=1, next_try=Timestamp.of(NOW + 2 * HOUR), tried_at=tried)
@@ -73,7 +71,7 @@ def test_an_action_that_was_tried_at_a_time_to_come_waits_no_longer(
     assert bool(outbox.ready([action], NOW, clock=clock)) is ready
 
 
-def test_ready_actions_go_in_the_order_in_which_they_were_queued_and_wait_for_nobody(a_queued_action: Make) -> None:
+def test_ready_actions_go_in_the_order_in_which_they_were_queued_and_wait_for_nobody() -> None:
     queue = [
         a_queued_action("first", next_try=Timestamp.of(NOW + HOUR)),
         a_queued_action("second"),
@@ -84,7 +82,7 @@ def test_ready_actions_go_in_the_order_in_which_they_were_queued_and_wait_for_no
     assert [action.id for action in outbox.ready(queue, NOW)] == ["second", "third"]
 
 
-def test_the_next_due_time_is_that_of_the_first_action_that_waits(a_queued_action: Make) -> None:
+def test_the_next_due_time_is_that_of_the_first_action_that_waits() -> None:
     queue = [
         a_queued_action("a"),
         a_queued_action("b", next_try=Timestamp.of(NOW + DAY)),
@@ -96,7 +94,7 @@ def test_the_next_due_time_is_that_of_the_first_action_that_waits(a_queued_actio
     assert outbox.next_due(queue[:1]) is None
 
 
-def test_a_delivered_action_keeps_what_its_receipt_says(a_queued_action: Make) -> None:
+def test_a_delivered_action_keeps_what_its_receipt_says() -> None:
     receipt = Receipt("a-1", AT, url="https://x/1", remote_id="c1")
 
     assert outbox.delivered(a_queued_action(attempts=2), receipt) == DeliveryChange(
@@ -104,14 +102,14 @@ def test_a_delivered_action_keeps_what_its_receipt_says(a_queued_action: Make) -
     )
 
 
-def test_a_permanent_refusal_is_a_visible_failure_at_once(a_queued_action: Make) -> None:
+def test_a_permanent_refusal_is_a_visible_failure_at_once() -> None:
     assert refused(a_queued_action(), retryable=False) == DeliveryChange(
         action_id="a-1", state="failed", attempts=1, error="502"
     )
 
 
 @pytest.mark.parametrize(("attempts", "full"), [(0, 30), (1, 60), (2, 120), (20, 3600)])
-def test_each_refusal_waits_longer(a_queued_action: Make, attempts: int, full: int) -> None:
+def test_each_refusal_waits_longer(attempts: int, full: int) -> None:
     delivery = refused(a_queued_action(attempts=attempts))
 
     assert (delivery.state, delivery.attempts) == ("retrying", attempts + 1)
@@ -123,7 +121,7 @@ def test_each_refusal_waits_longer(a_queued_action: Make, attempts: int, full: i
     ("retry_after", "waits"), [(2 * HOUR, 2 * HOUR), (SECOND, None), (timedelta(), None), (-DAY, None)]
 )
 def test_a_target_that_says_how_long_is_waited_for_as_long_but_never_less_than_the_backoff(
-    a_queued_action: Make, retry_after: timedelta, waits: timedelta | None
+    retry_after: timedelta, waits: timedelta | None
 ) -> None:
     delivery = refused(a_queued_action(), retry_after=retry_after)
 
@@ -142,7 +140,7 @@ def test_a_target_that_says_how_long_is_waited_for_as_long_but_never_less_than_t
     ],
 )
 def test_an_action_is_given_up_visibly_when_its_time_or_its_attempts_are_over(
-    a_queued_action: Make, values: dict[str, int], retry_after: timedelta | None, now: datetime, policy: Backoff
+    values: dict[str, int], retry_after: timedelta | None, now: datetime, policy: Backoff
 ) -> None:
     delivery = refused(a_queued_action(**values), retry_after=retry_after, now=now, policy=policy)
 
@@ -150,7 +148,7 @@ def test_an_action_is_given_up_visibly_when_its_time_or_its_attempts_are_over(
     assert delivery.error == f"given up after {delivery.attempts} attempts: 502"
 
 
-def test_an_action_that_is_refused_for_ever_ends_by_its_deadline(a_queued_action: Make) -> None:
+def test_an_action_that_is_refused_for_ever_ends_by_its_deadline() -> None:
     action, now = a_queued_action(), NOW
     while (delivery := refused(action, now=now)).state == "retrying":
         assert delivery.next_try is not None
@@ -160,7 +158,7 @@ def test_an_action_that_is_refused_for_ever_ends_by_its_deadline(a_queued_action
     assert NOW + 6 * DAY < now <= NOW + 7 * DAY
 
 
-def test_a_revived_action_begins_anew(a_queued_action: Make, folded: Callable[..., DispatchState]) -> None:
+def test_a_revived_action_begins_anew() -> None:
     failed = a_queued_action(attempts=9, failed=True, error="gone", next_try=AT, since=Timestamp.of(NOW - 30 * DAY))
 
     state = folded(DispatchState(queue={"a-1": failed}), deliveries=(outbox.revived(failed),), at=AT)
@@ -312,7 +310,7 @@ def test_later_attempts_are_about_the_commit_of_the_first_where_the_action_names
     ],
 )
 def test_a_refusal_says_of_which_action_it_is_why_and_for_which_commit(
-    a_queued_action: Make, values: dict[str, object], state: str, error: str, *, retryable: bool
+    values: dict[str, object], state: str, error: str, *, retryable: bool
 ) -> None:
     change = outbox.refused(
         a_queued_action("reply", **values),

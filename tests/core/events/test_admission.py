@@ -1,22 +1,22 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_states import a_queued_action, an_open_event
+from values import an_event
 
 from prloom.core.delivery import outbox
 from prloom.core.events import admission
 from prloom.core.events.admission import OwnPosts
 from prloom.core.text import bounds
 from prloom.model.decision import Thread
-from prloom.model.event import Author, Event, Target, digest
+from prloom.model.event import Author, Target, digest
 from prloom.model.plan import Plan
 from prloom.model.record import Position
-from prloom.model.state import DispatchState, OpenEvent, QueuedAction, Receipt
-
-MakeEvent = Callable[..., Event]
+from prloom.model.state import DispatchState, Receipt
 
 OURS = outbox.action_id("e1", "triage", 0)
 OTHER = outbox.action_id("e2", "triage", 0)
@@ -51,7 +51,7 @@ PLANS = (Plan(id="pr-7", branch="a", pr=7), Plan(id="pr-8", branch="b", pr=8), P
     ],
 )
 def test_an_event_is_for_the_plan_that_it_names_or_whose_pull_request_it_is_about(
-    an_event: MakeEvent, pr: int | None, context: Mapping[str, object], plan: str | None
+    pr: int | None, context: Mapping[str, object], plan: str | None
 ) -> None:
     assert admission.route(an_event(pr=pr, context=context), PLANS) == plan
 
@@ -60,20 +60,20 @@ def test_an_event_is_for_the_plan_that_it_names_or_whose_pull_request_it_is_abou
 
 
 @pytest.mark.parametrize("remote", ["c9", 9])
-def test_a_post_in_the_ledger_is_our_own_whatever_its_text_says(an_event: MakeEvent, remote: str | int) -> None:
+def test_a_post_in_the_ledger_is_our_own_whatever_its_text_says(remote: str | int) -> None:
     event_store = a_ledger(Receipt(OURS, AT, remote_id=str(remote)))
 
     assert admission.is_own_post(an_event(body="edited by hand", context={"remoteId": remote}), event_store)
 
 
-def test_what_is_no_name_of_a_post_names_none(an_event: MakeEvent) -> None:
+def test_what_is_no_name_of_a_post_names_none() -> None:
     event_store = a_ledger(Receipt(OURS, AT, remote_id="True"), Receipt(OTHER, AT, remote_id="['c1']"))
 
     assert not admission.is_own_post(an_event(context={"remoteId": True}), event_store)
     assert not admission.is_own_post(an_event(context={"remoteId": ["c1"]}), event_store)
 
 
-def test_a_post_whose_receipt_was_lost_is_known_by_its_marker(an_event: MakeEvent) -> None:
+def test_a_post_whose_receipt_was_lost_is_known_by_its_marker() -> None:
     assert admission.is_own_post(
         an_event(body=f"Noted.\n\n{outbox.marker(OURS)}", context={"remoteId": "c1"}), a_ledger()
     )
@@ -81,9 +81,7 @@ def test_a_post_whose_receipt_was_lost_is_known_by_its_marker(an_event: MakeEven
 
 
 @pytest.mark.parametrize("remote", ["c1", 1])
-def test_a_post_with_its_marker_in_the_place_that_the_receipt_names_is_our_own(
-    an_event: MakeEvent, remote: str | int
-) -> None:
+def test_a_post_with_its_marker_in_the_place_that_the_receipt_names_is_our_own(remote: str | int) -> None:
     event_store = OwnPosts({OURS: Receipt(OURS, AT, remote_id="1")}, frozenset(), lambda _: True)
 
     assert admission.is_own_post(an_event(body=outbox.marker(OURS), context={"remoteId": remote}), event_store) is (
@@ -103,18 +101,18 @@ def test_a_post_with_its_marker_in_the_place_that_the_receipt_names_is_our_own(
         "",
     ],
 )
-def test_whoever_quotes_us_is_not_taken_for_us(an_event: MakeEvent, body: str) -> None:
+def test_whoever_quotes_us_is_not_taken_for_us(body: str) -> None:
     assert not admission.is_own_post(an_event(body=body), a_ledger())
 
 
-def test_whoever_copies_our_whole_comment_is_not_taken_for_us(an_event: MakeEvent) -> None:
+def test_whoever_copies_our_whole_comment_is_not_taken_for_us() -> None:
     event_store = a_ledger(Receipt(OURS, AT, remote_id="c1"))
     copied = an_event(body=f"Noted.\n{outbox.marker(OURS)}", context={"remoteId": "c2"})
 
     assert not admission.is_own_post(copied, event_store)
 
 
-def test_the_marker_of_an_action_that_was_never_ours_proves_nothing(an_event: MakeEvent) -> None:
+def test_the_marker_of_an_action_that_was_never_ours_proves_nothing() -> None:
     assert not admission.is_own_post(an_event(body=outbox.marker(FOREIGN)), a_ledger())
 
 
@@ -129,7 +127,7 @@ def test_the_marker_of_an_action_that_was_never_ours_proves_nothing(an_event: Ma
     ],
 )
 def test_a_post_of_prlooms_own_account_that_begins_with_a_marker_is_our_own_whatever_is_known_of_it(
-    an_event: MakeEvent, body: str, *, own: bool
+    body: str, *, own: bool
 ) -> None:
     nothing = a_ledger(issued=())
 
@@ -138,7 +136,7 @@ def test_a_post_of_prlooms_own_account_that_begins_with_a_marker_is_our_own_what
     assert not admission.is_own_post(an_event(body=body, context={"ownAccount": "yes"}), nothing)
 
 
-def test_of_a_poll_those_of_our_own_posts_are_named_whose_delivery_is_not_on_record(an_event: MakeEvent) -> None:
+def test_of_a_poll_those_of_our_own_posts_are_named_whose_delivery_is_not_on_record() -> None:
     event_store = a_ledger(Receipt(OURS, AT, remote_id="c1"))
     events = [
         an_event("delivered", body=outbox.marker(OURS), context={"remoteId": "c1"}),
@@ -153,7 +151,7 @@ def test_of_a_poll_those_of_our_own_posts_are_named_whose_delivery_is_not_on_rec
     }
 
 
-def test_a_login_alone_proves_nothing(an_event: MakeEvent) -> None:
+def test_a_login_alone_proves_nothing() -> None:
     # The operator's own account writes both prloom's answers and the operator's comments.
     assert not admission.is_own_post(
         an_event(author=Author("operator", "admin")), a_ledger(Receipt(OURS, AT, remote_id="c1"))
@@ -161,7 +159,7 @@ def test_a_login_alone_proves_nothing(an_event: MakeEvent) -> None:
 
 
 @given(body=st.text(), remote=st.none() | st.text() | st.integers() | st.booleans() | st.lists(st.text()))
-def test_no_text_without_our_marker_is_taken_for_our_own(body: str, remote: object, an_event: MakeEvent) -> None:
+def test_no_text_without_our_marker_is_taken_for_our_own(body: str, remote: object) -> None:
     event_store = OwnPosts({}, frozenset(), lambda _: True)
     event = an_event(body=body, context={} if remote is None else {"remoteId": remote})
 
@@ -171,7 +169,7 @@ def test_no_text_without_our_marker_is_taken_for_our_own(body: str, remote: obje
 # ---- what is news
 
 
-def test_of_a_poll_the_known_the_own_and_the_repeated_are_no_news(an_event: MakeEvent) -> None:
+def test_of_a_poll_the_known_the_own_and_the_repeated_are_no_news() -> None:
     events = [
         an_event("known"),
         an_event("fresh", body="first"),
@@ -189,15 +187,13 @@ def test_of_a_poll_the_known_the_own_and_the_repeated_are_no_news(an_event: Make
     ("bot", "older", "news"),
     [(True, "known", False), (True, "never seen", True), (False, "known", True), (True, None, True)],
 )
-def test_a_bots_edit_of_its_own_comment_is_no_news(
-    an_event: MakeEvent, older: str | None, *, bot: bool, news: bool
-) -> None:
+def test_a_bots_edit_of_its_own_comment_is_no_news(older: str | None, *, bot: bool, news: bool) -> None:
     event = an_event("edit", author=Author("coverage", bot=bot), context={"supersedes": older} if older else {})
 
     assert bool(admission.new_events([event], lambda event_id: event_id == "known", a_ledger())) is news
 
 
-def test_a_bots_comment_and_its_edit_in_one_poll_are_news_once(an_event: MakeEvent) -> None:
+def test_a_bots_comment_and_its_edit_in_one_poll_are_news_once() -> None:
     bot = Author("coverage", bot=True)
     events = [an_event("a", author=bot), an_event("b", author=bot, context={"supersedes": "a"})]
 
@@ -207,7 +203,7 @@ def test_a_bots_comment_and_its_edit_in_one_poll_are_news_once(an_event: MakeEve
 # ---- what is kept of an event
 
 
-def test_of_an_event_is_kept_where_it_is_and_enough_to_list_it(an_event: MakeEvent) -> None:
+def test_of_an_event_is_kept_where_it_is_and_enough_to_list_it() -> None:
     event = an_event()
 
     kept = admission.intake(event, Position(3, 14))
@@ -227,13 +223,11 @@ def test_of_an_event_is_kept_where_it_is_and_enough_to_list_it(an_event: MakeEve
         ({"supersedes": "e0", "updatedAt": "2026-11-22T00:00:00Z"}, "2026-11-22T00:00:00Z"),
     ],
 )
-def test_a_text_was_written_when_it_got_its_present_form(
-    an_event: MakeEvent, context: Mapping[str, object], written_at: str | None
-) -> None:
+def test_a_text_was_written_when_it_got_its_present_form(context: Mapping[str, object], written_at: str | None) -> None:
     assert admission.intake(an_event(context=context), Position(1, 0)).written_at == written_at
 
 
-def test_a_title_that_is_too_long_for_a_list_is_cut_and_the_whole_of_it_begins_the_body(an_event: MakeEvent) -> None:
+def test_a_title_that_is_too_long_for_a_list_is_cut_and_the_whole_of_it_begins_the_body() -> None:
     title = "t" * (bounds.REASON + 1)
 
     short = admission.shortened(an_event(title=title, body="b"))
@@ -243,13 +237,13 @@ def test_a_title_that_is_too_long_for_a_list_is_cut_and_the_whole_of_it_begins_t
     assert admission.shortened(short) is short
 
 
-def test_a_notice_that_is_cut_stays_a_notice(an_event: MakeEvent) -> None:
+def test_a_notice_that_is_cut_stays_a_notice() -> None:
     notice = an_event(type="pr_pushed", title="t" * 5000, body="", author=None)
 
     assert admission.shortened(notice).notice
 
 
-def test_an_event_without_an_author_is_kept_without_one(an_event: MakeEvent) -> None:
+def test_an_event_without_an_author_is_kept_without_one() -> None:
     assert admission.intake(an_event(author=None), Position(1, 0)).author is None
 
 
@@ -259,9 +253,7 @@ def test_an_event_without_an_author_is_kept_without_one(an_event: MakeEvent) -> 
 @pytest.mark.parametrize(
     ("older", "ends"), [("open", True), ("coming", True), ("done", False), ("edit", False), (None, False), (7, False)]
 )
-def test_an_edit_ends_what_it_replaces_while_that_is_open(
-    an_event: MakeEvent, an_open_event: Callable[..., OpenEvent], older: object, *, ends: bool
-) -> None:
+def test_an_edit_ends_what_it_replaces_while_that_is_open(older: object, *, ends: bool) -> None:
     edit = an_event("edit", context={"supersedes": older})
 
     change = admission.superseded(edit, {"open": an_open_event("open"), "edit": an_open_event("edit")}, {"coming"})
@@ -272,7 +264,7 @@ def test_an_edit_ends_what_it_replaces_while_that_is_open(
         assert change.reason == "edited: edit"
 
 
-def test_a_deletion_ends_the_comment_and_says_so(an_event: MakeEvent, an_open_event: Callable[..., OpenEvent]) -> None:
+def test_a_deletion_ends_the_comment_and_says_so() -> None:
     deleted = an_event("gone", type="comment_deleted", title="", body="", author=None, context={"supersedes": "open"})
 
     change = admission.superseded(deleted, {"open": an_open_event("open")}, ())
@@ -281,9 +273,7 @@ def test_a_deletion_ends_the_comment_and_says_so(an_event: MakeEvent, an_open_ev
     assert (change.event_id, change.reason) == ("open", "its comment was deleted: gone")
 
 
-def test_an_event_waits_while_it_is_open_or_a_todo_or_a_reply_of_it_is_not_done(
-    an_open_event: Callable[..., OpenEvent], a_queued_action: Callable[..., QueuedAction]
-) -> None:
+def test_an_event_waits_while_it_is_open_or_a_todo_or_a_reply_of_it_is_not_done() -> None:
     state = DispatchState(
         open={"open": an_open_event("open")},
         todos={"t1": (), "t2": (Thread("todo", Target("local")),)},
@@ -301,7 +291,7 @@ def test_an_event_waits_while_it_is_open_or_a_todo_or_a_reply_of_it_is_not_done(
 
 
 @pytest.mark.parametrize(("kind", "notice"), [("pr_pushed", True), ("pr_comment", False)])
-def test_whether_an_event_is_a_notice_is_kept(an_event: MakeEvent, kind: str, *, notice: bool) -> None:
+def test_whether_an_event_is_a_notice_is_kept(kind: str, *, notice: bool) -> None:
     event = an_event(type=kind, title="", body="", author=None)
 
     assert admission.intake(event, Position(1, 0)).notice is notice

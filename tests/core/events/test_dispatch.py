@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_states import an_open_event
 
 from prloom.core.commands.comment_commands import SlashCommand
 from prloom.core.events import dispatch
@@ -13,8 +14,6 @@ from prloom.extensions.host.interface import Registered
 from prloom.model.event import Event
 from prloom.model.record import Position
 from prloom.model.state import OpenEvent
-
-Make = Callable[..., OpenEvent]
 
 ROSTER = Subscribers(observers=("log",), triagers=("memory", "quiet"), commands={"note": "memory"})
 NOTE = SlashCommand("note", ("this",))
@@ -67,22 +66,22 @@ def test_an_event_of_the_whole_repository_is_only_observed():
     ],
 )
 def test_an_event_is_shown_to_each_plugin_in_its_order_and_then_to_the_agent(
-    an_open_event: Make, seen: tuple[str, ...], passed: tuple[str, ...], step: Step
+    seen: tuple[str, ...], passed: tuple[str, ...], step: Step
 ) -> None:
     assert steps(an_open_event(seen=seen, passed=passed)) == (step,)
 
 
-def test_without_plugins_an_event_goes_straight_to_the_agent(an_open_event: Make) -> None:
+def test_without_plugins_an_event_goes_straight_to_the_agent() -> None:
     assert steps(an_open_event(), roster=Subscribers()) == (RunTriage(("e1",)),)
 
 
-def test_events_of_the_whole_repository_are_shown_by_their_own_hook(an_open_event: Make) -> None:
+def test_events_of_the_whole_repository_are_shown_by_their_own_hook() -> None:
     roster = Subscribers(observers=("log",), observer_hook="onGlobalEvent")
 
     assert steps(an_open_event(), roster=roster) == (RunHook("log", "onGlobalEvent", ("e1",)),)
 
 
-def test_events_whose_turn_is_with_one_plugin_are_shown_together_the_oldest_first(an_open_event: Make) -> None:
+def test_events_whose_turn_is_with_one_plugin_are_shown_together_the_oldest_first() -> None:
     # The state lists an event that was deferred after those that came later.
     late = an_open_event("late", position=Position(2, 0), seen=("log",))
     old = an_open_event("old", position=Position(1, 900), seen=("log",))
@@ -94,7 +93,7 @@ def test_events_whose_turn_is_with_one_plugin_are_shown_together_the_oldest_firs
     )
 
 
-def test_what_has_failed_in_company_is_shown_alone(an_open_event: Make) -> None:
+def test_what_has_failed_in_company_is_shown_alone() -> None:
     events = [an_open_event(f"e{number}", seen=("log",), position=Position(1, number)) for number in range(4)]
 
     assert steps(*events, alone=["e1", "e2"]) == (
@@ -105,11 +104,11 @@ def test_what_has_failed_in_company_is_shown_alone(an_open_event: Make) -> None:
 
 
 @pytest.mark.parametrize("values", [{"state": "deferred"}, {"state": "held"}, {"state": "parked"}, {"run": "r1"}])
-def test_what_waits_or_is_with_the_agent_is_left_alone(an_open_event: Make, values: dict[str, str]) -> None:
+def test_what_waits_or_is_with_the_agent_is_left_alone(values: dict[str, str]) -> None:
     assert steps(an_open_event(**values)) == ()
 
 
-def test_what_is_in_somebodys_hands_is_left_alone_and_delays_nobody(an_open_event: Make) -> None:
+def test_what_is_in_somebodys_hands_is_left_alone_and_delays_nobody() -> None:
     events = [an_open_event("e1"), an_open_event("e2", position=Position(1, 5))]
 
     assert steps(*events, busy={"e1"}) == (RunHook("log", "onEvent", ("e2",)),)
@@ -120,20 +119,20 @@ def test_what_is_in_somebodys_hands_is_left_alone_and_delays_nobody(an_open_even
 DONE = {"seen": ("log",), "passed": ("memory", "quiet")}
 
 
-def test_a_burst_of_comments_is_one_run(an_open_event: Make) -> None:
+def test_a_burst_of_comments_is_one_run() -> None:
     events = [an_open_event(f"e{number}", position=Position(1, number), **DONE) for number in range(5)]
 
     assert steps(*events) == (RunTriage(("e0", "e1", "e2", "e3", "e4")),)
 
 
-def test_a_running_agent_stops_no_hook_and_begins_no_second_run(an_open_event: Make) -> None:
+def test_a_running_agent_stops_no_hook_and_begins_no_second_run() -> None:
     ready = an_open_event("e1", **DONE)
     fresh = an_open_event("e2", position=Position(1, 5))
 
     assert steps(ready, fresh, triaging=True) == (RunHook("log", "onEvent", ("e2",)),)
 
 
-def test_an_event_that_spoilt_a_run_has_one_of_its_own_when_the_others_are_through(an_open_event: Make) -> None:
+def test_an_event_that_spoilt_a_run_has_one_of_its_own_when_the_others_are_through() -> None:
     spoilt = [an_open_event(f"bad{number}", alone=True, position=Position(1, number), **DONE) for number in range(2)]
     good = an_open_event("good", position=Position(1, 9), **DONE)
 
@@ -146,32 +145,30 @@ def test_an_event_that_spoilt_a_run_has_one_of_its_own_when_the_others_are_throu
 
 @pytest.mark.parametrize("words", [("status",), ("approve", "ann"), ("nonsense",), ()])
 @pytest.mark.parametrize("paused", [True, False])
-def test_a_built_in_command_is_obeyed_also_while_paused(
-    an_open_event: Make, words: tuple[str, ...], *, paused: bool
-) -> None:
+def test_a_built_in_command_is_obeyed_also_while_paused(words: tuple[str, ...], *, paused: bool) -> None:
     assert steps((an_open_event(), SlashCommand("prloom", words)), paused=paused) == (RunCommand("e1"),)
 
 
 @pytest.mark.parametrize("paused", [True, False])
-def test_a_plugins_command_goes_to_that_plugin_alone(an_open_event: Make, *, paused: bool) -> None:
+def test_a_plugins_command_goes_to_that_plugin_alone(*, paused: bool) -> None:
     assert steps((an_open_event(), NOTE), paused=paused) == (RunHook("memory", "command:/note", ("e1",)),)
 
 
-def test_a_plugins_command_may_be_written_in_upper_or_lower_case(an_open_event: Make) -> None:
+def test_a_plugins_command_may_be_written_in_upper_or_lower_case() -> None:
     command = SlashCommand("Note", ())
 
     assert steps((an_open_event(), command)) == (RunHook("memory", "command:/note", ("e1",)),)
 
 
-def test_a_command_that_nobody_registered_is_a_comment_like_any_other(an_open_event: Make) -> None:
+def test_a_command_that_nobody_registered_is_a_comment_like_any_other() -> None:
     assert steps((an_open_event(), SlashCommand("etc/passwd", ()))) == (RunHook("log", "onEvent", ("e1",)),)
 
 
-def test_while_paused_nothing_but_commands_is_done(an_open_event: Make) -> None:
+def test_while_paused_nothing_but_commands_is_done() -> None:
     assert steps(an_open_event("e1"), an_open_event("e2", **DONE), paused=True) == ()
 
 
-def test_a_command_that_its_plugin_let_pass_goes_on_instead_of_coming_back_to_it_at_once(an_open_event: Make) -> None:
+def test_a_command_that_its_plugin_let_pass_goes_on_instead_of_coming_back_to_it_at_once() -> None:
     passed = an_open_event(seen=("log",), passed=("memory",))
 
     assert steps((passed, NOTE)) == (RunHook("quiet", "beforeTriage", ("e1",)),)
@@ -182,15 +179,13 @@ NAMES = st.sets(st.sampled_from(["log", "memory", "quiet", "gone"])).map(tuple)
 
 @pytest.mark.parametrize("command", [SlashCommand("prloom", ("pause",)), SlashCommand("prloom", ()), NOTE])
 @pytest.mark.parametrize("paused", [True, False])
-def test_a_command_in_an_approved_text_of_a_stranger_is_only_a_text(
-    an_open_event: Make, command: SlashCommand, *, paused: bool
-) -> None:
+def test_a_command_in_an_approved_text_of_a_stranger_is_only_a_text(command: SlashCommand, *, paused: bool) -> None:
     expected = () if paused else (RunHook("log", "onEvent", ("e1",)),)
 
     assert steps((an_open_event(vouched=True), command), paused=paused) == expected
 
 
-def test_a_plugin_may_let_strangers_give_its_command_once_their_text_is_approved(an_open_event: Make) -> None:
+def test_a_plugin_may_let_strangers_give_its_command_once_their_text_is_approved() -> None:
     roster = Subscribers(commands={"note": "memory"}, approved_commands={"note"})
 
     assert steps((an_open_event(vouched=True), NOTE), roster=roster) == (RunHook("memory", "command:/note", ("e1",)),)
@@ -228,7 +223,6 @@ def test_each_event_stands_in_one_step_at_most_and_none_that_can_go_on_is_forgot
     *,
     paused: bool,
     triaging: bool,
-    an_open_event: Make,
 ) -> None:
     events = [an_open_event(f"e{number}", position=Position(1, number), **each) for number, each in enumerate(values)]
 

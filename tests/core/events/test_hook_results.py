@@ -1,19 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from plan_states import a_deferral, admitted, an_action, an_open_event, folded
 
 from prloom.backoff import Backoff
 from prloom.core.delivery import outbox
 from prloom.core.events import hook_results
 from prloom.core.events.hook_results import HookResult
 from prloom.model import record
-from prloom.model.action import Action, Merge, Review
+from prloom.model.action import Merge, Review
 from prloom.model.decision import Change, Deferral, WakeOn
 from prloom.model.event import Event, Target
 from prloom.model.hook import HookCall, Limits, Mark, Outcome, Writes
@@ -27,11 +28,6 @@ POLICY = Backoff()
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 PULL_REQUEST = Target("github", {"pr": 7})
 ENDED = WakeOn(todo="ended")
-
-Make = Callable[..., OpenEvent]
-MakeEvent = Callable[..., Event]
-MakeAction = Callable[..., Action]
-MakeDeferral = Callable[..., Deferral]
 
 
 def a_call(events: Sequence[Event], hook: str = "beforeTriage", at: datetime = NOW) -> HookCall:
@@ -101,7 +97,7 @@ def failure(
     ],
 )
 def test_a_mark_becomes_what_becomes_of_its_event(
-    an_open_event: Make, hook: str, mark: Mark | None, becomes: tuple[str, str, str | None, str | None]
+    hook: str, mark: Mark | None, becomes: tuple[str, str, str | None, str | None]
 ) -> None:
     result = settled([an_open_event()], Outcome(marks=(mark,) if mark else ()), hook=hook)
 
@@ -109,7 +105,7 @@ def test_a_mark_becomes_what_becomes_of_its_event(
     assert (change.event_id, change.verdict, change.state, change.plugin, change.reason) == ("e1", *becomes)
 
 
-def test_a_deferral_takes_over_all_that_its_mark_says_but_a_todo_that_has_ended(an_open_event: Make) -> None:
+def test_a_deferral_takes_over_all_that_its_mark_says_but_a_todo_that_has_ended() -> None:
     wake_on = WakeOn(todo="ended", types=("a",))
     mark = Mark("e1", "deferred", "too loud", 60_000, record.iso(NOW + HOUR), "pass", wake_on)
 
@@ -128,14 +124,14 @@ def test_a_deferral_takes_over_all_that_its_mark_says_but_a_todo_that_has_ended(
     )
 
 
-def test_a_deferral_without_a_reason_says_that_there_is_none(an_open_event: Make) -> None:
+def test_a_deferral_without_a_reason_says_that_there_is_none() -> None:
     (change,) = settled([an_open_event()], Outcome(marks=(Mark("e1", "deferred"),))).changes
 
     assert change.deferral is not None
     assert change.reason == change.deferral.reason == "no reason was given"
 
 
-def test_the_first_mark_of_an_event_wins(an_open_event: Make) -> None:
+def test_the_first_mark_of_an_event_wins() -> None:
     marks = (Mark("e1", "deferred", "wait"), Mark("e1", "handled"))
 
     (change,) = settled([an_open_event()], Outcome(marks=marks)).changes
@@ -143,16 +139,14 @@ def test_the_first_mark_of_an_event_wins(an_open_event: Make) -> None:
     assert change.state == "deferred"
 
 
-def test_a_mark_for_an_event_that_was_not_shown_is_void(an_open_event: Make) -> None:
+def test_a_mark_for_an_event_that_was_not_shown_is_void() -> None:
     result = settled([an_open_event("e1"), an_open_event("e2")], Outcome(marks=(Mark("e2", "handled"),)))
 
     assert [(change.event_id, change.verdict) for change in result.changes] == [("e1", "passed")]
 
 
 @pytest.mark.parametrize("ends", [[], ["deferred"], ["held"], ["parked"]])
-def test_an_event_that_left_while_the_hook_ran_keeps_its_end_and_its_neighbour_its_mark(
-    an_open_event: Make, an_action: MakeAction, ends: list[str]
-) -> None:
+def test_an_event_that_left_while_the_hook_ran_keeps_its_end_and_its_neighbour_its_mark(ends: list[str]) -> None:
     opened = [an_open_event("e2"), *(an_open_event("e1", state=state) for state in ends)]
     outcome = Outcome(
         marks=(Mark("e1", "handled"), Mark("e2", "handled")),
@@ -169,9 +163,7 @@ def test_an_event_that_left_while_the_hook_ran_keeps_its_end_and_its_neighbour_i
     ("retry_after_ms", "until"),
     [(10**15, None), (10**30, None), (-(10**30), None), (None, "tomorrow"), (None, "9999-12-31T23:59:59-12:00")],
 )
-def test_a_wait_that_makes_no_sense_is_bounded_by_the_policy(
-    an_open_event: Make, retry_after_ms: int | None, until: str | None
-) -> None:
+def test_a_wait_that_makes_no_sense_is_bounded_by_the_policy(retry_after_ms: int | None, until: str | None) -> None:
     mark = Mark("e1", "deferred", "r", retry_after_ms, until)
 
     (change,) = settled([an_open_event()], Outcome(marks=(mark,))).changes
@@ -181,7 +173,7 @@ def test_a_wait_that_makes_no_sense_is_bounded_by_the_policy(
     assert AT < change.deferral.deferred_until <= change.deferral.deadline
 
 
-def test_a_wait_is_no_longer_than_the_calls_limit(an_open_event: Make) -> None:
+def test_a_wait_is_no_longer_than_the_calls_limit() -> None:
     call = record.from_wire(
         HookCall,
         {
@@ -202,9 +194,7 @@ def test_a_wait_is_no_longer_than_the_calls_limit(an_open_event: Make) -> None:
 @pytest.mark.parametrize(
     ("took", "due"), [(0.02, 10), (4.0, 10), (9.9, 10.9), (3600.0, 3601), (-3600.0, -3590)]
 )  # seconds after the call
-def test_a_wait_begins_when_the_hook_was_called_and_is_a_second_at_least(
-    an_open_event: Make, took: float, due: float
-) -> None:
+def test_a_wait_begins_when_the_hook_was_called_and_is_a_second_at_least(took: float, due: float) -> None:
     call = a_call([Event(id="e1", source="s", type="t")])
     outcome = Outcome(marks=(Mark("e1", "deferred", "r", 10_000),))
 
@@ -223,9 +213,7 @@ def test_a_wait_begins_when_the_hook_was_called_and_is_a_second_at_least(
 
 
 @pytest.mark.parametrize(("took", "left"), [(timedelta(), 60), (20 * SECOND, 40), (90 * SECOND, 1), (-20 * SECOND, 60)])
-def test_a_wait_begins_when_the_hook_was_called_however_long_it_ran(
-    an_open_event: Make, took: timedelta, left: int
-) -> None:
+def test_a_wait_begins_when_the_hook_was_called_however_long_it_ran(took: timedelta, left: int) -> None:
     outcome = Outcome(marks=(Mark("e1", "deferred", "r", 60_000),))
 
     (change,) = settled([an_open_event()], outcome, called_at=NOW - took).changes
@@ -239,7 +227,7 @@ def test_a_wait_begins_when_the_hook_was_called_however_long_it_ran(
     [(1, None, "deferred"), (2, None, "deferred"), (3, None, "parked"), (4, None, "parked"), (3, "e0", "deferred")],
 )
 def test_an_owner_may_defer_as_often_as_the_policy_says_and_then_a_person_is_asked(
-    an_open_event: Make, a_deferral: MakeDeferral, attempts: int, woken_by: str | None, state: str
+    attempts: int, woken_by: str | None, state: str
 ) -> None:
     event = an_open_event(deferral=a_deferral("quiet", attempts=attempts), first_deferred_at=AT, woken_by=woken_by)
 
@@ -254,7 +242,7 @@ def test_an_owner_may_defer_as_often_as_the_policy_says_and_then_a_person_is_ask
 # ---- actions and their ids
 
 
-def test_an_actions_id_is_derived_from_event_plugin_and_ordinal(an_open_event: Make, an_action: MakeAction) -> None:
+def test_an_actions_id_is_derived_from_event_plugin_and_ordinal() -> None:
     outcome = Outcome(actions=(an_action("forged", related_event_id="e1"), an_action(related_event_id="e1")))
 
     result = settled([an_open_event()], outcome)
@@ -265,7 +253,7 @@ def test_an_actions_id_is_derived_from_event_plugin_and_ordinal(an_open_event: M
     ]
 
 
-def test_ordinals_count_by_event(an_open_event: Make, an_action: MakeAction) -> None:
+def test_ordinals_count_by_event() -> None:
     outcome = Outcome(actions=tuple(an_action(related_event_id=event_id) for event_id in ("e1", "e2", "e1")))
 
     result = settled([an_open_event("e1"), an_open_event("e2", actions=5)], outcome, shown=("e1", "e2"))
@@ -278,12 +266,7 @@ def test_ordinals_count_by_event(an_open_event: Make, an_action: MakeAction) -> 
 
 
 @given(showings=st.lists(st.tuples(st.sampled_from(["quiet", "memory"]), st.integers(0, 3)), max_size=12))
-def test_no_two_actions_of_an_event_share_an_id_over_any_number_of_showings(
-    showings: list[tuple[str, int]],
-    admitted: Callable[..., Change],
-    folded: Callable[..., DispatchState],
-    an_action: MakeAction,
-) -> None:
+def test_no_two_actions_of_an_event_share_an_id_over_any_number_of_showings(showings: list[tuple[str, int]]) -> None:
     state = folded(DispatchState(), admitted())
     for plugin, count in showings:
         outcome = Outcome(actions=(an_action(related_event_id="e1"),) * count)
@@ -293,15 +276,13 @@ def test_no_two_actions_of_an_event_share_an_id_over_any_number_of_showings(
     assert len(state.queue) == sum(count for _, count in showings)
 
 
-def test_a_run_that_is_settled_again_after_a_crash_makes_the_same_ids(
-    an_open_event: Make, an_action: MakeAction
-) -> None:
+def test_a_run_that_is_settled_again_after_a_crash_makes_the_same_ids() -> None:
     outcome = Outcome(actions=(an_action(related_event_id="e1"), an_action()))
 
     assert settled([an_open_event()], outcome) == settled([an_open_event()], outcome)
 
 
-def test_an_action_that_answers_nothing_shown_is_not_lost(an_open_event: Make, an_action: MakeAction) -> None:
+def test_an_action_that_answers_nothing_shown_is_not_lost() -> None:
     outcome = Outcome(actions=(an_action(), an_action(), an_action(related_event_id="of last week")))
 
     result = settled([an_open_event()], outcome)
@@ -310,9 +291,7 @@ def test_an_action_that_answers_nothing_shown_is_not_lost(an_open_event: Make, a
     assert [action.related_event_id for action in result.actions] == [None, None, "of last week"]
 
 
-def test_actions_about_an_event_that_was_not_shown_have_other_ids_on_every_call(
-    an_open_event: Make, an_action: MakeAction
-) -> None:
+def test_actions_about_an_event_that_was_not_shown_have_other_ids_on_every_call() -> None:
     outcome = Outcome(actions=(an_action(related_event_id="of last week"),))
 
     first = settled([an_open_event()], outcome)
@@ -321,9 +300,7 @@ def test_actions_about_an_event_that_was_not_shown_have_other_ids_on_every_call(
     assert first.actions[0].id != second.actions[0].id
 
 
-def test_hooks_that_run_side_by_side_at_one_time_do_not_share_the_ids_of_unrelated_actions(
-    an_open_event: Make, an_action: MakeAction
-) -> None:
+def test_hooks_that_run_side_by_side_at_one_time_do_not_share_the_ids_of_unrelated_actions() -> None:
     opened = [an_open_event("e1"), an_open_event("e2")]
 
     first = settled(opened, Outcome(actions=(an_action(),)), shown=("e1",))
@@ -335,9 +312,7 @@ def test_hooks_that_run_side_by_side_at_one_time_do_not_share_the_ids_of_unrelat
     assert of_tools[0] != of_tools[1]
 
 
-def test_a_merge_is_of_the_commit_that_its_event_was_about_and_a_review_of_the_head_at_the_call(
-    an_open_event: Make, an_action: MakeAction
-) -> None:
+def test_a_merge_is_of_the_commit_that_its_event_was_about_and_a_review_of_the_head_at_the_call() -> None:
     old, new, head = ("1" * 40, "2" * 40, "3" * 40)
     events = [Event(id=e, source="s", type="pr_comment", context={"head": c}) for e, c in (("e1", old), ("e2", new))]
     asked = [("e1", Merge()), (None, Merge()), ("of last week", Merge()), ("e1", Review("approve"))]
@@ -349,7 +324,7 @@ def test_a_merge_is_of_the_commit_that_its_event_was_about_and_a_review_of_the_h
     assert [action.payload for action in result.actions] == [*merges, Review("approve", commit=head)]
 
 
-def test_an_answer_to_the_plan_goes_to_the_plans_own_conversation(an_open_event: Make, an_action: MakeAction) -> None:
+def test_an_answer_to_the_plan_goes_to_the_plans_own_conversation() -> None:
     outcome = Outcome(
         actions=(
             an_action(target=Target(outbox.PLAN_TARGET), related_event_id="e1"),
@@ -362,7 +337,7 @@ def test_an_answer_to_the_plan_goes_to_the_plans_own_conversation(an_open_event:
     assert [action.target for action in result.actions] == [PULL_REQUEST, Target("slack", "C1")]
 
 
-def test_a_hook_without_events_may_act(an_action: MakeAction) -> None:
+def test_a_hook_without_events_may_act() -> None:
     result = settled([], Outcome(actions=(an_action(),)), shown=(), hook="afterTodo")
 
     assert result.changes == ()
@@ -372,7 +347,7 @@ def test_a_hook_without_events_may_act(an_action: MakeAction) -> None:
 # ---- failures
 
 
-def test_a_hook_that_fails_puts_its_events_off_and_says_why(an_open_event: Make) -> None:
+def test_a_hook_that_fails_puts_its_events_off_and_says_why() -> None:
     changes = failure([an_open_event("e1"), an_open_event("e2")])
 
     assert [(c.event_id, c.verdict, c.state, c.reason) for c in changes] == [
@@ -383,7 +358,7 @@ def test_a_hook_that_fails_puts_its_events_off_and_says_why(an_open_event: Make)
 
 
 @pytest.mark.parametrize("state", ["deferred", "held", "parked"])
-def test_a_failure_leaves_alone_what_is_no_longer_pending(an_open_event: Make, state: str) -> None:
+def test_a_failure_leaves_alone_what_is_no_longer_pending(state: str) -> None:
     assert failure([an_open_event(state=state)]) == ()
 
 
@@ -397,22 +372,20 @@ def test_a_failure_leaves_alone_what_is_no_longer_pending(an_open_event: Make, s
         ("onGlobalEvent", "defer", "seen"),
     ],
 )
-def test_a_failed_observer_and_a_plugin_that_is_to_pass_delay_nobody(
-    an_open_event: Make, hook: str, on_error: str, verdict: str
-) -> None:
+def test_a_failed_observer_and_a_plugin_that_is_to_pass_delay_nobody(hook: str, on_error: str, verdict: str) -> None:
     (change,) = failure([an_open_event()], hook=hook, on_error=on_error)
 
     assert change == Change(event_id="e1", verdict=verdict, state="pending", reason="boom", plugin="quiet")  # type: ignore[arg-type]
 
 
-def test_a_plugin_that_is_switched_off_is_waited_for_as_long_as_that_takes(an_open_event: Make) -> None:
+def test_a_plugin_that_is_switched_off_is_waited_for_as_long_as_that_takes() -> None:
     (change,) = failure([an_open_event()], retry_after=HOUR)
 
     assert change.deferral is not None
     assert change.deferral.deferred_until == (NOW + HOUR)
 
 
-def test_waiting_for_a_plugin_that_is_switched_off_is_no_attempt(an_open_event: Make, a_deferral: MakeDeferral) -> None:
+def test_waiting_for_a_plugin_that_is_switched_off_is_no_attempt() -> None:
     event = an_open_event(deferral=a_deferral("quiet", attempts=3), first_deferred_at=AT)
 
     (change,) = failure([event], retry_after=HOUR, policy=Backoff(max_attempts=3))
@@ -422,9 +395,7 @@ def test_waiting_for_a_plugin_that_is_switched_off_is_no_attempt(an_open_event: 
 
 
 @pytest.mark.parametrize(("attempts", "state"), [(1, "deferred"), (2, "parked"), (3, "parked")])
-def test_after_the_last_attempt_a_failed_hooks_event_is_parked(
-    an_open_event: Make, a_deferral: MakeDeferral, attempts: int, state: str
-) -> None:
+def test_after_the_last_attempt_a_failed_hooks_event_is_parked(attempts: int, state: str) -> None:
     event = an_open_event(deferral=a_deferral("quiet", attempts=attempts), first_deferred_at=AT)
 
     (change,) = failure([event], policy=Backoff(max_attempts=3))
@@ -438,9 +409,7 @@ def test_after_the_last_attempt_a_failed_hooks_event_is_parked(
 
 
 @pytest.mark.parametrize("on_expire", ["pass", "drop"])
-def test_a_failure_never_ends_as_the_plugins_own_deferral_would_have(
-    an_open_event: Make, a_deferral: MakeDeferral, on_expire: str
-) -> None:
+def test_a_failure_never_ends_as_the_plugins_own_deferral_would_have(on_expire: str) -> None:
     deliberate = a_deferral("quiet", deadline=Timestamp.of(NOW + HOUR), on_expire=on_expire)
     event = an_open_event(deferral=deliberate, first_deferred_at=AT)
 

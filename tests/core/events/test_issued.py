@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from values import an_event
 
 from prloom.core.delivery import outbox
 from prloom.core.events import issued
@@ -13,8 +14,6 @@ from prloom.model.action import Action, AddLabels, Comment, React, ResolveThread
 from prloom.model.decision import Change, Decision, Thread, Todo
 from prloom.model.event import Author, Event, Target
 from prloom.model.state import IssuedPost, IssuedTodo
-
-MakeEvent = Callable[..., Event]
 
 ANSWER = outbox.action_id("e1", "triage", 0)
 UNKNOWN = outbox.action_id("of a plugin that is gone", "plugin", 0)
@@ -41,7 +40,7 @@ def found(own: Iterable[Event], others: Iterable[Event] = (), plugins: Iterable[
     return posts
 
 
-def a_post(an_event: MakeEvent, action: str = ANSWER, **fields: Any) -> Event:
+def a_post(action: str = ANSWER, **fields: Any) -> Event:
     return an_event("post", body=outbox.marker(action), **{"created_at": LATER, **fields})
 
 
@@ -58,12 +57,10 @@ def test_an_action_with_words_is_remembered(payload: Any, *, remembered: bool) -
 
 
 @pytest.mark.parametrize(("state", "ended"), [("triaged", True), ("handled", True), ("deferred", False)])
-def test_what_is_said_while_an_event_still_waits_does_not_answer_it(
-    an_event: MakeEvent, state: Any, *, ended: bool
-) -> None:
+def test_what_is_said_while_an_event_still_waits_does_not_answer_it(state: Any, *, ended: bool) -> None:
     change = Change(event_id="e1", verdict="handled", state=state)
     decision = Decision(seq=1, stage="s", by="b", changes=(change,), actions=(an_action(Comment("Wait.")),))
-    posts = found([a_post(an_event)], [], [], *issued.posts_of_decision(decision))
+    posts = found([a_post()], [], [], *issued.posts_of_decision(decision))
 
     assert (issued.earlier_answer(an_event("e1"), posts, ()) is not None) is ended
 
@@ -71,8 +68,8 @@ def test_what_is_said_while_an_event_still_waits_does_not_answer_it(
 # ---- what was answered
 
 
-def test_an_event_is_answered_by_the_post_whose_action_was_derived_from_it(an_event: MakeEvent) -> None:
-    posts = found([a_post(an_event)])
+def test_an_event_is_answered_by_the_post_whose_action_was_derived_from_it() -> None:
+    posts = found([a_post()])
 
     assert issued.earlier_answer(an_event("e1"), posts, ()) is not None
     assert issued.earlier_answer(an_event("e2"), posts, ()) is None
@@ -80,33 +77,33 @@ def test_an_event_is_answered_by_the_post_whose_action_was_derived_from_it(an_ev
 
 @pytest.mark.parametrize("owner", ["triage", "prloom", "memory"])
 @pytest.mark.parametrize("ordinal", [0, 3])
-def test_the_post_may_be_any_answer_of_prlooms_or_of_a_plugin(an_event: MakeEvent, owner: str, ordinal: int) -> None:
-    posts = found([a_post(an_event, outbox.action_id("e1", owner, ordinal))])
+def test_the_post_may_be_any_answer_of_prlooms_or_of_a_plugin(owner: str, ordinal: int) -> None:
+    posts = found([a_post(outbox.action_id("e1", owner, ordinal))])
 
     assert issued.earlier_answer(an_event("e1"), posts, ["memory"]) is not None
 
 
-def test_what_was_issued_and_is_not_found_answers_nothing(an_event: MakeEvent) -> None:
+def test_what_was_issued_and_is_not_found_answers_nothing() -> None:
     posts = posts_of(IssuedPost(action_id=ANSWER, event_id="e1", ended=True))
 
     assert issued.earlier_answer(an_event("e1"), posts, ()) is None
 
 
-def test_what_is_remembered_of_an_action_counts_for_more_than_its_id(an_event: MakeEvent) -> None:
-    posts = found([a_post(an_event, UNKNOWN)], [], [], IssuedPost(action_id=UNKNOWN, event_id="e2", ended=True))
+def test_what_is_remembered_of_an_action_counts_for_more_than_its_id() -> None:
+    posts = found([a_post(UNKNOWN)], [], [], IssuedPost(action_id=UNKNOWN, event_id="e2", ended=True))
 
     assert issued.earlier_answer(an_event("e2"), posts, ()) is not None
 
 
-def test_a_bots_edit_of_a_comment_that_was_answered_is_answered(an_event: MakeEvent) -> None:
-    posts, edit = found([a_post(an_event)]), {"supersedes": "e1"}
+def test_a_bots_edit_of_a_comment_that_was_answered_is_answered() -> None:
+    posts, edit = found([a_post()]), {"supersedes": "e1"}
 
     assert issued.earlier_answer(an_event("e1@2", author=Author("ci", bot=True), context=edit), posts, ()) is not None
     assert issued.earlier_answer(an_event("e1@2", author=Author("ann"), context=edit), posts, ()) is None
 
 
-def test_a_notice_is_never_answered(an_event: MakeEvent) -> None:
-    posts = found([a_post(an_event)])
+def test_a_notice_is_never_answered() -> None:
+    posts = found([a_post()])
 
     assert issued.earlier_answer(an_event("e1", type="pr_pushed", author=None, body=""), posts, ()) is None
 
@@ -114,36 +111,36 @@ def test_a_notice_is_never_answered(an_event: MakeEvent) -> None:
 # ---- threads
 
 
-def in_thread(an_event: MakeEvent, event_id: str, at: str, thread: str = "1") -> Event:
+def in_thread(event_id: str, at: str, thread: str = "1") -> Event:
     return an_event(event_id, created_at=at, context={"thread": thread})
 
 
-def test_a_post_of_which_nothing_is_known_answers_what_stands_before_it_in_its_thread(an_event: MakeEvent) -> None:
-    posts = found([a_post(an_event, UNKNOWN, context={"thread": "1"}, created_at=LATER)])
+def test_a_post_of_which_nothing_is_known_answers_what_stands_before_it_in_its_thread() -> None:
+    posts = found([a_post(UNKNOWN, context={"thread": "1"}, created_at=LATER)])
 
-    assert issued.earlier_answer(in_thread(an_event, "before", NOON), posts, ()) is not None
-    assert issued.earlier_answer(in_thread(an_event, "after", "2026-11-21T14:00:00.000Z"), posts, ()) is None
-    assert issued.earlier_answer(in_thread(an_event, "elsewhere", NOON, "2"), posts, ()) is None
+    assert issued.earlier_answer(in_thread("before", NOON), posts, ()) is not None
+    assert issued.earlier_answer(in_thread("after", "2026-11-21T14:00:00.000Z"), posts, ()) is None
+    assert issued.earlier_answer(in_thread("elsewhere", NOON, "2"), posts, ()) is None
     assert issued.earlier_answer(an_event("in the conversation", created_at=NOON), posts, ()) is None
     assert issued.earlier_answer(an_event("undated", created_at=None, context={"thread": "1"}), posts, ()) is None
 
     posts.add(IssuedPost(action_id=UNKNOWN, event_id="e2", ended=True))
-    assert issued.earlier_answer(in_thread(an_event, "before", NOON), posts, ()) is None
+    assert issued.earlier_answer(in_thread("before", NOON), posts, ()) is None
     assert issued.earlier_answer(an_event("e2"), posts, ()) is not None
 
 
-def test_a_post_that_answers_another_comment_of_its_thread_answers_that_one_only(an_event: MakeEvent) -> None:
-    asked, held = in_thread(an_event, "e1", NOON), in_thread(an_event, "by a stranger", NOON)
-    posts = found([a_post(an_event, context={"thread": "1"})], [asked, held])
+def test_a_post_that_answers_another_comment_of_its_thread_answers_that_one_only() -> None:
+    asked, held = in_thread("e1", NOON), in_thread("by a stranger", NOON)
+    posts = found([a_post(context={"thread": "1"})], [asked, held])
 
     assert issued.earlier_answer(asked, posts, ()) is not None
     assert issued.earlier_answer(held, posts, ()) is None
 
 
-def test_a_post_is_remembered_once(an_event: MakeEvent) -> None:
-    posts = found([a_post(an_event)])
+def test_a_post_is_remembered_once() -> None:
+    posts = found([a_post()])
 
-    assert issued.found_posts({ANSWER: a_post(an_event)}, (), posts, ()) == ()
+    assert issued.found_posts({ANSWER: a_post()}, (), posts, ()) == ()
 
 
 FIRST = Thread("e1", Target("github", {"thread": 1}))
@@ -203,7 +200,7 @@ def test_an_open_todo_that_is_not_waited_for_is_taken_from_what_is_remembered_or
     assert issued.unknown_todos({"t1": (), "t2": ()}, items, remembered) == ()
 
 
-def test_each_event_of_a_todo_has_requested_it_also_once_it_has_ended(an_event: MakeEvent) -> None:
+def test_each_event_of_a_todo_has_requested_it_also_once_it_has_ended() -> None:
     rename, drop = Todo(id="t1", title="x", event_ids=("e1", "e2")), Todo(id="t2", title="y", event_ids=("e3",))
     posts = posts_of(IssuedTodo(todo=rename), IssuedTodo(todo=drop), IssuedTodo(todo=rename, ended=True))
 

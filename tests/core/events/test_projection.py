@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC
 from typing import Any, get_args
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from plan_states import a_deferral, admitted, an_action, an_open_event, folded
 
 from prloom.core.events import projection
 from prloom.model import record
@@ -20,20 +21,13 @@ from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work import BoxState, WorkStep, WorkVerdict
 
-Fold = Callable[..., DispatchState]
-Admitted = Callable[..., Change]
-
 T0, T1, T2 = (Timestamp(2026, 11, 21, 12, 0, second, tzinfo=UTC) for second in range(3))
 EMPTY = DispatchState()
+ONE = folded(EMPTY, admitted(), at=T0)
+"""A state with one pending event, e1."""
 
 
-@pytest.fixture
-def one(folded: Fold, admitted: Admitted) -> DispatchState:
-    """A state with one pending event, e1."""
-    return folded(EMPTY, admitted(), at=T0)
-
-
-def moved(folded: Fold, state: DispatchState, verdict: str, to: State = "pending", **values: Any) -> OpenEvent:
+def moved(state: DispatchState, verdict: str, to: State = "pending", **values: Any) -> OpenEvent:
     by = values.pop("by", "quiet")
     run = values.pop("run", None)
     after = folded(state, Change(event_id="e1", verdict=verdict, state=to, **values), by=by, at=T1, run=run)
@@ -43,7 +37,7 @@ def moved(folded: Fold, state: DispatchState, verdict: str, to: State = "pending
 # ---- events
 
 
-def test_an_admitted_event_is_pending_with_what_its_intake_says(folded: Fold, admitted: Admitted) -> None:
+def test_an_admitted_event_is_pending_with_what_its_intake_says() -> None:
     change = admitted("e1", 42)
     assert change.intake is not None
     change = replace(change, intake=replace(change.intake, author="ann", created_at=str(T0), written_at=str(T1)))
@@ -91,7 +85,7 @@ LATE = replace(WAITED, reason="l", attempts=2, first_deferred_at=T1)
     ],
 )
 def test_a_verdict_changes_what_it_speaks_of_and_leaves_the_rest(
-    folded: Fold, an_open_event: Callable[..., OpenEvent], *, verdict: str, to: State, about: Any, changed: Any
+    *, verdict: str, to: State, about: Any, changed: Any
 ) -> None:
     before = an_open_event(
         "e1",
@@ -115,56 +109,52 @@ def test_a_verdict_changes_what_it_speaks_of_and_leaves_the_rest(
     elif to == "deferred":
         always["since"] = T0
 
-    after = moved(folded, state, verdict, to, reason="r", run="r", **about)
+    after = moved(state, verdict, to, reason="r", run="r", **about)
 
     assert after == replace(before, **{**always, **changed})
 
 
 @pytest.mark.parametrize("state", OPEN)
-def test_an_event_that_is_not_done_stays_open_in_its_state(folded: Fold, one: DispatchState, state: State) -> None:
-    event = moved(folded, one, "parked", state, reason="because")
+def test_an_event_that_is_not_done_stays_open_in_its_state(state: State) -> None:
+    event = moved(ONE, "parked", state, reason="because")
 
     assert (event.state, event.reason, event.by) == (state, "because", "quiet")
     assert event.since == (T0 if state == "pending" else T1)
 
 
 @pytest.mark.parametrize("state", DONE)
-def test_an_event_that_is_done_is_only_counted(folded: Fold, one: DispatchState, state: State) -> None:
-    after = folded(one, Change(event_id="e1", verdict=state, state=state))
+def test_an_event_that_is_done_is_only_counted(state: State) -> None:
+    after = folded(ONE, Change(event_id="e1", verdict=state, state=state))
 
     assert (after.open, after.done) == ({}, {state: 1})
 
 
 @pytest.mark.parametrize("state", get_args(State))
-def test_what_comes_later_than_an_events_end_changes_nothing(folded: Fold, one: DispatchState, state: State) -> None:
-    done = folded(one, Change(event_id="e1", verdict="handled", state="handled"))
+def test_what_comes_later_than_an_events_end_changes_nothing(state: State) -> None:
+    done = folded(ONE, Change(event_id="e1", verdict="handled", state="handled"))
 
     after = folded(done, Change(event_id="e1", verdict="dropped", state=state))
 
     assert (after.open, after.done) == (done.open, done.done)
 
 
-def test_an_event_that_comes_in_and_ends_in_one_decision_is_counted(folded: Fold, admitted: Admitted) -> None:
+def test_an_event_that_comes_in_and_ends_in_one_decision_is_counted() -> None:
     after = folded(EMPTY, admitted("old"), Change(event_id="old", verdict="superseded", state="superseded"))
 
     assert (after.open, after.done) == ({}, {"superseded": 1})
 
 
-def test_a_deferral_stays_as_the_events_history_when_it_is_due(
-    folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral]
-) -> None:
+def test_a_deferral_stays_as_the_events_history_when_it_is_due() -> None:
     wait = a_deferral(first_deferred_at=T1)
-    deferred = folded(one, Change(event_id="e1", verdict="deferred", state="deferred", deferral=wait))
+    deferred = folded(ONE, Change(event_id="e1", verdict="deferred", state="deferred", deferral=wait))
 
-    event = moved(folded, deferred, "due")
+    event = moved(deferred, "due")
 
     assert (event.deferral, event.first_deferred_at) == (wait, T1)
 
 
-def test_the_first_deferral_by_anybody_is_remembered(
-    folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral]
-) -> None:
-    state = one
+def test_the_first_deferral_by_anybody_is_remembered() -> None:
+    state = ONE
     for owner, at in (("quiet", T1), ("checks", T2)):
         wait = a_deferral(owner, first_deferred_at=at)
         state = folded(state, Change(event_id="e1", verdict="deferred", state="deferred", deferral=wait))
@@ -175,11 +165,11 @@ def test_the_first_deferral_by_anybody_is_remembered(
 @pytest.mark.parametrize(
     ("state", "first", "failures"), [("deferred", T0, 3), ("parked", None, 0)], ids=["deferred", "parked"]
 )
-def test_a_retry_of_a_parked_event_is_a_new_start_and_of_a_deferred_one_is_not(  # noqa: PLR0917 - a table has its columns
-    folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral], state: str, first: str | None, failures: int
+def test_a_retry_of_a_parked_event_is_a_new_start_and_of_a_deferred_one_is_not(
+    state: str, first: str | None, failures: int
 ) -> None:
     before = replace(
-        one.open["e1"],
+        ONE.open["e1"],
         state=state,
         passed=("p",),
         deferral=a_deferral(first_deferred_at=T0),
@@ -187,45 +177,39 @@ def test_a_retry_of_a_parked_event_is_a_new_start_and_of_a_deferred_one_is_not( 
         failures=3,
     )
 
-    event = moved(folded, replace(one, open={"e1": before}), "retried")
+    event = moved(replace(ONE, open={"e1": before}), "retried")
 
     assert (event.passed, event.first_deferred_at, event.failures) == ((), first, failures)
     assert (event.deferral is None) is (state == "parked")
 
 
 @pytest.mark.parametrize(("verdict", "vouched"), [("admitted", False), ("vouched", True)])
-def test_the_wait_for_a_look_up_counts_as_nobodys_deferral(
-    folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral], verdict: str, *, vouched: bool
-) -> None:
-    held = folded(one, Change(event_id="e1", verdict="held", state="held", deferral=a_deferral("trust")))
+def test_the_wait_for_a_look_up_counts_as_nobodys_deferral(verdict: str, *, vouched: bool) -> None:
+    held = folded(ONE, Change(event_id="e1", verdict="held", state="held", deferral=a_deferral("trust")))
 
-    event = moved(folded, held, verdict)
+    event = moved(held, verdict)
 
     assert (event.state, event.deferral, event.first_deferred_at) == ("pending", None, None)
     assert event.vouched is vouched
 
 
-def test_a_look_up_that_is_tried_again_keeps_its_history(
-    folded: Fold, one: DispatchState, a_deferral: Callable[..., Deferral]
-) -> None:
+def test_a_look_up_that_is_tried_again_keeps_its_history() -> None:
     wait = a_deferral("trust", attempts=2)
 
-    assert moved(folded, one, "held", "held", deferral=wait).deferral == wait
+    assert moved(ONE, "held", "held", deferral=wait).deferral == wait
 
 
-def test_an_event_is_with_a_run_from_its_start_until_anything_else_happens_to_it(
-    folded: Fold, one: DispatchState
-) -> None:
-    started = replace(one, open={"e1": moved(folded, one, "started", run="r1")})
+def test_an_event_is_with_a_run_from_its_start_until_anything_else_happens_to_it() -> None:
+    started = replace(ONE, open={"e1": moved(ONE, "started", run="r1")})
 
     assert started.open["e1"].run == "r1"
-    assert moved(folded, started, "cut_short").run is None
+    assert moved(started, "cut_short").run is None
 
 
-def test_failures_of_triage_are_counted_and_once_alone_is_always_alone(folded: Fold, one: DispatchState) -> None:
-    first = replace(one, open={"e1": moved(folded, one, "failed", "deferred", alone=True)})
+def test_failures_of_triage_are_counted_and_once_alone_is_always_alone() -> None:
+    first = replace(ONE, open={"e1": moved(ONE, "failed", "deferred", alone=True)})
 
-    second = moved(folded, first, "failed", "deferred")
+    second = moved(first, "failed", "deferred")
 
     assert (second.failures, second.alone) == (2, True)
 
@@ -233,12 +217,10 @@ def test_failures_of_triage_are_counted_and_once_alone_is_always_alone(folded: F
 # ---- actions and deliveries
 
 
-def test_actions_are_queued_where_they_stand_and_counted_on_their_event(
-    folded: Fold, one: DispatchState, an_action: Callable[..., Action]
-) -> None:
+def test_actions_are_queued_where_they_stand_and_counted_on_their_event() -> None:
     actions = (an_action("a-1", related_event_id="e1"), an_action("a-2", target=Target("slack")))
 
-    state = folded(one, actions=actions, at=T1)
+    state = folded(ONE, actions=actions, at=T1)
 
     assert [(a.id, a.target, a.position, a.since) for a in state.queue.values()] == [
         ("a-1", "github", Position(1, 0), T1),
@@ -247,12 +229,10 @@ def test_actions_are_queued_where_they_stand_and_counted_on_their_event(
     assert state.open["e1"].actions == 1
 
 
-def test_the_actions_of_a_decision_that_ends_their_event_are_queued_all_the_same(
-    folded: Fold, one: DispatchState, an_action: Callable[..., Action]
-) -> None:
+def test_the_actions_of_a_decision_that_ends_their_event_are_queued_all_the_same() -> None:
     end = Change(event_id="e1", verdict="handled", state="handled")
 
-    assert list(folded(one, end, actions=(an_action("a-1", related_event_id="e1"),)).queue) == ["a-1"]
+    assert list(folded(ONE, end, actions=(an_action("a-1", related_event_id="e1"),)).queue) == ["a-1"]
 
 
 @pytest.mark.parametrize(
@@ -266,11 +246,7 @@ def test_the_actions_of_a_decision_that_ends_their_event_are_queued_all_the_same
     ],
 )
 def test_a_delivery_ends_its_action_or_says_what_is_next(
-    folded: Fold,
-    an_action: Callable[..., Action],
-    delivery: DeliveryChange,
-    queued: tuple[int, str | None, str | None, bool] | None,
-    delivered: int,
+    delivery: DeliveryChange, queued: tuple[int, str | None, str | None, bool] | None, delivered: int
 ) -> None:
     state = folded(folded(EMPTY, actions=(an_action("a-1"),)), deliveries=(delivery,))
 
@@ -290,7 +266,7 @@ def test_a_decision_says_how_far_the_journals_are_read_and_written() -> None:
     assert (state.seq, state.log, state.cursor, state.outbox) == (8, Cursor(3, 1), Cursor(2, 7), Cursor(4, 2))
 
 
-def test_a_decision_that_says_nothing_of_a_thing_leaves_it_as_it_was(folded: Fold) -> None:
+def test_a_decision_that_says_nothing_of_a_thing_leaves_it_as_it_was() -> None:
     before = replace(EMPTY, cursor=Cursor(1, 5), paused=True, rebase_requested=True)
 
     after = folded(before)
@@ -299,7 +275,7 @@ def test_a_decision_that_says_nothing_of_a_thing_leaves_it_as_it_was(folded: Fol
 
 
 @pytest.mark.parametrize("value", [True, False])
-def test_a_plan_is_paused_and_rebased_as_the_latest_decision_says(folded: Fold, *, value: bool) -> None:
+def test_a_plan_is_paused_and_rebased_as_the_latest_decision_says(*, value: bool) -> None:
     before = replace(EMPTY, paused=not value, rebase_requested=not value)
 
     after = folded(before, paused=value, rebase_requested=value)
@@ -307,7 +283,7 @@ def test_a_plan_is_paused_and_rebased_as_the_latest_decision_says(folded: Fold, 
     assert (after.paused, after.rebase_requested) == (value, value)
 
 
-def test_conversations_wait_for_their_todos_until_these_are_done(folded: Fold) -> None:
+def test_conversations_wait_for_their_todos_until_these_are_done() -> None:
     thread = Thread("e1", Target("github", {"thread": 1}))
     todos = (Todo(id="t1", title="x", threads=(thread,)), Todo(id="t2", title="y"))
 
@@ -352,7 +328,7 @@ STEPS = st.lists(
 )
 
 
-def decisions(steps: list[dict[str, Any]], admitted: Admitted, an_action: Callable[..., Action]) -> list[Decision]:
+def decisions(steps: list[dict[str, Any]]) -> list[Decision]:
     """Make a log of them: each event comes in once, each action has its own id."""
     known: set[str] = set()
     made, log = 0, []
@@ -379,9 +355,9 @@ def replayed(state: DispatchState, log: list[Decision]) -> DispatchState:
 @settings(max_examples=60)
 @given(steps=STEPS)
 def test_whatever_is_decided_each_event_is_in_exactly_one_state_and_the_counts_add_up(
-    steps: list[dict[str, Any]], admitted: Admitted, an_action: Callable[..., Action]
+    steps: list[dict[str, Any]],
 ) -> None:
-    log = decisions(steps, admitted, an_action)
+    log = decisions(steps)
 
     state = replayed(EMPTY, log)
 
@@ -396,9 +372,9 @@ def test_whatever_is_decided_each_event_is_in_exactly_one_state_and_the_counts_a
 @settings(max_examples=40)
 @given(steps=STEPS, cut=st.integers(0, 12))
 def test_a_state_from_disk_or_from_a_snapshot_goes_on_like_the_one_that_never_left_memory(
-    steps: list[dict[str, Any]], cut: int, admitted: Admitted, an_action: Callable[..., Action]
+    steps: list[dict[str, Any]], cut: int
 ) -> None:
-    log = decisions(steps, admitted, an_action)
+    log = decisions(steps)
     half = replayed(EMPTY, log[:cut])
 
     saved = record.from_wire(DispatchState, msgspec.json.decode(msgspec.json.encode(record.to_wire(half))))

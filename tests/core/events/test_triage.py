@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_states import an_open_event
+from values import an_event
 
 from prloom.backoff import Backoff
 from prloom.core.answers import triage_answer
@@ -20,7 +22,7 @@ from prloom.core.work.automatic_todos import rebase_todo
 from prloom.model import record
 from prloom.model.action import Comment
 from prloom.model.decision import Change, Thread, Todo
-from prloom.model.event import Event, Target
+from prloom.model.event import Target
 from prloom.model.record import Timestamp
 from prloom.model.state import OpenEvent
 
@@ -30,9 +32,6 @@ POLICY = Backoff()
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 PULL_REQUEST = Target("github", {"pr": 7})
 BATCH = ("e1", "e2", "e3")
-
-Make = Callable[..., OpenEvent]
-MakeEvent = Callable[..., Event]
 
 
 # ---- reading the answer
@@ -173,12 +172,10 @@ def test_a_rebase_is_asked_for_by_true_alone(value: object, *, asked: bool) -> N
 # ---- what the answer amounts to
 
 
-def settled(
+def settle(
     answer: TriageAnswer,
     opened: Mapping[str, OpenEvent] | None = None,
     *,
-    make: Make,
-    make_event: MakeEvent,
     batch: tuple[str, ...] = ("e1", "e2"),
     policy: Backoff = POLICY,
     rebase_open: bool = False,
@@ -186,8 +183,8 @@ def settled(
 ) -> TriageResult:
     return triage.settle(
         answer,
-        tuple(make_event(event_id, **values) for event_id in batch),
-        {event_id: make(event_id) for event_id in batch} if opened is None else opened,
+        tuple(an_event(event_id, **values) for event_id in batch),
+        {event_id: an_open_event(event_id) for event_id in batch} if opened is None else opened,
         now=NOW,
         policy=policy,
         plan_target=PULL_REQUEST,
@@ -195,17 +192,7 @@ def settled(
     )
 
 
-@pytest.fixture
-def settle(an_open_event: Make, an_event: MakeEvent) -> Callable[..., TriageResult]:
-    def call(answer: TriageAnswer, opened: Mapping[str, OpenEvent] | None = None, **values: object) -> TriageResult:
-        return settled(answer, opened, make=an_open_event, make_event=an_event, **values)  # type: ignore[arg-type]
-
-    return call
-
-
-def test_events_that_the_answer_settles_are_triaged_and_answered_where_they_belong(
-    settle: Callable[..., TriageResult],
-) -> None:
+def test_events_that_the_answer_settles_are_triaged_and_answered_where_they_belong() -> None:
     thread = Target("github", {"thread": 1})
     answer = read(an_item("e1", "answered", reply=" Because. \n"), an_item("e2", "acknowledged"))
 
@@ -220,22 +207,18 @@ def test_events_that_the_answer_settles_are_triaged_and_answered_where_they_belo
     assert action.id == outbox.action_id("e1", "triage", 0)
 
 
-def test_an_event_that_belongs_to_no_thread_is_answered_on_the_plans_pull_request(
-    settle: Callable[..., TriageResult],
-) -> None:
+def test_an_event_that_belongs_to_no_thread_is_answered_on_the_plans_pull_request() -> None:
     (action,) = settle(read(an_item(reply="Yes.")), reply_to=None, batch=("e1",)).actions
 
     assert action.target == PULL_REQUEST
 
 
 @pytest.mark.parametrize("reply", [None, "", " \n\t"])
-def test_an_empty_reply_is_none(settle: Callable[..., TriageResult], reply: str | None) -> None:
+def test_an_empty_reply_is_none(reply: str | None) -> None:
     assert settle(read(an_item(reply=reply)), batch=("e1",)).actions == ()
 
 
-def test_a_replys_ordinal_goes_on_behind_the_actions_of_plugins(
-    settle: Callable[..., TriageResult], an_open_event: Make
-) -> None:
+def test_a_replys_ordinal_goes_on_behind_the_actions_of_plugins() -> None:
     opened = {"e1": an_open_event("e1", actions=3)}
 
     (action,) = settle(read(an_item(reply="Yes.")), opened, batch=("e1",)).actions
@@ -243,7 +226,7 @@ def test_a_replys_ordinal_goes_on_behind_the_actions_of_plugins(
     assert action.id == outbox.action_id("e1", "triage", 3)
 
 
-def test_what_the_answer_leaves_out_is_tried_again_alone(settle: Callable[..., TriageResult]) -> None:
+def test_what_the_answer_leaves_out_is_tried_again_alone() -> None:
     _, left = settle(read(an_item("e1"))).changes
 
     assert (left.event_id, left.verdict, left.state, left.alone) == ("e2", "failed", "deferred", True)
@@ -262,18 +245,14 @@ def test_what_the_answer_leaves_out_is_tried_again_alone(settle: Callable[..., T
         ([], "the answer does not mention the event"),
     ],
 )
-def test_an_event_that_is_tried_again_says_what_was_wrong(
-    settle: Callable[..., TriageResult], items: list[object], reason: str
-) -> None:
+def test_an_event_that_is_tried_again_says_what_was_wrong(items: list[object], reason: str) -> None:
     (change,) = settle(read(*items), batch=("e1",)).changes
 
     assert (change.reason, change.alone) == (reason, False)
 
 
 @pytest.mark.parametrize("state", [None, "deferred", "held", "parked"])
-def test_an_event_that_left_while_the_agent_worked_keeps_its_end_and_asks_for_nothing(
-    settle: Callable[..., TriageResult], an_open_event: Make, state: str | None
-) -> None:
+def test_an_event_that_left_while_the_agent_worked_keeps_its_end_and_asks_for_nothing(state: str | None) -> None:
     opened = {"e2": an_open_event("e2")} | ({"e1": an_open_event("e1", state=state)} if state else {})
     answer = read(
         an_item("e1", "todo", reply="On it."),
@@ -289,7 +268,7 @@ def test_an_event_that_left_while_the_agent_worked_keeps_its_end_and_asks_for_no
     assert result.todos == ()
 
 
-def test_a_rebase_that_nobody_is_left_to_have_asked_for_is_not_made(settle: Callable[..., TriageResult]) -> None:
+def test_a_rebase_that_nobody_is_left_to_have_asked_for_is_not_made() -> None:
     answer = read(an_item("e1"), rebaseRequested=True)
 
     assert settle(answer).rebase_requested
@@ -299,9 +278,7 @@ def test_a_rebase_that_nobody_is_left_to_have_asked_for_is_not_made(settle: Call
 
 @pytest.mark.parametrize("verdict", ["acknowledged", "answered", "declined"])
 @pytest.mark.parametrize("reply", [None, "I see."])
-def test_a_rebase_that_is_asked_for_is_a_todo_and_its_event_says_so(
-    settle: Callable[..., TriageResult], verdict: str, reply: str | None
-) -> None:
+def test_a_rebase_that_is_asked_for_is_a_todo_and_its_event_says_so(verdict: str, reply: str | None) -> None:
     answer = read(an_item("e1", verdict, reply=reply), rebaseRequested=True)
 
     result = settle(answer, batch=("e1",))
@@ -312,7 +289,7 @@ def test_a_rebase_that_is_asked_for_is_a_todo_and_its_event_says_so(
     assert change.reason == "the agent requests a rebase of the branch; the plan has a TODO for it"
 
 
-def test_the_rebase_is_that_of_the_event_of_which_nothing_else_would_come(settle: Callable[..., TriageResult]) -> None:
+def test_the_rebase_is_that_of_the_event_of_which_nothing_else_would_come() -> None:
     items = [an_item("e1", "todo", reply="On it."), an_item("e2", "acknowledged", reply=None)]
     answer = read(*items, todos=[a_todo("e1")], rebaseRequested=True)
 
@@ -324,7 +301,7 @@ def test_the_rebase_is_that_of_the_event_of_which_nothing_else_would_come(settle
     assert (rebase.id, rebase.event_ids, rebase.rebase) == (rebase_todo("e2").id, ("e2",), True)
 
 
-def test_a_rebase_for_which_the_agent_wrote_a_todo_itself_is_one_todo(settle: Callable[..., TriageResult]) -> None:
+def test_a_rebase_for_which_the_agent_wrote_a_todo_itself_is_one_todo() -> None:
     todos = [a_todo("e1"), a_todo("e1", title="Rebase onto main")]
     answer = read(an_item("e1", "todo"), todos=todos, rebaseRequested=True)
 
@@ -333,14 +310,14 @@ def test_a_rebase_for_which_the_agent_wrote_a_todo_itself_is_one_todo(settle: Ca
     assert [(todo.title, todo.rebase) for todo in found] == [("Rename it", False), ("Rebase onto main", True)]
 
 
-def test_a_rebase_that_is_asked_for_twice_is_one_todo(settle: Callable[..., TriageResult]) -> None:
+def test_a_rebase_that_is_asked_for_twice_is_one_todo() -> None:
     result = settle(read(an_item("e1", reply=None), rebaseRequested=True), batch=("e1",), rebase_open=True)
 
     assert result.todos == ()
     assert result.changes[0].reason == "the agent requests a rebase of the branch; the plan has a TODO for it"
 
 
-def test_a_conversation_that_asked_for_a_rebase_waits_for_it(settle: Callable[..., TriageResult]) -> None:
+def test_a_conversation_that_asked_for_a_rebase_waits_for_it() -> None:
     answer = read(an_item("e1", reply=None), rebaseRequested=True)
 
     (todo,) = settle(answer, batch=("e1",), type="pr_review_comment", reply_to=Target("github", 1)).todos
@@ -348,9 +325,7 @@ def test_a_conversation_that_asked_for_a_rebase_waits_for_it(settle: Callable[..
     assert todo.threads == (Thread("e1", Target("github", 1)),)
 
 
-def test_a_todo_comes_with_the_events_that_were_settled_only_and_who_approved_them(
-    settle: Callable[..., TriageResult], an_open_event: Make
-) -> None:
+def test_a_todo_comes_with_the_events_that_were_settled_only_and_who_approved_them() -> None:
     answer = read(an_item("e1", "todo"), an_item("e2", "maybe"), todos=[a_todo("e2", "e1"), a_todo("e2", title="No")])
 
     (todo,) = settle(answer, {"e1": an_open_event("e1", approved_by="ann"), "e2": an_open_event("e2")}).todos
@@ -369,7 +344,7 @@ def test_a_todo_has_an_id_of_its_own_for_each_cause_owner_and_number_the_same_in
     assert len({todo_ids.of_cause(cause, owner, n) for cause in "ab" for owner in "ab" for n in (0, 1)}) == 8
 
 
-def test_todos_have_ids_of_their_own_and_the_same_on_every_run(settle: Callable[..., TriageResult]) -> None:
+def test_todos_have_ids_of_their_own_and_the_same_on_every_run() -> None:
     answer = read(an_item("e1", "todo"), todos=[a_todo(), a_todo(), a_todo(title="Other")])
 
     todos = settle(answer).todos
@@ -382,9 +357,7 @@ def test_todos_have_ids_of_their_own_and_the_same_on_every_run(settle: Callable[
     ("kind", "waits"),
     [("pr_review_comment", True), ("review_feedback", True), ("pr_comment", False), ("check_failed", False)],
 )
-def test_a_conversation_that_can_be_resolved_waits_for_its_todo(
-    settle: Callable[..., TriageResult], kind: str, *, waits: bool
-) -> None:
+def test_a_conversation_that_can_be_resolved_waits_for_its_todo(kind: str, *, waits: bool) -> None:
     answer = read(an_item("e1", "todo"), todos=[a_todo()])
 
     (todo,) = settle(answer, type=kind, reply_to=PULL_REQUEST).todos
@@ -396,7 +369,7 @@ def test_a_conversation_that_can_be_resolved_waits_for_its_todo(
 
 
 @pytest.mark.parametrize(("failures", "full"), [(0, 30), (1, 60), (3, 240)])
-def test_each_failed_run_makes_the_event_wait_longer(an_open_event: Make, failures: int, full: int) -> None:
+def test_each_failed_run_makes_the_event_wait_longer(failures: int, full: int) -> None:
     change = triage.run_failed(an_open_event(failures=failures), "exit 1", now=NOW, policy=POLICY, alone=False)
 
     assert change.deferral is not None
@@ -404,14 +377,14 @@ def test_each_failed_run_makes_the_event_wait_longer(an_open_event: Make, failur
     assert 0.9 * full <= (change.deferral.deferred_until - NOW).total_seconds() <= full
 
 
-def test_after_the_last_run_a_person_is_asked(an_open_event: Make) -> None:
+def test_after_the_last_run_a_person_is_asked() -> None:
     change = triage.run_failed(an_open_event(failures=2), "exit 1", now=NOW, policy=Backoff(max_attempts=3), alone=True)
 
     reason = "triage failed 3 times; the last error: exit 1"
     assert change == Change(event_id="e1", verdict="parked", state="parked", reason=reason)
 
 
-def test_a_failed_run_does_not_lengthen_a_wait_that_others_began(an_open_event: Make) -> None:
+def test_a_failed_run_does_not_lengthen_a_wait_that_others_began() -> None:
     event = an_open_event(first_deferred_at=Timestamp.of(NOW - 6 * DAY))
 
     change = triage.run_failed(event, "exit 1", now=NOW, policy=POLICY, alone=False)
@@ -434,11 +407,11 @@ TODOS = JSON | st.fixed_dictionaries({"title": JSON, "eventIds": st.lists(st.sam
 
 @given(items=st.lists(ITEMS, max_size=5) | JSON, todos=st.lists(TODOS, max_size=3) | JSON, rebase=JSON)
 def test_whatever_an_agent_answers_each_event_of_the_batch_goes_on_or_is_tried_again(
-    items: object, todos: object, rebase: object, an_open_event: Make, an_event: MakeEvent
+    items: object, todos: object, rebase: object
 ) -> None:
     answer = triage_answer.read({"items": items, "todos": todos, "rebaseRequested": rebase}, BATCH)
 
-    result = settled(answer, make=an_open_event, make_event=an_event, batch=BATCH)
+    result = settle(answer, batch=BATCH)
 
     assert [change.event_id for change in result.changes] == list(BATCH)
     assert all(change.state in {"triaged", "deferred"} for change in result.changes)

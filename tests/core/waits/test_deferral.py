@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from plan_states import a_deferral, admitted, an_open_event, folded
 
 from prloom.backoff import SHORTEST, Backoff
 from prloom.core.events import hook_results
@@ -19,10 +19,6 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 POLICY = Backoff()
 SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
-Make = Callable[..., OpenEvent]
-MakeDeferral = Callable[..., Deferral]
-Fold = Callable[..., DispatchState]
-
 
 def at(moment: datetime) -> Timestamp:
     return Timestamp.of(moment)
@@ -33,7 +29,7 @@ def deferred(event: OpenEvent, wait: Deferral) -> OpenEvent:
     return replace(event, state="deferred", deferral=wait, first_deferred_at=first)
 
 
-def test_a_first_deferral_says_who_why_since_when_until_when_and_what_then(an_open_event: Make) -> None:
+def test_a_first_deferral_says_who_why_since_when_until_when_and_what_then() -> None:
     wait = deferral.defer(an_open_event(), "quiet", "too loud", now=NOW, policy=POLICY, retry_after=5 * MINUTE)
 
     assert wait == Deferral(
@@ -47,7 +43,7 @@ def test_a_first_deferral_says_who_why_since_when_until_when_and_what_then(an_op
     )
 
 
-def test_a_deferral_without_a_time_waits_by_the_usual_backoff_and_not_all_come_due_at_once(an_open_event: Make) -> None:
+def test_a_deferral_without_a_time_waits_by_the_usual_backoff_and_not_all_come_due_at_once() -> None:
     asked = [("e1", "quiet"), ("e2", "quiet"), ("e1", "checks")]
     waits = [deferral.defer(an_open_event(event_id), by, "r", now=NOW, policy=POLICY) for event_id, by in asked]
 
@@ -55,7 +51,7 @@ def test_a_deferral_without_a_time_waits_by_the_usual_backoff_and_not_all_come_d
     assert len({wait.deferred_until for wait in waits}) == len(asked)
 
 
-def test_the_backoff_doubles_with_the_owners_deferrals_in_a_row(an_open_event: Make) -> None:
+def test_the_backoff_doubles_with_the_owners_deferrals_in_a_row() -> None:
     event = an_open_event()
     for full in (30, 60, 120):
         wait = deferral.defer(event, "quiet", "r", now=NOW, policy=POLICY)
@@ -63,7 +59,7 @@ def test_the_backoff_doubles_with_the_owners_deferrals_in_a_row(an_open_event: M
         event = deferred(event, wait)
 
 
-def test_another_owners_deferral_begins_its_own_count_but_not_its_own_deadline(an_open_event: Make) -> None:
+def test_another_owners_deferral_begins_its_own_count_but_not_its_own_deadline() -> None:
     event = deferred(an_open_event(), deferral.defer(an_open_event(), "quiet", "r", now=NOW, policy=POLICY))
 
     wait = deferral.defer(event, "checks", "r", now=NOW + HOUR, policy=POLICY)
@@ -72,7 +68,7 @@ def test_another_owners_deferral_begins_its_own_count_but_not_its_own_deadline(a
     assert wait.deadline == at(NOW + 7 * DAY)
 
 
-def test_an_owners_wait_counts_from_its_first_deferral_also_where_the_clock_was_set_back(an_open_event: Make) -> None:
+def test_an_owners_wait_counts_from_its_first_deferral_also_where_the_clock_was_set_back() -> None:
     first = deferral.defer(an_open_event(), "quiet", "r", now=NOW, policy=POLICY)
     event = deferred(an_open_event(), first)
 
@@ -80,9 +76,7 @@ def test_an_owners_wait_counts_from_its_first_deferral_also_where_the_clock_was_
     assert deferral.defer(event, "checks", "r", now=NOW - DAY, policy=POLICY).deadline == at(NOW + 6 * DAY)
 
 
-def test_a_deferral_that_is_not_counted_leaves_the_attempts_as_they_are(
-    an_open_event: Make, a_deferral: MakeDeferral
-) -> None:
+def test_a_deferral_that_is_not_counted_leaves_the_attempts_as_they_are() -> None:
     event = an_open_event(deferral=a_deferral(attempts=4), first_deferred_at=at(NOW))
 
     assert deferral.defer(event, "quiet", "r", now=NOW, policy=POLICY, counted=False).attempts == 4
@@ -92,15 +86,13 @@ def test_a_deferral_that_is_not_counted_leaves_the_attempts_as_they_are(
     ("until", "deadline"),
     [(HOUR, HOUR), (7 * DAY, 7 * DAY), (30 * DAY, 7 * DAY), (100_000 * DAY, 7 * DAY)],
 )
-def test_an_owner_may_shorten_the_wait_but_not_lengthen_it(
-    an_open_event: Make, until: timedelta, deadline: timedelta
-) -> None:
+def test_an_owner_may_shorten_the_wait_but_not_lengthen_it(until: timedelta, deadline: timedelta) -> None:
     wait = deferral.defer(an_open_event(), "quiet", "r", now=NOW, policy=POLICY, until=NOW + until)
 
     assert wait.deadline == at(NOW + deadline)
 
 
-def test_a_bare_deferral_keeps_the_end_that_its_owner_set_before(an_open_event: Make) -> None:
+def test_a_bare_deferral_keeps_the_end_that_its_owner_set_before() -> None:
     first = deferral.defer(an_open_event(), "q", "r", now=NOW, policy=POLICY, until=NOW + HOUR, on_expire="pass")
 
     wait = deferral.defer(deferred(an_open_event(), first), "q", "r", now=NOW + MINUTE, policy=POLICY)
@@ -112,26 +104,22 @@ def test_a_bare_deferral_keeps_the_end_that_its_owner_set_before(an_open_event: 
     ("retry_after", "due"),
     [(timedelta(), SECOND), (-DAY, SECOND), (timedelta(milliseconds=1), SECOND), (MINUTE, MINUTE), (30 * DAY, 7 * DAY)],
 )
-def test_a_wait_is_never_shorter_than_a_second_and_ends_by_the_deadline(
-    an_open_event: Make, retry_after: timedelta, due: timedelta
-) -> None:
+def test_a_wait_is_never_shorter_than_a_second_and_ends_by_the_deadline(retry_after: timedelta, due: timedelta) -> None:
     wait = deferral.defer(an_open_event(), "quiet", "r", now=NOW, policy=POLICY, retry_after=retry_after)
 
     assert wait.deferred_until == at(NOW + due)
 
 
-def waiting(make: Make, make_deferral: MakeDeferral, event_id: str, due: datetime, **values: object) -> OpenEvent:
-    wait = make_deferral(deferred_until=at(due), **values)
-    return make(event_id, state="deferred", deferral=wait)
+def waiting(event_id: str, due: datetime, **values: object) -> OpenEvent:
+    wait = a_deferral(deferred_until=at(due), **values)
+    return an_open_event(event_id, state="deferred", deferral=wait)
 
 
-def test_due_events_come_back_longest_overdue_first_and_the_others_wait_on(
-    an_open_event: Make, a_deferral: MakeDeferral
-) -> None:
+def test_due_events_come_back_longest_overdue_first_and_the_others_wait_on() -> None:
     events = [
-        waiting(an_open_event, a_deferral, "later", NOW + SECOND),
-        waiting(an_open_event, a_deferral, "now", NOW),
-        waiting(an_open_event, a_deferral, "long", NOW - HOUR),
+        waiting("later", NOW + SECOND),
+        waiting("now", NOW),
+        waiting("long", NOW - HOUR),
     ]
 
     changes = deferral.due(events, NOW)
@@ -143,9 +131,7 @@ def test_due_events_come_back_longest_overdue_first_and_the_others_wait_on(
 
 
 @pytest.mark.parametrize(("named_at", "over"), [(NOW + HOUR, True), (NOW + SECOND, False), (NOW, False), (None, False)])
-def test_a_wait_that_was_named_at_a_time_to_come_is_over(
-    an_open_event: Make, a_deferral: MakeDeferral, named_at: datetime | None, *, over: bool
-) -> None:
+def test_a_wait_that_was_named_at_a_time_to_come_is_over(named_at: datetime | None, *, over: bool) -> None:
     """The clock was set back, so that what is left of the wait is not known."""
     wait = a_deferral("trust", deferred_until=at(NOW + 2 * HOUR), deadline=at(NOW + DAY))
     named = at(named_at) if named_at else None
@@ -155,9 +141,7 @@ def test_a_wait_that_was_named_at_a_time_to_come_is_over(
     assert deferral.lookup_due(held, NOW) is over
 
 
-def test_whether_the_clock_was_set_back_is_judged_by_the_clock_and_not_by_the_time_that_waits_are_judged_by(
-    an_open_event: Make, a_deferral: MakeDeferral
-) -> None:
+def test_whether_the_clock_was_set_back_is_judged_by_the_clock_and_not_by_the_time_that_waits_are_judged_by() -> None:
     wait = a_deferral("trust", deferred_until=at(NOW + 3 * HOUR), deadline=at(NOW + DAY))
     waits, held = (an_open_event(state=s, deferral=wait, deferred_at=at(NOW + HOUR)) for s in ("deferred", "held"))
 
@@ -166,7 +150,7 @@ def test_whether_the_clock_was_set_back_is_judged_by_the_clock_and_not_by_the_ti
 
 
 @pytest.mark.parametrize("state", ["pending", "held", "parked"])
-def test_only_deferred_events_come_due(an_open_event: Make, a_deferral: MakeDeferral, state: str) -> None:
+def test_only_deferred_events_come_due(state: str) -> None:
     event = an_open_event(state=state, deferral=a_deferral(deferred_until=at(NOW - HOUR)))
 
     assert deferral.due([event], NOW) == ()
@@ -177,12 +161,8 @@ def test_only_deferred_events_come_due(an_open_event: Make, a_deferral: MakeDefe
     ("on_expire", "state", "plugin"),
     [("park", "parked", None), ("pass", "pending", "quiet"), ("drop", "dropped", None)],
 )
-def test_a_wait_ends_at_its_deadline_as_its_owner_said(
-    an_open_event: Make, a_deferral: MakeDeferral, on_expire: OnExpire, state: str, plugin: str | None
-) -> None:
-    event = waiting(
-        an_open_event, a_deferral, "e1", NOW - SECOND, deadline=at(NOW), on_expire=on_expire, reason="too loud"
-    )
+def test_a_wait_ends_at_its_deadline_as_its_owner_said(on_expire: OnExpire, state: str, plugin: str | None) -> None:
+    event = waiting("e1", NOW - SECOND, deadline=at(NOW), on_expire=on_expire, reason="too loud")
 
     (change,) = deferral.due([event], NOW)
 
@@ -190,10 +170,10 @@ def test_a_wait_ends_at_its_deadline_as_its_owner_said(
     assert change.reason == f"quiet waited until the deadline, {at(NOW)}: too loud"
 
 
-def test_the_next_due_time_is_that_of_the_earliest_wait(an_open_event: Make, a_deferral: MakeDeferral) -> None:
+def test_the_next_due_time_is_that_of_the_earliest_wait() -> None:
     events = [
-        waiting(an_open_event, a_deferral, "a", NOW + HOUR),
-        waiting(an_open_event, a_deferral, "b", NOW + MINUTE),
+        waiting("a", NOW + HOUR),
+        waiting("b", NOW + MINUTE),
         an_open_event("c"),
     ]
 
@@ -201,27 +181,21 @@ def test_the_next_due_time_is_that_of_the_earliest_wait(an_open_event: Make, a_d
     assert deferral.next_due([]) is None
 
 
-def test_a_deadline_before_the_next_try_is_what_the_next_due_time_tells(
-    an_open_event: Make, a_deferral: MakeDeferral
-) -> None:
-    event = waiting(an_open_event, a_deferral, "a", NOW + HOUR, deadline=at(NOW + MINUTE))
+def test_a_deadline_before_the_next_try_is_what_the_next_due_time_tells() -> None:
+    event = waiting("a", NOW + HOUR, deadline=at(NOW + MINUTE))
 
     assert deferral.next_due([event]) == NOW + MINUTE
     assert deferral.due([event], NOW + MINUTE) != ()
 
 
 @pytest.mark.parametrize(("ago", "due"), [(-SECOND, False), (timedelta(), True), (HOUR, True), (8 * DAY, False)])
-def test_an_author_is_looked_up_when_it_is_time_until_the_deadline(
-    an_open_event: Make, a_deferral: MakeDeferral, ago: timedelta, *, due: bool
-) -> None:
+def test_an_author_is_looked_up_when_it_is_time_until_the_deadline(ago: timedelta, *, due: bool) -> None:
     wait = a_deferral("trust", deferred_until=at(NOW), deadline=at(NOW + 7 * DAY))
 
     assert deferral.lookup_due(an_open_event(state="held", deferral=wait), NOW + ago) is due
 
 
-def test_nobody_is_looked_up_for_an_event_that_is_not_held_or_whose_look_up_is_over(
-    an_open_event: Make, a_deferral: MakeDeferral
-) -> None:
+def test_nobody_is_looked_up_for_an_event_that_is_not_held_or_whose_look_up_is_over() -> None:
     assert not deferral.lookup_due(an_open_event(state="held"), NOW)
     assert not deferral.lookup_due(an_open_event(state="deferred", deferral=a_deferral(deferred_until=at(NOW))), NOW)
 
@@ -239,8 +213,6 @@ WISHES = st.lists(st.tuples(st.sampled_from(OWNERS), RETRIES, UNTILS, ON_EXPIRE)
 @given(wishes=WISHES)
 def test_any_sequence_of_owners_deferrals_ends_by_the_policys_deadline_from_the_first_one(
     wishes: list[tuple[str, timedelta | None, timedelta | None, OnExpire | None]],
-    admitted: Callable[..., Change],
-    folded: Fold,
 ) -> None:
     state, now = folded(DispatchState(), admitted()), NOW
     for owner, retry_after, until, on_expire in wishes:
@@ -266,9 +238,7 @@ def test_any_sequence_of_owners_deferrals_ends_by_the_policys_deadline_from_the_
             return
 
 
-def test_owners_who_let_pass_and_defer_again_in_turns_cannot_keep_an_event_for_ever(
-    admitted: Callable[..., Change], folded: Fold
-) -> None:
+def test_owners_who_let_pass_and_defer_again_in_turns_cannot_keep_an_event_for_ever() -> None:
     state, now = folded(DispatchState(), admitted()), NOW
     rounds = 0
     while (owner := next((name for name in OWNERS if name not in state.open["e1"].passed), None)) is not None:
@@ -284,7 +254,7 @@ def test_owners_who_let_pass_and_defer_again_in_turns_cannot_keep_an_event_for_e
     assert state.open["e1"].passed == OWNERS
 
 
-def test_a_hook_that_fails_for_ever_is_parked_at_the_deadline(admitted: Callable[..., Change], folded: Fold) -> None:
+def test_a_hook_that_fails_for_ever_is_parked_at_the_deadline() -> None:
     state, now = folded(DispatchState(), admitted()), NOW
     while state.open["e1"].state != "parked":
         change = hook_results.defer_failure(state.open["e1"], "boom", owner="quiet", now=now, policy=POLICY)

@@ -1,24 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from plan_states import a_deferral, an_open_event
 
 from prloom.backoff import Backoff
 from prloom.core.waits import usage_limit
 from prloom.core.waits.usage_limit import UsageLimit
-from prloom.model.decision import Change, Deferral
+from prloom.model.decision import Change
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord, RunState
-from prloom.model.state import OpenEvent
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 LIMIT = UsageLimit("limit reached", NOW + 5 * HOUR, known=True)
-
-Make = Callable[..., OpenEvent]
-MakeDeferral = Callable[..., Deferral]
 
 
 def test_a_limit_lasts_as_long_as_the_program_says() -> None:
@@ -29,7 +25,7 @@ def test_a_limit_of_which_the_end_is_not_known_is_tried_again_in_an_hour() -> No
     assert usage_limit.met("limit", None, NOW) == UsageLimit("limit", NOW + HOUR, known=False)
 
 
-def test_a_wait_for_a_limit_is_no_attempt(an_open_event: Make, a_deferral: MakeDeferral) -> None:
+def test_a_wait_for_a_limit_is_no_attempt() -> None:
     event = an_open_event(deferral=a_deferral("triage", attempts=2), first_deferred_at=Timestamp.of(NOW), failures=2)
 
     change = usage_limit.wait_for(event, LIMIT, now=NOW, policy=Backoff(max_attempts=1))
@@ -42,9 +38,7 @@ def test_a_wait_for_a_limit_is_no_attempt(an_open_event: Make, a_deferral: MakeD
     assert (change.deferral.attempts, change.deferral.deferred_until) == (2, Timestamp.of(NOW + 5 * HOUR))
 
 
-def test_a_wait_for_a_limit_of_which_the_end_is_not_known_has_a_name_a_next_try_and_a_deadline(
-    an_open_event: Make,
-) -> None:
+def test_a_wait_for_a_limit_of_which_the_end_is_not_known_has_a_name_a_next_try_and_a_deadline() -> None:
     limit = usage_limit.met("gemini: You have exhausted your daily quota.", None, NOW)
 
     change = usage_limit.wait_for(an_open_event(), limit, now=NOW, policy=Backoff())
@@ -62,7 +56,7 @@ def test_a_wait_for_a_limit_of_which_the_end_is_not_known_has_a_name_a_next_try_
 @pytest.mark.parametrize(
     ("until", "due"), [(NOW - HOUR, NOW + SECOND), (NOW, NOW + SECOND), (NOW + 30 * DAY, NOW + 7 * DAY)]
 )
-def test_an_end_that_makes_no_sense_is_bounded(an_open_event: Make, until: datetime, due: datetime) -> None:
+def test_an_end_that_makes_no_sense_is_bounded(until: datetime, due: datetime) -> None:
     limit = usage_limit.met("limit", until, NOW)
 
     change = usage_limit.wait_for(an_open_event(), limit, now=NOW, policy=Backoff())
@@ -71,7 +65,7 @@ def test_an_end_that_makes_no_sense_is_bounded(an_open_event: Make, until: datet
     assert change.deferral.deferred_until == (due)
 
 
-def test_a_limit_keeps_the_program_from_being_run_until_its_end(an_open_event: Make) -> None:
+def test_a_limit_keeps_the_program_from_being_run_until_its_end() -> None:
     events = (an_open_event(), an_open_event("e2"))
 
     assert usage_limit.applies(LIMIT, events, NOW)
@@ -80,11 +74,7 @@ def test_a_limit_keeps_the_program_from_being_run_until_its_end(an_open_event: M
 
 @pytest.mark.parametrize(("owner", "until", "held"), [("triage", 1, False), ("triage", -1, True), ("quiet", 1, True)])
 def test_an_event_that_somebody_wants_to_be_retried_does_not_wait_for_the_limit(
-    an_open_event: Make,
-    a_deferral: MakeDeferral,
-    owner: str,
-    until: int,
-    held: bool,  # noqa: FBT001 - parametrised
+    owner: str, until: int, *, held: bool
 ) -> None:
     waited = a_deferral(owner, deferred_until=Timestamp.of(NOW + until * HOUR))
 

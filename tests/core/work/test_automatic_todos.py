@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC
 
 import pytest
 from msgspec.structs import replace
+from plan_states import an_open_event, folded
+from values import an_event
 
 from prloom.core.plans import todo_ids
 from prloom.core.work import automatic_todos, work_requests, work_results
@@ -15,24 +16,16 @@ from prloom.model.decision import Change, DecisionParts, Todo
 from prloom.model.event import Event
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
-from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.state import DispatchState
 from prloom.model.work import Block, CiFixes, DoneTodo, TodoWork
 
-Folded = Callable[..., DispatchState]
-After = Callable[[DispatchState, DecisionParts], DispatchState]
 NOW = Timestamp(2026, 11, 23, 12, tzinfo=UTC)
 HEAD = "0123456789abcdef" * 2
 
 
-@pytest.fixture
-def after(folded: Folded) -> After:
-    """The state after a decision of these parts."""
-
-    def fold(state: DispatchState, parts: DecisionParts) -> DispatchState:
-        others = {name: part for name, part in parts.items() if name != "changes"}
-        return folded(state, *parts.get("changes", ()), **others)
-
-    return fold
+def after(state: DispatchState, parts: DecisionParts) -> DispatchState:
+    others = {name: part for name, part in parts.items() if name != "changes"}
+    return folded(state, *parts.get("changes", ()), **others)
 
 
 def settle(state: DispatchState, *events: Event, **rules: object) -> DecisionParts:
@@ -41,19 +34,15 @@ def settle(state: DispatchState, *events: Event, **rules: object) -> DecisionPar
     )  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def a_failure(an_event: Callable[..., Event]) -> Callable[..., Event]:
-    def make(event_id: str, head: str | None = "h1", check: object = "test") -> Event:
-        return an_event(event_id, type="check_failed", context={"check": check, "commit": head})
-
-    return make
+def a_failure(event_id: str, head: str | None = "h1", check: object = "test") -> Event:
+    return an_event(event_id, type="check_failed", context={"check": check, "commit": head})
 
 
 def triaged(reason: str, *event_ids: str) -> tuple[Change, ...]:
     return tuple(Change(event_id=each, verdict="todo", state="triaged", reason=reason) for each in event_ids)
 
 
-def test_the_checks_that_failed_on_one_head_become_one_todo(a_failure: Callable[..., Event]) -> None:
+def test_the_checks_that_failed_on_one_head_become_one_todo() -> None:
     failed = (a_failure("e1", HEAD), a_failure("e2", HEAD, check="lint"), a_failure("e3", head="h2"))
 
     todo = Todo(
@@ -69,7 +58,7 @@ def test_the_checks_that_failed_on_one_head_become_one_todo(a_failure: Callable[
     }
 
 
-def test_a_check_without_a_name_is_called_by_what_its_event_says(a_failure: Callable[..., Event]) -> None:
+def test_a_check_without_a_name_is_called_by_what_its_event_says() -> None:
     events = [a_failure("e1", check=7), a_failure("e2", check=" "), a_failure("e3", check="x" * 90)]
 
     (todo,) = settle(DispatchState(), replace(events[0], title="build"), *events[1:])["todos"]
@@ -77,9 +66,7 @@ def test_a_check_without_a_name_is_called_by_what_its_event_says(a_failure: Call
     assert todo.title == f"Make the failed check pass: build, a check, {'x' * 80}"
 
 
-def test_when_a_pull_request_has_ended_its_checks_and_conflicts_are_nobodys_work(
-    a_failure: Callable[..., Event], an_event: Callable[..., Event]
-) -> None:
+def test_when_a_pull_request_has_ended_its_checks_and_conflicts_are_nobodys_work() -> None:
     ctx, merged = WorkContext("fast", WorkRules(rebase="auto"), NOW), Plan(id="fast", branch="fast", status="merged")
     check, conflict, comment = a_failure("e1"), an_event("e2", type="merge_conflict"), an_event("e3")
 
@@ -89,7 +76,7 @@ def test_when_a_pull_request_has_ended_its_checks_and_conflicts_are_nobodys_work
     assert automatic_todos.settle(ctx, merged, DispatchState(), [comment]) == {}
 
 
-def test_after_as_many_todos_as_the_limit_a_person_is_asked(a_failure: Callable[..., Event], after: After) -> None:
+def test_after_as_many_todos_as_the_limit_a_person_is_asked() -> None:
     state = DispatchState()
     for number in range(3):
         parts = settle(state, a_failure(f"e{number}"))
@@ -107,7 +94,7 @@ def test_after_as_many_todos_as_the_limit_a_person_is_asked(a_failure: Callable[
     assert parts["block"] == Block(reason=change.reason or "", since=NOW, way_on="prloom resume fast", cause="limit")
 
 
-def test_no_limit_is_no_brake(a_failure: Callable[..., Event], after: After) -> None:
+def test_no_limit_is_no_brake() -> None:
     parts = settle(DispatchState(), a_failure("e1"), max_ci_fixes=0)
     state = after(DispatchState(), parts)
 
@@ -115,9 +102,7 @@ def test_no_limit_is_no_brake(a_failure: Callable[..., Event], after: After) -> 
     assert "todos" in settle(state, a_failure("e2"), max_ci_fixes=0)
 
 
-def test_a_head_that_prloom_made_goes_on_counting_and_one_of_a_person_begins_anew(
-    a_failure: Callable[..., Event], after: After
-) -> None:
+def test_a_head_that_prloom_made_goes_on_counting_and_one_of_a_person_begins_anew() -> None:
     state = after(DispatchState(), settle(DispatchState(), a_failure("e1"), max_ci_fixes=1))
     pushed = after(state, work_results.pushed(TodoWork(id="t", title="t", commit="ours"), "pushed"))
 
@@ -133,9 +118,7 @@ def test_a_head_that_prloom_made_goes_on_counting_and_one_of_a_person_begins_ane
     assert "block" in settle(after(pushed, theirs), a_failure("e4", head="theirs"), max_ci_fixes=1)
 
 
-def test_a_person_lifts_the_brake_and_what_it_has_stopped_is_looked_at_again(
-    a_failure: Callable[..., Event], an_open_event: Callable[..., OpenEvent], after: After
-) -> None:
+def test_a_person_lifts_the_brake_and_what_it_has_stopped_is_looked_at_again() -> None:
     state = after(DispatchState(), settle(DispatchState(), a_failure("e1"), max_ci_fixes=1))
     opened = {"e2": an_open_event("e2", type="check_failed"), "e3": an_open_event("e3", state="parked", reason="else")}
     before = DispatchState(open=opened, ci_fixes=state.ci_fixes)
@@ -158,42 +141,31 @@ def test_where_no_event_waits_any_more_only_the_block_of_the_brake_lets_the_coun
     assert automatic_todos.lifted(replace(state, block=replace(block, cause="operator"))) == {}
 
 
-def test_another_block_stays_as_it_is(a_failure: Callable[..., Event], after: After) -> None:
+def test_another_block_stays_as_it_is() -> None:
     other = Block(reason="r", since=NOW, way_on="prloom unblock fast")
     state = after(DispatchState(block=other), settle(DispatchState(), a_failure("e1"), max_ci_fixes=1))
 
     assert "block" not in settle(state, a_failure("e2"), max_ci_fixes=1)
 
 
-@pytest.fixture
-def braked(
-    a_failure: Callable[..., Event], an_open_event: Callable[..., OpenEvent], after: After
-) -> Callable[[Block | None], DispatchState]:
-    """The state of a plan with this block, after the brake has stopped the failed check `e2`."""
-
-    def make(block: Block | None) -> DispatchState:
-        counted = after(DispatchState(), settle(DispatchState(), a_failure("e1"), max_ci_fixes=1))
-        opened = {"e2": an_open_event("e2", type="check_failed")}
-        before = DispatchState(open=opened, ci_fixes=counted.ci_fixes, block=block)
-        return after(before, settle(before, a_failure("e2"), max_ci_fixes=1))
-
-    return make
+def stopped(block: Block | None) -> DispatchState:
+    """Return the state of a plan with this block, after the brake has stopped the failed check `e2`."""
+    counted = after(DispatchState(), settle(DispatchState(), a_failure("e1"), max_ci_fixes=1))
+    opened = {"e2": an_open_event("e2", type="check_failed")}
+    before = DispatchState(open=opened, ci_fixes=counted.ci_fixes, block=block)
+    return after(before, settle(before, a_failure("e2"), max_ci_fixes=1))
 
 
-def test_a_resume_lifts_the_brake_of_a_plan_that_one_of_its_todos_blocks(
-    braked: Callable[[Block | None], DispatchState], after: After
-) -> None:
-    state = braked(Block(reason="TODO x", since=NOW, way_on="prloom todo fast open t-1", todo="t-1", cause="todo"))
+def test_a_resume_lifts_the_brake_of_a_plan_that_one_of_its_todos_blocks() -> None:
+    state = stopped(Block(reason="TODO x", since=NOW, way_on="prloom todo fast open t-1", todo="t-1", cause="todo"))
 
     resumed = after(state, work_requests.resumed(state))
 
     assert (resumed.block, resumed.ci_fixes.count, resumed.open["e2"].state) == (None, 0, "pending")
 
 
-def test_a_resume_lifts_the_brake_of_a_plan_that_the_operator_has_blocked_since(
-    braked: Callable[[Block | None], DispatchState], after: After
-) -> None:
-    state = braked(None)
+def test_a_resume_lifts_the_brake_of_a_plan_that_the_operator_has_blocked_since() -> None:
+    state = stopped(None)
     state = after(state, work_requests.blocked(state, "fast", "wait", NOW))
 
     resumed = after(state, work_requests.resumed(state))
@@ -201,10 +173,8 @@ def test_a_resume_lifts_the_brake_of_a_plan_that_the_operator_has_blocked_since(
     assert (resumed.block, resumed.ci_fixes.count, resumed.open["e2"].state) == (None, 0, "pending")
 
 
-def test_a_resume_lifts_the_brake_of_a_plan_whose_block_has_ended_otherwise(
-    braked: Callable[[Block | None], DispatchState], after: After
-) -> None:
-    state = braked(Block(reason="TODO x", since=NOW, way_on="prloom todo fast open t-1", todo="t-1", cause="todo"))
+def test_a_resume_lifts_the_brake_of_a_plan_whose_block_has_ended_otherwise() -> None:
+    state = stopped(Block(reason="TODO x", since=NOW, way_on="prloom todo fast open t-1", todo="t-1", cause="todo"))
     state = after(state, work_requests.opened(state, "t-1"))
     assert (state.block, state.open["e2"].state) == (None, "parked")
 
@@ -214,20 +184,16 @@ def test_a_resume_lifts_the_brake_of_a_plan_whose_block_has_ended_otherwise(
     assert work_requests.resumed(resumed) == {}
 
 
-def test_the_end_of_its_own_block_lifts_the_brake(
-    braked: Callable[[Block | None], DispatchState], after: After
-) -> None:
-    state = braked(None)
+def test_the_end_of_its_own_block_lifts_the_brake() -> None:
+    state = stopped(None)
 
     unblocked = after(state, work_requests.unblocked(state))
 
     assert (unblocked.block, unblocked.ci_fixes.count, unblocked.open["e2"].state) == (None, 0, "pending")
 
 
-def test_the_end_of_another_block_does_not_lift_the_brake(
-    braked: Callable[[Block | None], DispatchState], after: After
-) -> None:
-    state = braked(None)
+def test_the_end_of_another_block_does_not_lift_the_brake() -> None:
+    state = stopped(None)
     state = after(state, work_requests.blocked(state, "fast", "wait", NOW))
 
     unblocked = after(state, work_requests.unblocked(state))
@@ -236,11 +202,11 @@ def test_the_end_of_another_block_does_not_lift_the_brake(
 
 
 @pytest.mark.parametrize("mode", ["on_request", "never"])
-def test_a_conflict_is_the_agents_unless_rebases_are_automatic(an_event: Callable[..., Event], mode: str) -> None:
+def test_a_conflict_is_the_agents_unless_rebases_are_automatic(mode: str) -> None:
     assert settle(DispatchState(), an_event("e1", type="merge_conflict"), rebase=mode) == {}
 
 
-def test_a_conflict_becomes_one_todo_to_rebase(an_event: Callable[..., Event], after: After) -> None:
+def test_a_conflict_becomes_one_todo_to_rebase() -> None:
     parts = settle(DispatchState(), an_event("e1", type="merge_conflict"), rebase="auto")
 
     (todo,) = parts["todos"]
@@ -253,5 +219,5 @@ def test_a_conflict_becomes_one_todo_to_rebase(an_event: Callable[..., Event], a
     }
 
 
-def test_what_people_say_is_left_to_the_agent(an_event: Callable[..., Event]) -> None:
+def test_what_people_say_is_left_to_the_agent() -> None:
     assert settle(DispatchState(), an_event("e1"), rebase="auto") == {}

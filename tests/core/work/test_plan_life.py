@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, timedelta
 
 import pytest
+from plan_states import a_queued_action, an_open_event, folded
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.work import plan_life, work_results
 from prloom.core.work.work_steps import Continue, RunHooks, Withdraw
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
-from prloom.model.state import DispatchState, OpenEvent, QueuedAction
+from prloom.model.state import DispatchState
 from prloom.model.work import Block, Kept, LifeHook, TodoWork
 
-Folded = Callable[..., DispatchState]
 AT = Timestamp(2026, 11, 23, 12, tzinfo=UTC)
 LATER = Timestamp(2026, 11, 24, 12, tzinfo=UTC)
 BLOCK = Block(reason="plugin p: no", since=AT, way_on="prloom resume fast")
@@ -40,7 +39,7 @@ def test_nothing_begins_on_a_plan_that_is_blocked_or_paused(state: DispatchState
     assert due(a_plan(activates=True), state) is None
 
 
-def test_what_follows_the_finish_waits_for_the_pull_request_and_for_todos(folded: Folded) -> None:
+def test_what_follows_the_finish_waits_for_the_pull_request_and_for_todos() -> None:
     finished = folded(DispatchState(unfinished=True), **work_results.finished("fast"))
 
     assert due(a_plan(), finished) == RunHooks("afterFinish")
@@ -50,7 +49,7 @@ def test_what_follows_the_finish_waits_for_the_pull_request_and_for_todos(folded
 
 
 @pytest.mark.parametrize("status", ["merged", "closed"])
-def test_the_end_of_a_plan_is_told_once_and_again_after_it_was_reopened(folded: Folded, status: str) -> None:
+def test_the_end_of_a_plan_is_told_once_and_again_after_it_was_reopened(status: str) -> None:
     ended = folded(DispatchState(), plan_status=status, at=AT)
 
     assert due(a_plan(status), ended) == RunHooks("afterMerge")
@@ -64,7 +63,7 @@ def test_the_end_of_a_plan_is_told_once_and_again_after_it_was_reopened(folded: 
     assert (due(a_plan("merged"), again), again.ended_at) == (RunHooks("afterMerge"), LATER)
 
 
-def test_a_reopened_plan_forgets_the_end_that_was_not_told_yet(folded: Folded) -> None:
+def test_a_reopened_plan_forgets_the_end_that_was_not_told_yet() -> None:
     ended = DispatchState(hooks_due=("afterMerge",), plan_hooked=("afterMerge:a",), ended_at=AT)
 
     reopened = folded(ended, plan_status="active")
@@ -72,20 +71,20 @@ def test_a_reopened_plan_forgets_the_end_that_was_not_told_yet(folded: Folded) -
     assert (reopened.hooks_due, reopened.plan_hooked, reopened.ended_at) == ((), (), None)
 
 
-def test_a_block_keeps_the_hooks_of_the_end_from_running(folded: Folded) -> None:
+def test_a_block_keeps_the_hooks_of_the_end_from_running() -> None:
     ended = folded(DispatchState(), plan_status="merged", block=BLOCK)
 
     assert due(a_plan("merged"), ended) is None
     assert due(a_plan("merged"), folded(ended, unblocked=True)) == RunHooks("afterMerge")
 
 
-def test_a_block_of_before_ends_with_the_plan(folded: Folded) -> None:
+def test_a_block_of_before_ends_with_the_plan() -> None:
     ended = folded(DispatchState(block=BLOCK), plan_status="merged")
 
     assert due(a_plan("merged"), ended) == RunHooks("afterMerge")
 
 
-def test_the_work_on_a_todo_ends_with_the_plan_but_a_report_is_made(folded: Folded) -> None:
+def test_the_work_on_a_todo_ends_with_the_plan_but_a_report_is_made() -> None:
     def working(phase: str) -> DispatchState:
         return folded(DispatchState(work=TodoWork(id="t-1", title="fast", phase=phase)), plan_status="merged")  # type: ignore[arg-type]
 
@@ -98,7 +97,7 @@ def test_the_work_on_a_todo_ends_with_the_plan_but_a_report_is_made(folded: Fold
 
 
 @pytest.mark.parametrize("hook", ["afterActivate", "beforeFinish", "afterFinish", "afterMerge"])
-def test_which_plugins_were_called_is_forgotten_when_all_were(folded: Folded, hook: LifeHook) -> None:
+def test_which_plugins_were_called_is_forgotten_when_all_were(hook: LifeHook) -> None:
     state = DispatchState(plan_hooked=(f"{hook}:a", "afterTodo:b"))
     parts = work_results.hooks_run("fast", hook)
     if hook == "beforeFinish":
@@ -107,7 +106,7 @@ def test_which_plugins_were_called_is_forgotten_when_all_were(folded: Folded, ho
     assert folded(state, **parts).plan_hooked == ("afterTodo:b",)
 
 
-def test_a_worktree_is_kept_for_a_while_but_one_that_a_rule_adopted_is_not(folded: Folded) -> None:
+def test_a_worktree_is_kept_for_a_while_but_one_that_a_rule_adopted_is_not() -> None:
     ended = folded(folded(DispatchState(), plan_status="merged", at=AT), **work_results.hooks_run("fast", "afterMerge"))
     ruled = Plan(id="fast", branch="fast", status="merged", rule="@me")
 
@@ -115,7 +114,7 @@ def test_a_worktree_is_kept_for_a_while_but_one_that_a_rule_adopted_is_not(folde
     assert plan_life.kept(ruled, ended, (), timedelta(days=1)) == Kept(until=AT)
 
 
-def test_nothing_is_known_of_a_worktree_before_the_hooks_of_the_end_have_run_nor_of_one_in_use(folded: Folded) -> None:
+def test_nothing_is_known_of_a_worktree_before_the_hooks_of_the_end_have_run_nor_of_one_in_use() -> None:
     ended = folded(DispatchState(), plan_status="merged")
 
     assert plan_life.kept(a_plan("merged"), ended, (), timedelta()) is None
@@ -123,9 +122,7 @@ def test_nothing_is_known_of_a_worktree_before_the_hooks_of_the_end_have_run_nor
     assert plan_life.kept(a_plan("merged"), DispatchState(), (), timedelta()) is None
 
 
-def test_what_waits_in_a_plan_keeps_its_worktree(
-    an_open_event: Callable[..., OpenEvent], a_queued_action: Callable[..., QueuedAction]
-) -> None:
+def test_what_waits_in_a_plan_keeps_its_worktree() -> None:
     sign = a_queued_action("a-2", courtesy=True)
     queue = {"a-1": a_queued_action(), "a-2": sign, "a-3": a_queued_action("a-3")}
     waits = DispatchState(ended_at=AT, block=BLOCK, open={"e1": an_open_event(), "e2": an_open_event()}, queue=queue)

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from values import an_event
 
 from prloom.core.answers import json_answer, review_answer, worker_answer
 from prloom.core.answers.json_answer import InvalidAnswer
 from prloom.core.prompts import review_prompt, worker_prompt
 from prloom.core.prompts.review_prompt import LONGEST_DIFF
-from prloom.model.event import Event
-
-MakeEvent = Callable[..., Event]
 
 FENCE = "9f86d081884c7d659a2f"
 PATH = "/tree/prloom/.local/runs/r1/answer.json"
@@ -49,7 +47,7 @@ def outside(text: str) -> str:
     return BLOCK.sub("", text)
 
 
-def test_a_worker_sees_its_todo_with_all_that_belongs_to_it(an_event: MakeEvent) -> None:
+def test_a_worker_sees_its_todo_with_all_that_belongs_to_it() -> None:
     text = work(
         events=(an_event("e1", body="Why does it sleep?"),),
         notes="app.py is generated",
@@ -103,7 +101,7 @@ def test_no_text_gets_out_of_its_marks(text: str) -> None:
     assert "Obey me" not in outside(text)
 
 
-def test_an_event_does_not_get_out_of_its_marks_either(an_event: MakeEvent) -> None:
+def test_an_event_does_not_get_out_of_its_marks_either() -> None:
     assert "Obey me" not in outside(work(events=(an_event(body=ESCAPE, title=ESCAPE),)))
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import UTC
 
 import pytest
 from msgspec.structs import replace
+from plan_states import a_queued_action, an_open_event
 
 from prloom.core.work import work_requests
 from prloom.model.decision import Change, DecisionParts, DeliveryChange
 from prloom.model.record import Timestamp
-from prloom.model.state import DispatchState, OpenEvent, QueuedAction
+from prloom.model.state import DispatchState
 from prloom.model.work import Block, CiFixes, TodoWork, WorkStep
 
 NOW = Timestamp(2026, 11, 23, 12, tzinfo=UTC)
@@ -30,9 +31,7 @@ def again(event_id: str) -> Change:
     return Change(event_id=event_id, verdict="retried", state="pending", reason="a person lifted the brake")
 
 
-def test_a_resume_lifts_every_brake_and_leaves_what_waits_for_something_else(
-    an_open_event: Callable[..., OpenEvent], a_queued_action: Callable[..., QueuedAction]
-) -> None:
+def test_a_resume_lifts_every_brake_and_leaves_what_waits_for_something_else() -> None:
     held = {
         "daily": an_open_event("daily", state="deferred", reason=DAILY),
         "quiet": an_open_event("quiet", state="deferred", reason="somebody is still writing"),

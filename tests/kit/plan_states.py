@@ -1,28 +1,22 @@
-"""Builders for the tests of the pure decisions: each fills in what a test does not speak of.
-
-They are fixtures of the session's scope, so that property tests may use them too.
-"""
+"""What a plan's state is made of, for the tests of decisions: each fills in what a test does not speak of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC
 
-import pytest
-import values as builders
 from msgspec.structs import replace
 
 from prloom.core.events import projection
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Decision, Deferral, Intake
-from prloom.model.event import Event, Target
+from prloom.model.event import Target
 from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def _opened(event_id: str = "e1", **values: object) -> OpenEvent:
+def an_open_event(event_id: str = "e1", **values: object) -> OpenEvent:
     usual = OpenEvent(
         id=event_id,
         state="pending",
@@ -35,7 +29,7 @@ def _opened(event_id: str = "e1", **values: object) -> OpenEvent:
     return replace(usual, **values)
 
 
-def _deferral(owner: str = "quiet", **values: object) -> Deferral:
+def a_deferral(owner: str = "quiet", **values: object) -> Deferral:
     usual = Deferral(
         owner=owner,
         reason="somebody is still writing",
@@ -47,61 +41,26 @@ def _deferral(owner: str = "quiet", **values: object) -> Deferral:
     return replace(usual, **values)
 
 
-def _queued(action_id: str = "a-1", **values: object) -> QueuedAction:
+def a_queued_action(action_id: str = "a-1", **values: object) -> QueuedAction:
     usual = QueuedAction(id=action_id, position=Position(1, 0), target="github", since=TIME)
     return replace(usual, **values)
 
 
-def _action(action_id: str = "", **values: object) -> Action:
+def an_action(action_id: str = "", **values: object) -> Action:
     usual = Action(id=action_id, target=Target("github", {"pr": 7}), payload=Comment("Noted."))
     return replace(usual, **values)
 
 
-def _admitted(event_id: str = "e1", offset: int = 0, **values: object) -> Change:
+def admitted(event_id: str = "e1", offset: int = 0, **values: object) -> Change:
+    """Return the first change of an event."""
     came_in = Intake(position=Position(1, offset), type="pr_comment", source="github", digest="d")
     return replace(Change(event_id=event_id, verdict="admitted", state="pending", intake=came_in), **values)
 
 
-def _folded(
+def folded(
     state: DispatchState, *changes: Change, by: str = "prloom", at: Timestamp = TIME, **parts: object
 ) -> DispatchState:
+    """Fold one decision, given by its changes and other parts, into a state."""
     decision = Decision(seq=state.seq + 1, stage="test", by=by, changes=changes, **parts)  # type: ignore[arg-type]
     outbox = {action.id: Position(1, 10 * number) for number, action in enumerate(decision.actions)}
     return projection.fold(state, decision, at=at, end=Cursor(1, state.seq + 1), outbox=outbox, tail=state.outbox)
-
-
-@pytest.fixture(scope="session")
-def an_event() -> Callable[..., Event]:
-    return builders.an_event
-
-
-@pytest.fixture(scope="session")
-def an_open_event() -> Callable[..., OpenEvent]:
-    return _opened
-
-
-@pytest.fixture(scope="session")
-def a_deferral() -> Callable[..., Deferral]:
-    return _deferral
-
-
-@pytest.fixture(scope="session")
-def a_queued_action() -> Callable[..., QueuedAction]:
-    return _queued
-
-
-@pytest.fixture(scope="session")
-def an_action() -> Callable[..., Action]:
-    return _action
-
-
-@pytest.fixture(scope="session")
-def admitted() -> Callable[..., Change]:
-    """The first change of an event."""
-    return _admitted
-
-
-@pytest.fixture(scope="session")
-def folded() -> Callable[..., DispatchState]:
-    """Fold one decision, given by its changes and other parts, into a state."""
-    return _folded
