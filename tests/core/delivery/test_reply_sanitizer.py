@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC
 from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_states import an_open_event
 
 from prloom.core.delivery.reply_sanitizer import sanitize
 from prloom.core.events import triage
 from prloom.model.action import Comment
 from prloom.model.event import Author, Event, Target
-from prloom.model.record import Position, Timestamp
-from prloom.model.state import OpenEvent
-
-TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
 
 QUIET = "\u200b"
 
@@ -233,11 +229,8 @@ def test_no_text_takes_long(text: str) -> None:
 
 def test_a_reply_of_the_agent_is_sanitized() -> None:
     event = Event(id="e", source="github", type="pr_comment", title="t", author=Author("ann"))
-    opened = OpenEvent(
-        id="e", state="pending", position=Position(1, 0), type="pr_comment", source="github", digest="", since=TIME
-    )
 
-    (action,) = triage.reply(event, opened, "@ann @eve\n/merge", Target("github", None))
+    (action,) = triage.reply(event, an_open_event("e"), "@ann @eve\n/merge", Target("github", None))
 
     assert action.payload == Comment(f"@ann @{QUIET}eve\n\\/merge")
 
@@ -248,11 +241,8 @@ def test_a_reply_of_the_agent_is_sanitized() -> None:
 )
 def test_a_reply_shows_images_of_the_forge_that_the_event_comes_from(url: str, shown: bool) -> None:  # noqa: FBT001 - parametrised
     event = Event(id="e", source="github", type="pr_comment", title="t", author=Author("ann"), url=url)
-    opened = OpenEvent(
-        id="e", state="pending", position=Position(1, 0), type="pr_comment", source="github", digest="", since=TIME
-    )
 
-    (action,) = triage.reply(event, opened, "![x](https://github.com/a.png)", Target("github", None))
+    (action,) = triage.reply(event, an_open_event("e"), "![x](https://github.com/a.png)", Target("github", None))
 
     assert (action.payload == Comment("![x](https://github.com/a.png)")) == shown
 

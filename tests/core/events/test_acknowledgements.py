@@ -3,25 +3,20 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from plan_states import a_queued_action
 
 from prloom.core.events import acknowledgements
 from prloom.core.events.acknowledgements import IN_A_MINUTE, IN_AN_HOUR, MOST_WAITING
 from prloom.model.action import Action, React
 from prloom.model.event import Target
-from prloom.model.record import Position, Timestamp
 from prloom.model.state import QueuedAction
-
-TIME = Timestamp(2026, 11, 21, 12, tzinfo=UTC)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SIGNS = [Action(id=f"a-{number}", target=Target("forge"), payload=React("eyes")) for number in range(5)]
 
 
 def queued(count: int, *, courtesy: bool = True) -> list[QueuedAction]:
-    place = Position("actions", 0)
-    return [
-        QueuedAction(id=f"q-{n}", position=place, target="forge", since=TIME, courtesy=courtesy) for n in range(count)
-    ]
+    return [a_queued_action(f"q-{number}", courtesy=courtesy) for number in range(count)]
 
 
 @pytest.mark.parametrize(

@@ -89,12 +89,6 @@ def test_what_was_issued_and_is_not_found_answers_nothing() -> None:
     assert issued.earlier_answer(an_event("e1"), posts, ()) is None
 
 
-def test_what_is_remembered_of_an_action_counts_for_more_than_its_id() -> None:
-    posts = found([a_post(UNKNOWN)], [], [], IssuedPost(action_id=UNKNOWN, event_id="e2", ended=True))
-
-    assert issued.earlier_answer(an_event("e2"), posts, ()) is not None
-
-
 def test_a_bots_edit_of_a_comment_that_was_answered_is_answered() -> None:
     posts, edit = found([a_post()]), {"supersedes": "e1"}
 

@@ -59,6 +59,7 @@ LATE = replace(WAITED, reason="l", attempts=2, first_deferred_at=T1)
         ("seen", "pending", {"plugin": "p"}, {"seen": ("s", "p")}),
         ("passed", "pending", {}, {"passed": ("q", "quiet")}),
         *((each, "pending", {"alone": True}, {"passed": (), "alone": True}) for each in ("due", "woken", "retried")),
+        # The wait for a look-up counts as nobody's deferral; one that is tried again keeps its history.
         ("admitted", "pending", {}, {"first_deferred_at": None, "deferred_at": None, "deferral": None}),
         (
             "vouched",
@@ -75,7 +76,7 @@ LATE = replace(WAITED, reason="l", attempts=2, first_deferred_at=T1)
         ("expired", "pending", {"plugin": "p"}, {"passed": ("q", "p"), "deferral": None}),
         ("expired", "parked", {}, {"passed": (), "deferral": None}),
         ("failed", "deferred", {"deferral": LATE}, {"failures": 2, "deferral": LATE, "deferred_at": T1}),
-        ("started", "pending", {}, {"run": "r"}),
+        ("started", "pending", {}, {"run": "r"}),  # until anything else happens to the event
         *(
             (each, "deferred", {"deferral": LATE}, {"deferral": LATE, "deferred_at": T1})
             for each in ("handled", "deferred", "parked", "dropped", "superseded", "limited", "quota", "cut_short")
@@ -144,15 +145,6 @@ def test_an_event_that_comes_in_and_ends_in_one_decision_is_counted() -> None:
     assert (after.open, after.done) == ({}, {"superseded": 1})
 
 
-def test_a_deferral_stays_as_the_events_history_when_it_is_due() -> None:
-    wait = a_deferral(first_deferred_at=T1)
-    deferred = folded(ONE, Change(event_id="e1", verdict="deferred", state="deferred", deferral=wait))
-
-    event = moved(deferred, "due")
-
-    assert (event.deferral, event.first_deferred_at) == (wait, T1)
-
-
 def test_the_first_deferral_by_anybody_is_remembered() -> None:
     state = ONE
     for owner, at in (("quiet", T1), ("checks", T2)):
@@ -181,29 +173,6 @@ def test_a_retry_of_a_parked_event_is_a_new_start_and_of_a_deferred_one_is_not(
 
     assert (event.passed, event.first_deferred_at, event.failures) == ((), first, failures)
     assert (event.deferral is None) is (state == "parked")
-
-
-@pytest.mark.parametrize(("verdict", "vouched"), [("admitted", False), ("vouched", True)])
-def test_the_wait_for_a_look_up_counts_as_nobodys_deferral(verdict: str, *, vouched: bool) -> None:
-    held = folded(ONE, Change(event_id="e1", verdict="held", state="held", deferral=a_deferral("trust")))
-
-    event = moved(held, verdict)
-
-    assert (event.state, event.deferral, event.first_deferred_at) == ("pending", None, None)
-    assert event.vouched is vouched
-
-
-def test_a_look_up_that_is_tried_again_keeps_its_history() -> None:
-    wait = a_deferral("trust", attempts=2)
-
-    assert moved(ONE, "held", "held", deferral=wait).deferral == wait
-
-
-def test_an_event_is_with_a_run_from_its_start_until_anything_else_happens_to_it() -> None:
-    started = replace(ONE, open={"e1": moved(ONE, "started", run="r1")})
-
-    assert started.open["e1"].run == "r1"
-    assert moved(started, "cut_short").run is None
 
 
 def test_failures_of_triage_are_counted_and_once_alone_is_always_alone() -> None:

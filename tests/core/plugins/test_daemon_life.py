@@ -71,14 +71,6 @@ def test_a_daemon_that_cannot_be_started_at_all_is_not_tried_again_and_has_not_b
     assert not daemon_life.is_due(life, 10**9)
 
 
-def test_an_order_to_stop_makes_the_past_not_count():
-    life = daemon_life.crashed(a_running_daemon(), 1, "it exited")
-
-    stopped = daemon_life.stopped(daemon_life.stopping(life, 2), 3)
-
-    assert (stopped.state, stopped.attempts, stopped.next_attempt, stopped.reason) == ("stopped", 0, None, None)
-
-
 def test_a_restart_is_due_when_its_time_has_come():
     life = daemon_life.crashed(a_running_daemon(), 0, "it exited")
 

@@ -93,15 +93,6 @@ def test_a_check_of_the_operators_is_no_run_of_an_agent_but_one_that_fails_is_a_
     assert [(each.kind, each.name, each.count) for each in found.failures] == [("run", CHECK, 1)]
 
 
-def test_what_was_before_the_time_does_not_count_as_throughput() -> None:
-    delivered = DeliveryChange(action_id="a", state="delivered", attempts=1)
-    old, new = made(1, -10, deliveries=(delivered,)), made(2, 10, deliveries=(delivered,), changes=(change("handled"),))
-
-    found = stats.of([old, new], [], NOW)
-
-    assert (found.throughput.actions_delivered, found.throughput.handled) == (1, 1)
-
-
 def an_arrival(event_id: str) -> Change:
     intake = Intake(position=Position(1, 0), type="pr_comment", source="github", digest="d")
     return Change(event_id=event_id, verdict="admitted", state="pending", intake=intake)
@@ -115,7 +106,7 @@ def test_the_sums_since_a_time_are_those_of_what_ended_since_then_and_each_wait_
     failed, done = (DeliveryChange(action_id="a", state=state, attempts=1) for state in ("failed", "delivered"))
     decisions = [
         made(1, -20, changes=(an_arrival("before"), an_arrival("e1"))),
-        made(2, -10, changes=(an_end("before", "handled"),)),
+        made(2, -10, changes=(an_end("before", "handled"),), deliveries=(done,)),
         made(3, 0, changes=(an_end("e1", "triaged"), an_arrival("e2"), an_arrival("e3"), an_arrival("e4"))),
         made(
             4, 1, by="quiet", changes=(an_end("e2", "parked"), an_end("e5", "handled")), deliveries=(failed, done, done)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from plan_states import an_open_event
 
 from prloom.backoff import Backoff
 from prloom.core.events import dispatch
@@ -13,23 +14,11 @@ from prloom.core.plans.plan_file import TodoItem
 from prloom.core.waits import deferral, wake
 from prloom.core.waits.wake import Arrival
 from prloom.model.decision import Change, Deferral, Intake, WakeOn
-from prloom.model.record import Position, Timestamp
+from prloom.model.record import Position
 from prloom.model.state import OpenEvent
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 POLICY = Backoff()
-
-
-def an_open_event(event_id: str = "e1", **values: Any) -> OpenEvent:
-    filled = {
-        "state": "pending",
-        "position": Position(1, 0),
-        "type": "pr_comment",
-        "source": "forge",
-        "digest": "",
-        "since": Timestamp.of(NOW),
-    }
-    return OpenEvent(id=event_id, **{**filled, **values})
 
 
 def waiting(wake_on: WakeOn | None, event_id: str = "e1", owner: str = "gate") -> dict[str, OpenEvent]:

@@ -156,49 +156,28 @@ def stopped(block: Block | None) -> DispatchState:
     return after(before, settle(before, a_failure("e2"), max_ci_fixes=1))
 
 
-def test_a_resume_lifts_the_brake_of_a_plan_that_one_of_its_todos_blocks() -> None:
-    state = stopped(Block(reason="TODO x", since=NOW, way_on="prloom todo fast open t-1", todo="t-1", cause="todo"))
+OF_A_TODO = stopped(Block(reason="TODO x", since=NOW, way_on="prloom todo fast open t-1", todo="t-1", cause="todo"))
+BLOCKED_SINCE = after(stopped(None), work_requests.blocked(stopped(None), "fast", "wait", NOW))
+OPENED_SINCE = after(OF_A_TODO, work_requests.opened(OF_A_TODO, "t-1"))
+
+
+@pytest.mark.parametrize("state", [OF_A_TODO, BLOCKED_SINCE, OPENED_SINCE], ids=["a TODO's", "the operator's", "none"])
+def test_a_resume_lifts_the_brake_whatever_blocks_the_plan(state: DispatchState) -> None:
+    assert state.open["e2"].state == "parked"
 
     resumed = after(state, work_requests.resumed(state))
 
     assert (resumed.block, resumed.ci_fixes.count, resumed.open["e2"].state) == (None, 0, "pending")
-
-
-def test_a_resume_lifts_the_brake_of_a_plan_that_the_operator_has_blocked_since() -> None:
-    state = stopped(None)
-    state = after(state, work_requests.blocked(state, "fast", "wait", NOW))
-
-    resumed = after(state, work_requests.resumed(state))
-
-    assert (resumed.block, resumed.ci_fixes.count, resumed.open["e2"].state) == (None, 0, "pending")
-
-
-def test_a_resume_lifts_the_brake_of_a_plan_whose_block_has_ended_otherwise() -> None:
-    state = stopped(Block(reason="TODO x", since=NOW, way_on="prloom todo fast open t-1", todo="t-1", cause="todo"))
-    state = after(state, work_requests.opened(state, "t-1"))
-    assert (state.block, state.open["e2"].state) == (None, "parked")
-
-    resumed = after(state, work_requests.resumed(state))
-
-    assert (resumed.ci_fixes.count, resumed.open["e2"].state) == (0, "pending")
     assert work_requests.resumed(resumed) == {}
 
 
-def test_the_end_of_its_own_block_lifts_the_brake() -> None:
-    state = stopped(None)
-
+@pytest.mark.parametrize(("state", "count", "is_in"), [(stopped(None), 0, "pending"), (BLOCKED_SINCE, 1, "parked")])
+def test_the_end_of_its_own_block_lifts_the_brake_and_that_of_another_does_not(
+    state: DispatchState, count: int, is_in: str
+) -> None:
     unblocked = after(state, work_requests.unblocked(state))
 
-    assert (unblocked.block, unblocked.ci_fixes.count, unblocked.open["e2"].state) == (None, 0, "pending")
-
-
-def test_the_end_of_another_block_does_not_lift_the_brake() -> None:
-    state = stopped(None)
-    state = after(state, work_requests.blocked(state, "fast", "wait", NOW))
-
-    unblocked = after(state, work_requests.unblocked(state))
-
-    assert (unblocked.block, unblocked.ci_fixes.count, unblocked.open["e2"].state) == (None, 1, "parked")
+    assert (unblocked.block, unblocked.ci_fixes.count, unblocked.open["e2"].state) == (None, count, is_in)
 
 
 @pytest.mark.parametrize("mode", ["on_request", "never"])

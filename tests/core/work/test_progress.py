@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC
 
 import pytest
+from plan_states import an_open_event
 
 from prloom.core.work import progress
 from prloom.core.work.progress import Progress
-from prloom.model.record import Position, Timestamp
+from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work_report import RunLimit, RunningHook, RunningWork, RunWait
 
@@ -19,11 +20,7 @@ WAIT = RunWait(reason="no machine", since=SINCE, until=SINCE, plan="pr-7", todo=
 
 
 def an_event(event_id: str = "a", run: str | None = None) -> OpenEvent:
-    by = "claude" if run else None
-    place = Position(1, 0)
-    return OpenEvent(
-        id=event_id, state="pending", position=place, type="x", source="x", digest="x", since=SINCE, run=run, by=by
-    )
+    return an_open_event(event_id, run=run, by="claude" if run else None)
 
 
 def a_state(*events: OpenEvent, paused: bool = False) -> DispatchState:

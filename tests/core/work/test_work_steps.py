@@ -441,12 +441,6 @@ def test_a_worker_that_is_blocked_parks_the_todo_with_its_question() -> None:
 # ---- waits that are no attempts
 
 
-def test_a_run_that_ended_because_prloom_did_is_no_attempt() -> None:
-    plan = Plan(FAST).run(WorkerReport(end="interrupted"))
-
-    assert (plan.work.phase, plan.work.attempt, plan.work.failures) == ("ready", 1, 0)
-
-
 def test_a_usage_limit_is_waited_for_and_is_no_attempt() -> None:
     until = NOON + timedelta(hours=2)
 
@@ -482,16 +476,6 @@ def test_a_commit_that_cannot_be_pushed_is_never_parked() -> None:
     plan.commit(work_failures.delayed(plan.ctx, plan.work, "no network"))
 
     assert plan.work.phase == "committed"
-
-
-def test_hooks_that_have_run_are_kept_until_their_phase_is_over() -> None:
-    plan = Plan(FAST).at("prepared")
-
-    plan.commit({"work": work_results.hooked(plan.work, "notes")}, by="notes", stage="beforeTodo")
-    assert plan.work.hooked == ("notes",)
-
-    plan.commit(work_results.ready(plan.work))
-    assert plan.work.hooked == ()
 
 
 # ---- what people request
