@@ -1,6 +1,7 @@
 """That each row of the table can be measured, and that the page about it has them all; the figures are not judged.
 
-Of the rows that start dispatchers, one is tried, another one in each run; PRLOOM_CRASHES=all tries all of them.
+Of the rows that start dispatchers, and of the others that take seconds, one each is tried, other ones in each run;
+PRLOOM_CRASHES=all tries all of them.
 """
 
 from __future__ import annotations
@@ -57,9 +58,12 @@ REAL = (
     "plugin",
 )
 """The rows that start real dispatchers, which takes seconds each: `make bench` measures all of them."""
-TURN = int(os.environ.get("PRLOOM_CRASH_TURN") or random.SystemRandom().randrange(len(REAL)))
+LONG = ("catch-up", "idle tick", "idle completed", "agent runs", "commands", "web", "memory")
+"""The others that take seconds."""
+TURN = int(os.environ.get("PRLOOM_CRASH_TURN") or random.SystemRandom().randrange(len(REAL) * len(LONG)))
 ALL = os.environ.get("PRLOOM_CRASHES") == "all"
-TRIED = [group for group in GROUPS if ALL or group not in REAL] + ([] if ALL else ["one that starts dispatchers"])
+SOME = {"one that starts dispatchers": REAL, "another that takes seconds": LONG}
+TRIED = list(GROUPS) if ALL else [*SOME, *(group for group in GROUPS if group not in {*REAL, *LONG})]
 
 Bench = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -74,7 +78,7 @@ def bench() -> Iterator[Bench]:
 
 @pytest.mark.parametrize("tried", TRIED)
 def test_a_row_can_be_measured_and_the_page_has_it(tried: str, tmp_path: Path, bench: Bench):
-    group = tried if tried in GROUPS else REAL[TURN % len(REAL)]
+    group = tried if tried in GROUPS else SOME[tried][TURN % len(SOME[tried])]
     if group == "latency without inotify" and not can_be_watchless():
         pytest.skip("this machine lets nobody make a user namespace")
     if group == "machines" and not can_have_postgres():

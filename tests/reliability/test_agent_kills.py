@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 EACH = os.environ.get("PRLOOM_AGENT_KILLS")
-SAMPLE = ("agent:called", "server:called", "both:told", "dispatcher:answered")
+SAMPLE = ("agent:called", "server:told", "dispatcher:answered")
 
 
 @pytest.mark.timeout(7200)

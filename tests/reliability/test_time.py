@@ -256,20 +256,6 @@ async def test_after_a_leap_an_agent_is_asked_once_about_each_event_that_it_fail
     assert sorted(stage.bridge.said) == [f"re {event_id}" for event_id in EVENTS]
 
 
-async def test_a_clock_that_was_a_day_ahead_for_a_while_leaves_no_wait_of_a_day(stage: Stage):
-    stage.adopt()
-    stage.plugin("later", putting_off)
-    stage.clock.advance(days=1)
-    stage.append(said("c1"))
-
-    async with stage.rounds() as again:
-        await again()
-        stage.clock.advance(days=-1)
-        await again()
-
-    assert stage.fate("c1") == ["pending", "deferred", "pending", "handled"]
-
-
 # ---- what is told of it
 
 
