@@ -41,10 +41,10 @@ def test_every_pull_request_is_read_for_every_kind() -> None:
 
 
 def test_an_active_one_is_read_often_and_no_quiet_one_is_forgotten_for_it() -> None:
-    alike, longest = waits(pulls(*[DAY] * 100), 2000), waits(pulls(HOUR, *[14 * DAY] * 99), 2000)
+    alike, longest = waits(pulls(*[DAY] * 40), 800), waits(pulls(HOUR, *[14 * DAY] * 39), 800)
 
     assert longest[1, "checks"] * 10 < alike[1, "checks"]
-    assert longest[50, "checks"] < alike[50, "checks"] * 1.5
+    assert longest[20, "checks"] < alike[20, "checks"] * 1.5
 
 
 def test_for_what_the_repository_never_had_it_is_read_less_often() -> None:
@@ -56,7 +56,7 @@ def test_for_what_the_repository_never_had_it_is_read_less_often() -> None:
 
 @pytest.mark.parametrize(
     ("number", "polls"),
-    [(1, 3), (10, 30), (300, 900)],
+    [(1, 3), (10, 30), (100, 300)],
 )
 def test_how_many_polls_pass_at_most_where_all_are_equally_active(number: int, polls: int) -> None:
     longest = waits(pulls(*[DAY] * number), 2 * polls)

@@ -41,6 +41,7 @@ def escaped(part: str) -> str:
     return part.replace("~", "~0").replace("/", "~1").replace("{", "%7B").replace("}", "%7D")
 
 
+@cache
 def template_of(path: str) -> tuple[str, Mapping[str, str]] | None:
     return paths.find(path, description.read()["paths"])
 
