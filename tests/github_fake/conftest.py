@@ -36,15 +36,6 @@ class Polite:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def everything(self, path: str, **query: Any) -> list[Any]:
-        """Return the items of all pages, following the links."""
-        answer = self.get(path, **query)
-        found = list(answer.json())
-        while "next" in answer.links:
-            answer = self.wire.get(answer.links["next"]["url"])
-            found += answer.json()
-        return found
-
     def full(self, path: str) -> str:
         if path == "graphql:":
             return str(self.wire.base_url.copy_with(raw_path=b"/graphql"))

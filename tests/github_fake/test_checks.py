@@ -29,17 +29,6 @@ def test_a_pull_request_of_a_fork_is_not_named_in_its_checks(api, hub):
     assert runs(api, fork)[0]["pull_requests"] == []
 
 
-def test_a_client_that_follows_without_the_token_gets_the_log(api, hub):
-    check = hub.check(hub.pull(), "build", "failure", log="one\ntwo")
-    location = api.get(f"/actions/jobs/{check.id}/logs").headers["location"]
-    del api.wire.headers["authorization"]
-    log = api.wire.get(location)
-
-    assert log.content.startswith(b"\xef\xbb\xbf2026-01-01T12:00:00.0000000Z one\r\n")
-    assert [asked.saw_token for asked in hub.elsewhere] == [False]
-    assert hub.complaints == []
-
-
 def test_a_client_that_shows_the_token_elsewhere_is_complained_of(api, hub):
     check = hub.check(hub.pull(), "build", "failure", log="one")
     location = api.get(f"/actions/jobs/{check.id}/logs").headers["location"]

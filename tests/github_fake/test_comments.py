@@ -53,10 +53,6 @@ def test_an_empty_or_endless_body_is_refused(api, hub, body):
     assert api.post(f"/issues/{hub.pull().number}/comments", {"body": body}).status_code == 422
 
 
-def test_a_comment_on_nothing_is_404(api):
-    assert api.post("/issues/99/comments", {"body": "x"}).status_code == 404
-
-
 def test_the_comments_of_a_deleted_account_are_nobodys(api, hub):
     pr = hub.pull()
     hub.comment(pr, "zoe", "Bye")

@@ -109,20 +109,6 @@ def test_enterprise_has_graphql_beside_the_base_path(clock):
     assert below.status_code == 404
 
 
-def test_enterprise_links_keep_the_base_path(clock):
-    hub = Hub(clock, api_url="https://ghe.example.test/api/v3")
-    pr = hub.pull()
-    for number in range(31):
-        hub.comment(pr, "ann", str(number))
-    headers = {"authorization": f"Bearer {hub.token('ada')}"}
-    with httpx.Client(transport=hub.transport(), headers=headers) as client:
-        first = client.get(f"{hub.api_url}/repos/ada/engine/issues/comments")
-        second = client.get(first.links["next"]["url"])
-
-    assert first.links["next"]["url"].startswith("https://ghe.example.test/api/v3/repositories/1000/")
-    assert len(second.json()) == 1
-
-
 def test_an_address_without_the_base_path_is_404(clock):
     hub = Hub(clock, api_url="https://ghe.example.test/api/v3")
     with httpx.Client(transport=hub.transport()) as client:

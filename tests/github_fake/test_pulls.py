@@ -15,18 +15,6 @@ def test_whether_a_pull_request_can_be_merged_is_known_late(api, hub, clock):
     assert (late["mergeable"], late["mergeable_state"]) == (True, "clean")
 
 
-def test_a_merge_right_after_a_push_is_refused_with_405_and_then_works(api, hub, clock):
-    pr = hub.pull()
-    clock.advance(minutes=1)
-    hub.push(pr)
-    early = api.send("PUT", f"/pulls/{pr.number}/merge")
-    clock.advance(minutes=1)
-    late = api.send("PUT", f"/pulls/{pr.number}/merge", {"merge_method": "squash"})
-
-    assert (early.status_code, late.status_code) == (405, 200)
-    assert api.get(f"/pulls/{pr.number}").json()["merged"] is True
-
-
 def test_a_conflict_shows_late_and_moves_no_time(api, hub, clock):
     pr = hub.pull()
     clock.advance(minutes=1)
@@ -47,13 +35,6 @@ def test_a_merge_makes_the_others_of_its_base_uncertain(api, hub, clock):
     hub.merge(one)
 
     assert api.get(f"/pulls/{two.number}").json()["mergeable"] is None
-
-
-def test_a_merge_of_another_head_than_expected_is_409(api, hub, clock):
-    pr = hub.pull()
-    clock.advance(minutes=1)
-
-    assert api.send("PUT", f"/pulls/{pr.number}/merge", {"sha": "0" * 40}).status_code == 409
 
 
 @pytest.mark.parametrize("why", ["draft", "closed", "method"])
@@ -86,16 +67,6 @@ def test_a_merged_pull_request_is_not_reopened(api, hub):
     hub.merge(pr)
 
     assert api.send("PATCH", f"/pulls/{pr.number}", {"state": "open"}).status_code == 422
-
-
-def test_a_pull_request_of_a_fork_names_the_fork_until_that_is_deleted(api, hub):
-    pr = hub.pull(by="zoe", branch="fix", fork=True)
-    assert api.get(f"/pulls/{pr.number}").json()["head"]["repo"]["full_name"] == "zoe/engine"
-    assert api.get(f"/pulls/{pr.number}").json()["head"]["label"] == "zoe:fix"
-    hub.delete_fork(pr)
-    for path in ("/pulls", f"/pulls/{pr.number}"):
-        shown = api.get(path).json()
-        assert (shown[0] if isinstance(shown, list) else shown)["head"]["repo"] is None
 
 
 def test_a_renamed_repository_redirects_to_its_number(api, hub):

@@ -155,7 +155,7 @@ class Day:
 
 
 @pytest.mark.timeout(600)
-async def test_in_a_day_with_hundreds_of_pull_requests_every_comment_is_read_every_reply_appears_once_and_no_limit_is_hit(
+async def test_in_a_day_with_very_many_pull_requests_every_comment_is_read_every_reply_appears_once_and_no_limit_is_hit(
     new_runtime: Callable[..., Any],
 ) -> None:
     runtime = new_runtime()
