@@ -121,14 +121,6 @@ async def test_of_several_drafts_with_one_branch_the_first_gets_it_and_the_other
     assert reasons == [what_to_do] * 3
 
 
-async def test_a_running_dispatcher_notices_a_draft_and_works_on_the_plan(git_stage: Stage, project: Project):
-    async with git_stage.running() as dispatcher:
-        put(git_stage)
-        await until(lambda: "fast" in dispatcher.board.runtimes)
-
-    assert shown(git_stage)["status"] == "active"
-
-
 async def test_an_inbox_that_was_removed_and_made_anew_is_noticed(git_stage: Stage, project: Project):
     async with git_stage.running() as dispatcher:
         await until((git_stage.root / "prloom/.local/inbox").is_dir)

@@ -1,4 +1,4 @@
-"""The client over real sockets: what another host is shown, what is too much, what breaks, and when it keeps silent."""
+"""The client over real sockets: what another host is shown, what is too much, what breaks, and which pages it reads."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from fake_github import BAD_GATEWAY, RESET, TRUNCATED, Hub, answer, flood, redirect, serve
+from fake_github import BAD_GATEWAY, RESET, TRUNCATED, Hub, flood, redirect, serve
 
 from prloom.api import HttpError, HttpNeeds
 from prloom.transport.client import LARGEST, Client
@@ -126,14 +125,6 @@ async def test_a_packed_gigabyte_is_given_up():
             await client.request("GET", "x")
 
 
-async def test_what_is_packed_twice_is_not_unpacked():
-    async with answering(b"content-encoding: gzip, gzip\r\n", lambda: [b"x"]) as client:
-        with pytest.raises(HttpError, match="which prloom did not request") as caught:
-            await client.request("GET", "x")
-
-    assert caught.value.trouble == "unknown"
-
-
 @pytest.mark.parametrize("broken", [TRUNCATED, RESET, BAD_GATEWAY], ids=["truncated", "reset", "502"])
 async def test_of_what_breaks_nothing_is_known(line: Line, broken: Any):
     line.hub.after_next(broken)
@@ -141,57 +132,7 @@ async def test_of_what_breaks_nothing_is_known(line: Line, broken: Any):
     assert (await line.fails()).trouble == "unknown"
 
 
-# ---- limits
-
-
-def date(later: timedelta) -> str:
-    return format_datetime(now() + later, usegmt=True)
-
-
-@pytest.mark.parametrize(
-    ("status", "headers", "wait"),
-    [
-        (429, lambda: {"retry_after": "30"}, 30),
-        (403, lambda: {"retry_after": "30"}, 30),
-        (429, lambda: {"retry_after": date(timedelta(minutes=2))}, 120),
-        (429, dict, 60),
-        (503, lambda: {"retry_after": "30"}, 30),
-    ],
-    ids=["429", "403", "429 until", "429 without a time", "503"],
-)
-async def test_after_a_limit_nothing_is_sent_before_its_end(line: Line, status: int, headers: Any, wait: int):
-    before = now()
-    line.hub.before_next(answer(status, "slow down", **headers()))
-    await line.fails()
-    after = now()
-
-    error = await line.fails()
-
-    assert error.trouble == "limited"
-    assert len(line.hub.asked) == 1
-    assert error.retry_at is not None
-    assert before + timedelta(seconds=wait - 2) < error.retry_at <= after + timedelta(seconds=wait)
-
-
-async def test_a_secondary_limit_without_a_time_is_a_minute_at_least(line: Line):
-    line.hub.before_next(answer(403, "You have exceeded a secondary rate limit. Please wait a few minutes"))
-    await line.fails()
-
-    error = await line.fails()
-
-    assert (error.trouble, len(line.hub.asked)) == ("limited", 1)
-
-
-async def test_before_the_allowance_is_spent_nothing_is_sent_any_more(line: Line):
-    reset = str(int((now() + timedelta(minutes=20)).timestamp()))
-    left = {"x_ratelimit_limit": "5000", "x_ratelimit_remaining": "250", "x_ratelimit_reset": reset}
-    line.hub.before_next(answer(404, "Not Found", **left))
-    await line.fails()
-
-    error = await line.fails()
-
-    assert (error.trouble, len(line.hub.asked)) == ("limited", 1)
-    assert line.client.usage.remaining == 250
+# ---- pages
 
 
 async def test_the_pages_of_a_list_are_those_that_github_names_by_number(line: Line):

@@ -54,17 +54,6 @@ def cache_file(tmp_path: Path) -> Path:
     return tmp_path / "bus/state/seen-ids.sqlite"
 
 
-def test_an_id_that_was_read_is_known_and_one_that_stands_behind_the_cursor_is_news(journal: Journal):
-    put(journal, "a")
-    cursor = journal.end()
-    put(journal, "b")
-
-    known = SeenIds(journal, cursor)
-
-    assert "a" in known
-    assert "b" not in known
-
-
 def test_of_an_empty_journal_nothing_is_known(journal: Journal):
     known = SeenIds(journal, START)
 

@@ -110,7 +110,7 @@ async def test_nothing_else_is_acknowledged(stage: Stage, source: Signing, event
 
 async def test_a_first_look_at_an_old_conversation_acknowledges_nothing_of_it(stage: Stage, source: Signing):
     stage.adopt(created_at=Timestamp.of(NOON - timedelta(seconds=30)))
-    source.news = [wrote(f"old-{number}") for number in range(300)]
+    source.news = [wrote(f"old-{number}") for number in range(30)]
     source.news.append(wrote("new", created_at=record.iso(NOON)))
 
     await stage.tick()
@@ -118,7 +118,7 @@ async def test_a_first_look_at_an_old_conversation_acknowledges_nothing_of_it(st
     assert [sign.related_event_id for sign in source.signs] == ["new"]
 
 
-@pytest.mark.parametrize("ahead", [timedelta(hours=hours) for hours in (2, 8, -2, -8)], ids=str)
+@pytest.mark.parametrize("ahead", [timedelta(hours=hours) for hours in (8, -8)], ids=str)
 async def test_what_is_recent_is_told_by_the_clock_of_the_forge(stage: Stage, source: Signing, ahead: timedelta):
     stage.adopt(created_at=Timestamp.of(NOON - timedelta(minutes=30)))
     source.now = lambda: stage.clock() + ahead
@@ -271,12 +271,12 @@ async def test_replies_go_before_acknowledgements_of_any_plan(stage: Stage, sour
 
 async def test_of_a_burst_the_latest_few_are_acknowledged_and_all_are_answered(stage: Stage, source: Signing):
     stage.adopt()
-    source.news = [wrote(f"a{number}") for number in range(120)]
+    source.news = [wrote(f"a{number}") for number in range(30)]
 
     await stage.tick()
 
-    assert [sign.related_event_id for sign in source.signs] == [f"a{number}" for number in range(120)][-MOST_WAITING:]
-    assert source.sent.count("eyes") == len(source.sent) - 120
+    assert [sign.related_event_id for sign in source.signs] == [f"a{number}" for number in range(30)][-MOST_WAITING:]
+    assert source.sent.count("eyes") == len(source.sent) - 30
 
 
 async def test_of_many_that_are_approved_at_once_the_latest_few_are_acknowledged(stage: Stage, source: Signing):

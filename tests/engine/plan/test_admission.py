@@ -71,17 +71,6 @@ async def test_an_edit_supersedes_what_is_still_open_also_within_one_batch(stage
     assert stage.triager.batches == [("new",)]
 
 
-async def test_an_edit_of_what_is_done_is_an_event_of_its_own(stage: Stage):
-    stage.adopt()
-    stage.append(said("old", "first"))
-    await stage.tick()
-    stage.append(said("new", "second", context={"supersedes": "old"}))
-
-    await stage.tick()
-
-    assert stage.triager.batches == [("old",), ("new",)]
-
-
 async def test_a_burst_is_taken_in_batch_by_batch_and_nothing_of_it_is_left(stage: Stage):
     stage.adopt()
     stage.triager.answer = lambda batch: {"items": [{"eventId": e.id, "verdict": "acknowledged"} for e in batch]}

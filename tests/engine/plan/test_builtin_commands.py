@@ -49,14 +49,6 @@ async def test_the_status_tells_what_waits_and_does_not_count_the_question(stage
     assert "deferred by later: asked for; next try 2026-01-01T13:00:00.000Z" in answer
 
 
-async def test_two_questions_at_once_are_both_answered(stage: Stage):
-    stage.adopt()
-
-    answers = await told(stage, "/prloom status", "/prloom help")
-
-    assert len(answers) == 2
-
-
 async def test_a_retry_shows_deferred_events_again(stage: Stage):
     stage.adopt()
     host = stage.plugin("later", LATER)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -64,17 +63,6 @@ async def test_an_event_that_meets_the_condition_ends_the_wait_also_after_a_rest
     assert step.reason == f"{event.type} e2 arrived"
 
 
-async def test_any_other_event_leaves_it_waiting_and_nothing_is_tried_meanwhile(stage: Stage):
-    await begin(stage, wake_on={"types": ["check_*"]})
-    host = stage.hosts[0]
-    calls = len(host.calls)
-
-    stage.clock.advance(hours=5)
-    await stage.tick()
-
-    assert (states(stage), len(host.calls)) == ({"e1": "deferred"}, calls)
-
-
 async def test_a_stranger_ends_no_wait_before_a_person_approves(stage: Stage):
     await begin(stage, wake_on={"types": ["pr_comment"]})
 
@@ -102,26 +90,6 @@ async def test_a_todo_that_ends_in_any_way_ends_the_wait(stage: Stage, box: str)
     await stage.tick()
 
     assert states(stage) == {}
-
-
-async def test_a_todo_that_has_ended_already_is_no_condition_and_the_usual_backoff_holds(stage: Stage):
-    await begin(stage, wake_on={"todo": "d1"})
-
-    stage.clock.advance(minutes=1)
-    await stage.tick()
-
-    assert states(stage) == {}
-
-
-async def test_at_the_deadline_the_wait_ends_as_it_was_said(stage: Stage):
-    until = stage.clock() + timedelta(minutes=10)
-    await begin(stage, wake_on={"types": ["check_*"]}, until=until, on_expire="drop")
-
-    stage.clock.advance(minutes=10)
-    await stage.tick()
-
-    assert states(stage) == {}
-    assert stage.state()["done"] == {"dropped": 1}
 
 
 async def test_a_plugin_ends_its_own_wait_together_with_what_it_writes(stage: Stage):

@@ -67,20 +67,6 @@ async def test_retry_after_is_kept(stage: Stage):
     assert queue(stage)[0]["nextTry"] == "2026-01-01T12:07:00.000Z"
 
 
-async def test_a_permanent_refusal_is_failed_and_visible_and_not_tried_again(stage: Stage):
-    stage.adopt()
-    stage.bridge.refuse = refusing(Refused("the pull request is locked"))
-    stage.bridge.news = [said("a")]
-    await stage.tick()
-    stage.clock.advance(days=1)
-
-    await stage.tick()
-
-    (failed,) = queue(stage)
-    assert (failed["failed"], failed["error"]) == (True, "the pull request is locked")
-    assert len(stage.bridge.actions_seen) == 1
-
-
 async def test_a_failed_action_is_revived_by_a_retry(stage: Stage):
     stage.adopt()
     stage.bridge.refuse = refusing(Refused("locked"))

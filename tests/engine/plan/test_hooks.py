@@ -53,28 +53,6 @@ def ready(stage: Stage, register: Callable[[PluginContext], None] = passing, **m
 # ---- failing
 
 
-async def test_a_hook_that_fails_defers_the_event_in_the_plugins_name_which_is_said_once(stage: Stage):
-    ready(stage, failing_on("bad"))
-    stage.bridge.news = [said("a", "bad")]
-
-    await stage.tick()
-
-    wait = stage.open()["a"]["deferral"]
-    assert (wait["owner"], wait["attempts"]) == ("p", 1)
-    assert wait["reason"] == "beforeTriage raised ValueError: bad"  # the owner stands beside it, so not once more
-
-
-async def test_events_that_failed_in_company_are_each_shown_once_more_alone(stage: Stage):
-    host = ready(stage, failing_on("bad"))
-    stage.bridge.news = [said("a"), said("b", "bad"), said("c")]
-
-    await stage.tick()
-
-    assert host.shown[0] == ("a", "b", "c")
-    assert sorted(host.shown[1:]) == [("a",), ("b",), ("c",)]
-    assert sorted(event_id for batch in stage.triager.batches for event_id in batch) == ["a", "c"]
-
-
 async def test_with_on_error_pass_the_event_goes_on_to_the_agent(stage: Stage):
     ready(stage, failing_on("bad"), on_error="pass")
     stage.bridge.news = [said("a", "bad"), said("b")]
@@ -95,32 +73,6 @@ async def test_a_plans_preset_may_let_events_pass_where_the_others_wait(stage: S
 
     assert stage.triager.batches == [("b",)]
     assert stage.open("pr-1")["a"]["state"] == "deferred"
-
-
-async def test_a_plans_preset_may_switch_a_plugin_off_for_it(stage: Stage):
-    stage.configure('[presets.bare.plugins]\ndisabled = ["p"]\n')
-    stage.adopt("pr-1", pr=1)
-    stage.adopt("pr-2", pr=2, preset="bare")
-    host = stage.plugin("p", passing)
-    stage.bridge.news = [said("a", pr=1), said("b", pr=2)]
-
-    await stage.tick()
-
-    assert host.shown == [("a",)]
-
-
-async def test_an_observer_that_fails_delays_nobody(stage: Stage):
-    def register(ctx: PluginContext) -> None:
-        @ctx.hook("onEvent")
-        def look(event: Any, hook: Any) -> None:
-            raise RuntimeError("blind")
-
-    ready(stage, register)
-    stage.bridge.news = [said("a")]
-
-    await stage.tick()
-
-    assert stage.triager.batches == [("a",)]
 
 
 async def test_a_hook_that_overruns_its_limit_takes_no_effect(stage: Stage):
@@ -169,18 +121,6 @@ async def test_an_outcome_too_long_to_be_written_down_is_the_hooks_failure_and_n
 
     assert "cannot be saved" in stage.open()["a"]["reason"]
     assert stage.triager.batches == [("b",)]
-
-
-async def test_with_max_attempts_the_last_failure_parks_the_event(stage: Stage):
-    stage.configure("[backoff]\nmax_attempts = 2\n")
-    ready(stage, failing_on("bad"))
-    stage.bridge.news = [said("a", "bad")]
-    for _ in range(3):
-        await stage.tick()
-        stage.clock.advance(hours=1)
-
-    assert stage.open()["a"]["state"] == "parked"
-    assert "p failed on it 2 times" in stage.open()["a"]["reason"]
 
 
 # ---- processes that die, and those that wait to be started again
@@ -326,22 +266,6 @@ async def test_an_event_for_which_a_plugin_is_switched_off_delays_none_that_come
 
         assert stage.triager.batches == [("good",)]
         assert stage.open()["a"]["state"] == "deferred"
-
-
-async def test_one_bad_event_never_switches_the_plugin_off_for_its_neighbours(stage: Stage):
-    ready(stage, failing_on("bad"))
-    stage.bridge.news = [said("a", "bad")]
-    async with stage.rounds() as again:
-        for _ in range(2 * breaker.THRESHOLD):
-            stage.clock.advance(hours=1)
-            await again()
-        stage.bridge.news.append(said("good"))
-        stage.clock.advance(seconds=1)
-
-        await again()
-
-        assert stage.triager.batches == [("good",)]
-        assert stage.published("plugins")[0]["error"] is None
 
 
 async def test_a_reason_of_five_megabytes_is_cut_when_it_is_accepted(stage: Stage):

@@ -59,7 +59,7 @@ def lost(stage: Stage) -> list[tuple[str, str]]:
     return [(each.what, each.fix) for each in found if "appended after" in each.what]
 
 
-@pytest.mark.parametrize("rotations", [1, 2, 3, 5])
+@pytest.mark.parametrize("rotations", [1, 2, 5])
 async def test_its_line_is_taken_in_once(
     stage: Stage, keeps_open: Write, rotations: int, caplog: pytest.LogCaptureFixture
 ):

@@ -130,15 +130,6 @@ async def test_of_several_in_one_poll_the_last_counts(stage: Stage):
     assert plan_status(stage) == "review"
 
 
-async def test_an_error_of_the_plan_leaves_its_status(stage: Stage):
-    stage.adopt()
-    stage.bridge.news = [told("pr_merged")]
-    async with stage.rounds() as again:
-        await again()
-        state = json.loads((stage.local() / "state.json").read_text())
-        assert state["status"] == "merged"
-
-
 async def test_a_kill_before_the_status_is_written_leaves_it_to_the_next_start(stage: Stage):
     local = stage.adopt()
     stage.bridge.news = [told("pr_merged")]
@@ -195,16 +186,6 @@ async def test_a_comment_that_is_deleted_while_it_waits_is_answered_by_nobody(st
     assert stage.open() == {}
     steps = why.document(why.find(stage.paths, "a")).steps
     assert steps[-1].reason == "its comment was deleted: a:gone"
-    assert stage.state()["done"] == {"superseded": 1, "handled": 1}
-
-
-async def test_a_comment_that_comes_and_goes_between_two_polls_is_answered_by_nobody(stage: Stage):
-    stage.adopt()
-    stage.bridge.news = [said("a"), deleted("a")]
-
-    await stage.tick()
-
-    assert stage.triager.batches == []
     assert stage.state()["done"] == {"superseded": 1, "handled": 1}
 
 

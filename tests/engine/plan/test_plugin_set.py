@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -177,16 +176,6 @@ async def test_a_plugin_that_cannot_be_stopped_keeps_no_other_from_it(caplog: py
 # ---- failing often
 
 
-def test_different_events_that_it_fails_on_switch_a_plugin_off():
-    one = plugin("p", hooking())
-    for number in range(THRESHOLD):
-        assert one.breaker.off_until is None
-        one.failed("bad", NOON, f"e{number}")
-
-    assert one.breaker.off_until is not None
-    assert str(one.report()["error"]).startswith("switched off until")
-
-
 def test_one_event_that_it_always_fails_on_switches_it_off_too_and_the_report_is_short():
     one = plugin("p", hooking())
     for _ in range(THRESHOLD):
@@ -205,19 +194,6 @@ def test_a_success_forgets_the_failures():
     one.failed("bad", NOON, "another")
 
     assert one.breaker.off_until is None
-
-
-def test_a_trial_that_fails_keeps_the_plugin_off_for_longer():
-    one = plugin("p", hooking())
-    for number in range(THRESHOLD):
-        one.failed("bad", NOON, f"e{number}")
-    first = one.breaker.off_until
-    assert first is not None
-
-    one.failed("bad", first, "e0")
-
-    assert one.breaker.off_until is not None
-    assert one.breaker.off_until - first > timedelta(seconds=100)
 
 
 async def test_the_log_names_a_plugin_once(stage: Stage, caplog: pytest.LogCaptureFixture):

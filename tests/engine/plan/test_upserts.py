@@ -176,19 +176,6 @@ async def test_a_plan_that_a_poll_brings_becomes_a_draft_without_any_other_plan(
     assert texts(stage) == {"make-it-fast.md": f"---\nstatus: draft\n{source}\n---\n{PLAN}"}
 
 
-async def test_one_that_has_changed_takes_the_place_of_its_draft_and_keeps_what_was_there(stage: Stage):
-    bridge = TicketBridge(upsert(metadata={"id": 12}))
-    stage.bridges = [bridge]
-    await stage.tick()
-
-    bridge.plans += (upsert(PLAN.replace("sleep", "nap"), metadata={"id": 12}),)
-    stage.clock.advance(minutes=2)
-    await stage.tick()
-
-    assert "Drop the nap" in texts(stage)["make-it-fast.md"]
-    assert sum("Drop the sleep" in text for text in texts(stage).values()) == 1
-
-
 async def test_one_that_cannot_be_used_is_a_warning_and_keeps_no_other_back(stage: Stage):
     stage.bridges = [TicketBridge(upsert(status="merged"), upsert(title="Another"))]
 
