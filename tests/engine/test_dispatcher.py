@@ -311,15 +311,6 @@ async def test_a_plan_that_always_has_work_keeps_no_tick_from_coming(stage: Stag
             nagging.cancel()
 
 
-async def test_a_plan_that_is_adopted_while_it_runs_is_worked_on(stage: Stage):
-    async with stage.running():
-        await stage.until(lambda: stage.bridge.polls == 1)
-        stage.adopt()
-        stage.append(said("a"))
-
-        await stage.until(lambda: stage.bridge.said == ["re a"])
-
-
 # ---- how it ends
 
 

@@ -143,7 +143,7 @@ async def test_a_run_of_the_dispatcher_is_left_alone(configured: Stage):
 
 
 async def test_a_plan_that_would_not_be_worked_on_is_named_with_the_reason(project: Project, git_stage: Stage):
-    git_stage.configure("[bridges.github]\nenabled = false\n")
+    git_stage.configure('[plugins]\nisolation = "inline"\n[bridges.github]\nenabled = false\n')
     project.adopt(git_stage)
     project.bring_prlooms_files()
 
@@ -167,6 +167,7 @@ async def test_odd_things_among_the_files_stop_nothing(configured: Stage):
 async def test_a_dry_run_tells_what_would_become_of_drafts_and_makes_no_branch(
     project: Project, git_stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    git_stage.configure('[plugins]\nisolation = "inline"\n')
     inbox = project.root / "prloom/.local/inbox"
     inbox.mkdir(parents=True)
     (inbox / "fast.md").write_text("---\nstatus: queued\nbase: next\n---\n# Fast\n")

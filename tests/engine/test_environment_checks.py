@@ -113,22 +113,25 @@ def test_each_stages_own_agent_is_looked_for(repo: Path) -> None:
     assert finding.what == "the program gemini of the agent gemini was not found"
 
 
-def test_a_program_of_ones_own_that_is_not_there_is_named(repo: Path) -> None:
+@pytest.mark.parametrize(
+    ("there", "wrong", "remedy"),
+    [
+        (False, "was not found", "install it, or name another agent under [stages] in prloom.toml"),
+        (True, "is not executable", "run `chmod +x {}/agent`, or name another agent under [stages] in prloom.toml"),
+    ],
+    ids=["missing", "not executable"],
+)
+def test_a_program_of_ones_own_that_cannot_be_run_is_named_with_what_to_do(
+    repo: Path, *, there: bool, wrong: str, remedy: str
+) -> None:
     (repo / "prloom.toml").write_text('[stages]\ndefault = "command"\n[agents.command]\nargv = ["./agent"]\n')
+    if there:
+        (repo / "agent").touch(mode=0o644)
 
     (finding,) = environment_checks.of_agents(loading.load(repo, {}), repo, ENVIRON)
 
-    assert finding.what == f"the program {repo}/agent of the agent command was not found"
-
-
-def test_a_program_of_ones_own_that_is_not_executable_comes_with_the_command_that_makes_it_so(repo: Path) -> None:
-    (repo / "prloom.toml").write_text('[stages]\ndefault = "command"\n[agents.command]\nargv = ["./agent"]\n')
-    (repo / "agent").touch(mode=0o644)
-
-    (finding,) = environment_checks.of_agents(loading.load(repo, {}), repo, ENVIRON)
-
-    assert finding.what == f"the program {repo}/agent of the agent command is not executable"
-    assert finding.fix == f"run `chmod +x {repo}/agent`, or name another agent under [stages] in prloom.toml"
+    assert finding.what == f"the program {repo}/agent of the agent command {wrong}"
+    assert finding.fix == remedy.format(repo)
 
 
 def test_a_preset_that_a_plan_wants_and_nobody_configured_is_an_error(repo: Path) -> None:

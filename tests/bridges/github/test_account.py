@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fake_github import BAD_GATEWAY
 
-from prloom.api import Comment, Event, HttpError, marker
+from prloom.api import Event, HttpError, marker
 from prloom.core.delivery.outbox import action_id
 
 OURS = f"{marker(action_id('an event', 'triage', 0))}\n\nDone."
@@ -71,17 +71,6 @@ async def test_a_poll_that_cannot_find_out_whose_the_token_is_loses_nothing(runt
             continue
 
     assert [event.body for event in told if event.type == "pr_review"] == [f"{OURS} review"]
-
-
-async def test_a_reply_that_comes_back_is_marked_as_the_accounts_own(runtime: Any) -> None:
-    pull = runtime.hub.pull()
-    runtime.track(pull)
-    await runtime.poll()
-
-    await runtime.act(None, Comment("Done."))
-
-    (event,) = await runtime.poll()
-    assert event.own_account
 
 
 async def renew_token(runtime: Any, login: str) -> None:

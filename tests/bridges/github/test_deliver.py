@@ -493,15 +493,6 @@ async def test_a_token_without_the_right_is_refused_in_githubs_words(runtime: An
     assert (result.retryable, result.error[:47]) == (False, "GitHub does not allow it: Resource not accessib")
 
 
-async def test_two_replies_do_not_come_faster_than_github_wants(new_runtime: NewDesk) -> None:
-    runtime = new_runtime()
-    runtime.track(runtime.hub.pull())
-    for number in range(30):
-        assert isinstance(await runtime.say(None, ordinal=number), Delivered)
-
-    assert not runtime.hub.complaints
-
-
 @pytest.mark.parametrize("message", ["", "  \n"])
 async def test_an_empty_message_is_not_posted(runtime: Any, pull: Any, message: str) -> None:
     assert await runtime.say(None, message) == Refused("the message is empty, so there is nothing to post")

@@ -315,14 +315,6 @@ def test_the_line_ends_of_the_file_are_kept() -> None:
     assert text == f"## ready\r\n- [ ] one\r\n  > {marker(ACTION)}\r\n  > Done.\r\n- [ ] two"
 
 
-def test_a_reply_is_not_part_of_the_item() -> None:
-    before = the_item("## ready\n- [ ] one\n")
-    after = the_item(answered("## ready\n- [ ] one\n"))
-
-    assert words(after) == words(before)
-    assert (before.answered, after.answered) == (False, True)
-
-
 def test_an_answer_to_a_reply_is_part_of_the_item_together_with_the_reply() -> None:
     item = the_item(f"## ready\n- [ ] one\n  > {MARK}\n  > Which one?\n\n  The first.\n  > {MARK}\n  > Done.\n")
 

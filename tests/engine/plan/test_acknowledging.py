@@ -132,32 +132,18 @@ async def test_what_is_recent_is_told_by_the_clock_of_the_forge(stage: Stage, so
     assert [sign.related_event_id for sign in source.signs] == ["since"]
 
 
-async def test_a_bridge_that_wants_none_and_one_that_offers_none_give_none(stage: Stage, source: Signing):
+def broken(event: Event) -> Any:
+    raise SystemExit(event.id)
+
+
+@pytest.mark.parametrize(
+    "sign", [lambda event: None, broken, lambda event: Comment("me too")], ids=["none", "a failure", "no reaction"]
+)
+async def test_a_bridge_that_gives_no_reaction_for_a_sign_keeps_nothing_from_being_taken_in(
+    stage: Stage, source: Signing, sign: Callable[[Event], Any]
+):
     stage.adopt()
-    source.sign = lambda event: None
-    source.news = [wrote("a")]
-
-    await stage.tick()
-
-    assert source.sent == ["re a"]
-
-
-async def test_a_bridge_that_fails_to_tell_its_sign_keeps_nothing_from_being_taken_in(stage: Stage, source: Signing):
-    def broken(event: Event) -> Any:
-        raise SystemExit(event.id)
-
-    stage.adopt()
-    source.sign = broken
-    source.news = [wrote("a")]
-
-    await stage.tick()
-
-    assert source.sent == ["re a"]
-
-
-async def test_what_is_no_reaction_is_not_sent(stage: Stage, source: Signing):
-    stage.adopt()
-    source.sign = lambda event: Comment("me too")
+    source.sign = sign
     source.news = [wrote("a")]
 
     await stage.tick()

@@ -124,23 +124,6 @@ async def test_the_file_that_the_prompt_names_is_the_answer(bench: Bench, stage:
     assert stage.bridge.said == ["On a."]
 
 
-async def test_a_todo_is_written_into_the_plan_by_prloom_and_a_rebase_is_noted(bench: Bench, stage: Stage):
-    bench.plays("""
-        todo = {"title": "Rename foo", "context": "everywhere", "eventIds": ids}
-        items = [{"eventId": ids[0], "verdict": "todo", "reply": None}]
-        print(answer(items=items, todos=[todo], rebaseRequested=True))
-    """)
-    stage.append(said("a"))
-
-    await stage.tick()
-
-    text = (stage.local() / "plan.md").read_text()
-    assert "- [ ] Rename foo" in text
-    assert "- [ ] Rebase the branch onto its base" in text
-    assert stage.state()["rebaseRequested"] is True
-    assert stage.bridge.said == []
-
-
 ASKS_FOR_A_REBASE = """
     items = [{"eventId": i, "verdict": "acknowledged", "reply": None} for i in ids]
     print(answer(items=items, rebaseRequested=True))
@@ -209,16 +192,6 @@ async def test_an_event_that_the_answer_leaves_out_is_asked_about_again_alone(be
 
     assert sorted(bench.asked[1:]) == [["b"], ["d"]]
     assert stage.open() == {}
-
-
-async def test_an_answer_that_is_none_is_a_failed_attempt(bench: Bench, stage: Stage):
-    bench.plays('print("I would rather not.")')
-    stage.append(said("a"))
-
-    await stage.tick()
-
-    wait = waits(bench)["a"]
-    assert (wait["owner"], wait["attempts"], wait["reason"]) == ("triage", 1, "the answer has no list of items")
 
 
 async def test_an_event_that_was_superseded_during_the_run_is_not_answered_by_it(bench: Bench, stage: Stage):
@@ -305,18 +278,6 @@ async def test_what_no_text_is_to_blame_for_keeps_the_batch_together(bench: Benc
     await stage.tick()
 
     assert bench.asked == [["a", "b"], ["a", "b"]]
-
-
-async def test_a_used_up_allowance_is_waited_for_and_is_no_attempt(bench: Bench, stage: Stage):
-    bench.plays('sys.exit("usage limit reached; try again in 3 hours")')
-    stage.append(said("a"))
-
-    await stage.tick()
-
-    wait = waits(bench)["a"]
-    due = datetime.fromisoformat(wait["deferredUntil"])
-    assert wait["attempts"] == 0
-    assert timedelta(hours=2, minutes=59) < due - stage.clock() < timedelta(hours=3, minutes=5)
 
 
 async def test_all_runs_of_a_program_wait_for_its_usage_limit(bench: Bench, stage: Stage):

@@ -231,16 +231,6 @@ async def test_a_box_is_not_answered_by_a_comment(stage: Stage):
 # The work on TODOs.
 
 
-async def test_the_status_tells_what_is_blocked_and_how_to_go_on(stage: Stage):
-    WorkedPlan(stage, "Make it fast", "Make it small").park()
-
-    (answer,) = await told(stage, "/prloom status")
-
-    assert "- TODOs: 0 of 2 done\n" in answer
-    assert '- blocked since 2026-01-01T12:00:00.000Z: the TODO "Make it fast" is blocked: no progress' in answer
-    assert "; `/prloom resume` or `prloom todo pr-7 open t-1` goes on" in answer
-
-
 async def test_the_status_tells_what_is_in_progress_and_what_that_waits_for(stage: Stage):
     plan = WorkedPlan(stage, "Make it fast").at("ready")
     until = stage.clock() + timedelta(hours=1)

@@ -68,9 +68,3 @@ def test_no_call_returns_more_than_a_thousand(stage: Stage, services: HookServic
     events, last = services.read_events(types=None, since_id=None, limit=10**9)
 
     assert (len(events), last) == (MOST, f"e{MOST - 1}")
-
-
-def test_the_text_of_another_plan_can_be_read(services: HookServices, stage: Stage):
-    (stage.local() / "plan.md").write_text("# Here\n")
-
-    assert services.read_plan("pr-7") == "# Here\n"

@@ -176,27 +176,24 @@ async def test_a_plan_that_a_poll_brings_becomes_a_draft_without_any_other_plan(
     assert texts(stage) == {"make-it-fast.md": f"---\nstatus: draft\n{source}\n---\n{PLAN}"}
 
 
-async def test_one_that_cannot_be_used_is_a_warning_and_keeps_no_other_back(stage: Stage):
-    stage.bridges = [TicketBridge(upsert(status="merged"), upsert(title="Another"))]
+@pytest.mark.parametrize(
+    ("unusable", "why"),
+    [
+        (upsert(status="merged"), "a plan cannot have the status 'merged'; its action has to say draft or queued"),
+        (UpsertPlan("tracker", 5, PLAN), "Expected `str`, got `int` - at `$.title`"),  # type: ignore[arg-type]
+    ],
+    ids=["status", "type"],
+)
+async def test_one_that_cannot_be_used_is_a_warning_and_keeps_no_other_back(
+    stage: Stage, unusable: UpsertPlan, why: str
+):
+    stage.bridges = [TicketBridge(unusable, upsert(title="Another"))]
 
     await stage.tick()
 
     assert list(texts(stage)) == ["another.md"]
     (told,) = stage.published("bridges")
-    assert told["warnings"] == [
-        "a plan of forge cannot be used: a plan cannot have the status 'merged'; its action has to say draft or queued"
-    ]
-
-
-async def test_so_is_one_with_a_field_of_another_type(stage: Stage):
-    broken = UpsertPlan("tracker", 5, PLAN)  # type: ignore[arg-type]
-    stage.bridges = [TicketBridge(broken, upsert(title="Another"))]
-
-    await stage.tick()
-
-    assert list(texts(stage)) == ["another.md"]
-    (told,) = stage.published("bridges")
-    assert told["warnings"] == ["a plan of forge cannot be used: Expected `str`, got `int` - at `$.title`"]
+    assert told["warnings"] == [f"a plan of forge cannot be used: {why}"]
 
 
 def guarding(stage: Stage, function: Callable[[str, InterceptContext], object]) -> None:

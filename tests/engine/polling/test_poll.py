@@ -357,20 +357,6 @@ async def test_a_bridge_that_waits_for_a_task_which_was_cancelled_is_polled_agai
         await stage.until(lambda: bridge.polls == 2)
 
 
-async def test_a_poll_that_goes_on_ends_with_the_dispatcher(stage: Stage):
-    asked = asyncio.Event()
-
-    async def hang(what: str) -> None:
-        asked.set()
-        await asyncio.Event().wait()
-
-    stage.adopt()
-    stage.bridge.waits = hang
-
-    async with asyncio.timeout(60), stage.running():
-        await asked.wait()
-
-
 async def test_a_damaged_cursor_is_keep_and_the_source_is_read_again(stage: Stage):
     stage.adopt()
     stage.bridge.news = [said("a")]

@@ -123,17 +123,6 @@ async def test_so_is_one_that_is_written_again_after_hundreds_of_others(review: 
     assert review.replies == [f"re {review.asked[-1]}"]
 
 
-async def test_so_is_one_that_ended_without_an_answer(review: ReviewScene) -> None:
-    review.stage.triager.answer = acknowledged
-    await review.once(ITEM)
-    review.remove_all()
-    await review.once()
-
-    await review.once(ITEM)
-
-    assert review.asked == [review.asked[0], f"{review.asked[0]}-1"]
-
-
 async def test_so_is_one_that_was_edited_and_is_as_it_was_again(review: ReviewScene) -> None:
     review.stage.triager.answer = acknowledged
     await review.once(ITEM)
@@ -166,19 +155,6 @@ async def test_without_the_cursor_an_item_that_waits_for_its_answer_is_not_asked
     assert len(review.asked) == 1
 
 
-async def test_an_item_that_is_gone_for_one_poll_and_waits_for_its_answer_is_not_asked_again(
-    review: ReviewScene,
-) -> None:
-    review.stage.triager.answer = becomes_todo
-    await review.once(ITEM)
-    review.remove_all()
-    await review.once()
-
-    await review.once(ITEM)
-
-    assert len(review.asked) == 1
-
-
 async def test_an_item_that_ended_without_an_answer_is_not_asked_again_after_its_worktree_was_away(
     review: ReviewScene, tmp_path: Path
 ) -> None:
@@ -188,28 +164,6 @@ async def test_an_item_that_ended_without_an_answer_is_not_asked_again_after_its
     shutil.move(worktree, tmp_path / "away")
     await review.once()
     shutil.move(tmp_path / "away", worktree)
-
-    await review.once()
-
-    assert len(review.asked) == 1
-
-
-async def test_an_older_version_of_the_file_does_not_ask_again(review: ReviewScene) -> None:
-    await review.once(ITEM)
-    await review.once()
-    review.remove_all()
-
-    await review.once(ITEM)
-
-    assert len(review.asked) == 1
-
-
-async def test_an_answered_item_that_comes_back_with_its_answer_is_not_asked_again(review: ReviewScene) -> None:
-    await review.once(ITEM)
-    with_answer = review.file.read_text()
-    review.remove_all()
-    await review.once()
-    review.file.write_text(with_answer)
 
     await review.once()
 
