@@ -35,21 +35,6 @@ async def test_once_polls_whatever_the_interval_says(stage: Stage):
     assert stage.bridge.polls == 2
 
 
-async def test_once_waits_for_the_triage_and_delivers_its_replies(stage: Stage):
-    stage.adopt()
-    stage.bridge.news = [said("a")]
-
-    async def slow() -> None:
-        for _ in range(50):
-            await asyncio.sleep(0)
-
-    stage.triager.before = slow
-
-    await stage.tick()
-
-    assert stage.bridge.said == ["re a"]
-
-
 async def test_once_ends_although_a_plugin_puts_an_event_off_for_as_short_as_it_can(stage: Stage):
     stage.adopt()
     host = stage.plugin("p", deferring(0))

@@ -11,7 +11,7 @@ from stage import Stage, said
 from prloom.api import Author
 from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import PlanRegistry
-from prloom.errors import AlreadyRunningError, PrloomError, StorageError
+from prloom.errors import PrloomError, StorageError
 from prloom.storage.safe_dir import TEMPORARY
 
 
@@ -130,11 +130,6 @@ def test_where_its_own_bus_cannot_be_opened_the_repository_is_free_for_another_d
     (stage.root / "prloom/.local/bus/decisions.jsonl").rmdir()
 
     PlanRegistry(stage.paths, rules(stage.config), stage.clock).close()
-
-
-def test_a_second_board_is_told_who_has_the_first(stage: Stage, board: PlanRegistry):
-    with pytest.raises(AlreadyRunningError, match="a dispatcher already runs here"):
-        PlanRegistry(stage.paths, rules(stage.config), stage.clock)
 
 
 async def test_what_crashes_left_half_written_is_cleared_away_when_a_board_is_opened(stage: Stage):

@@ -1370,7 +1370,7 @@ async def test_one_new_comment_costs_one_request_that_is_charged_and_its_pull_re
     new_runtime: NewDesk,
 ) -> None:
     runtime = new_runtime(rules=NONE)
-    pulls = [runtime.hub.pull() for _ in range(50)]
+    pulls = [runtime.hub.pull() for _ in range(20)]
     runtime.track(*pulls)
     for _ in range(3):
         await runtime.poll()
@@ -1387,7 +1387,7 @@ async def test_one_new_comment_costs_one_request_that_is_charged_and_its_pull_re
 
 async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_charged(new_runtime: NewDesk) -> None:
     runtime = new_runtime(rules=NONE)
-    pulls = [runtime.hub.pull() for _ in range(50)]
+    pulls = [runtime.hub.pull() for _ in range(20)]
     runtime.track(*pulls)
     for _ in range(3):
         await runtime.poll()
@@ -1401,7 +1401,7 @@ async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_c
 
 async def test_a_push_to_a_branch_that_is_no_base_is_not_read(new_runtime: NewDesk) -> None:
     runtime = new_runtime(rules=NONE)
-    pulls = [runtime.hub.pull() for _ in range(50)]
+    pulls = [runtime.hub.pull() for _ in range(20)]
     runtime.track(*pulls)
     for _ in range(3):
         await runtime.poll()

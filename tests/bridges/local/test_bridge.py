@@ -267,16 +267,6 @@ async def test_a_reply_is_written_beneath_its_item_whatever_was_edited_around_it
     )
 
 
-async def test_p3_a_reply_that_is_there_is_not_written_again() -> None:
-    plan = a_plan("## ready\n- [ ] one\n")
-    (event,) = await poll(plan)
-    await deliver(plan, event.reply_to, Comment("Done."))
-    before = the_file(plan)
-
-    assert await deliver(plan, event.reply_to, Comment("Done.")) == Delivered()
-    assert the_file(plan) == before
-
-
 @pytest.mark.parametrize("token", [None, {"section": "replies"}, {"plan": "pr-7", "section": "replies"}])
 async def test_a_reply_without_an_item_goes_under_replies(token: Json) -> None:
     plan = a_plan(MemoryFiles())

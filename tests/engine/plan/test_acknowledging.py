@@ -197,17 +197,6 @@ async def test_a_held_comment_is_acknowledged_when_the_operator_approves_it(
     assert stage.state()["queue"] == {}
 
 
-async def test_what_is_dropped_while_it_is_held_is_never_acknowledged(stage: Stage, source: Signing):
-    stage.adopt()
-    source.news = [wrote("a", STRANGER)]
-    await stage.tick()
-    stage.ask("drop", "a", reason="spam")
-
-    await stage.tick()
-
-    assert source.signs == []
-
-
 async def test_an_edit_is_not_acknowledged_again(stage: Stage, source: Signing):
     stage.adopt()
     source.news = [wrote("a")]

@@ -9,7 +9,7 @@ import pytest
 from stage import Stage, said
 from stage_parts import by
 
-from prloom.api import Event, HookContext, PluginContext
+from prloom.api import Event
 from prloom.core.events.dispatch import Subscribers
 from prloom.engine.plan import admission, reconcile
 from prloom.engine.polling import poll
@@ -29,15 +29,6 @@ def line(event_id: str, body: str = "hi") -> str:
     return json.dumps(
         {"ts": "", "kind": "event", "data": {"id": event_id, "source": "ci", "type": "note", "body": body}}
     )
-
-
-async def test_a_line_that_another_program_appended_is_an_event(stage: Stage):
-    stage.adopt()
-    write(stage, line("a") + "\n")
-
-    await stage.tick()
-
-    assert stage.triager.batches == [("a",)]
 
 
 async def test_the_same_id_is_the_same_event_however_often_it_is_appended(stage: Stage):
@@ -299,23 +290,6 @@ async def test_a_stranger_is_held_also_where_nobody_would_be_shown_the_text(stag
     await stage.tick()
 
     assert of_the_repository(stage) == [("intake", ["held"])]
-
-
-async def test_a_plugin_sees_what_no_agent_is_asked_about(stage: Stage):
-    seen: list[str] = []
-
-    def register(ctx: PluginContext) -> None:
-        @ctx.hook("onGlobalEvent")
-        def look(event: Event, ctx: HookContext) -> None:
-            seen.append(event.id)
-
-    stage.plugin("watcher", register)
-    stage.bridge.news = [said("a", pr=99)]
-
-    await stage.tick()
-
-    assert seen == ["a"]
-    assert of_the_repository(stage)[0] == ("intake", ["pending"])
 
 
 async def test_a_command_is_obeyed_where_there_is_nobody_else(stage: Stage):

@@ -179,21 +179,6 @@ async def test_a_rebase_that_an_older_prloom_has_only_noted_becomes_a_todo(bench
     assert (stage.local() / "plan.md").read_text().count("- [ ] Rebase the branch onto its base") == 1
 
 
-async def test_an_event_that_the_answer_leaves_out_is_asked_about_again_alone(bench: Bench, stage: Stage):
-    bench.plays('print(answer(*(i for i in ids if i != "b" or len(ids) == 1)))')
-    stage.append(said("a"), said("b"), said("c"))
-    await stage.tick()
-    assert stage.bridge.said == ["On a.", "On c."]
-    assert waits(bench)["b"]["reason"] == "the answer does not mention the event"
-    stage.append(said("d"))
-    stage.clock.advance(minutes=1)
-
-    await stage.tick()
-
-    assert sorted(bench.asked[1:]) == [["b"], ["d"]]
-    assert stage.open() == {}
-
-
 async def test_an_event_that_was_superseded_during_the_run_is_not_answered_by_it(bench: Bench, stage: Stage):
     go, begun = bench.signal("go"), bench.signal("begun")
     bench.plays(f"""

@@ -269,14 +269,6 @@ async def test_a_todo_that_a_person_has_ended_is_not_tried_again_when_its_block_
     assert (plan.state.block, plan.todos[0].state) == (None, state)
 
 
-async def test_a_stranger_cannot_lift_a_block(stage: Stage):
-    plan = WorkedPlan(stage, "Make it fast").park()
-
-    assert await told(stage, "/prloom resume", author=by("eve", "none")) == []
-
-    assert plan.state.block is not None
-
-
 async def test_a_block_of_the_operator_is_lifted_by_a_resume_and_not_by_a_retry(stage: Stage):
     plan = WorkedPlan(stage, "Make it fast")
     plan.commit(work_requests.blocked(plan.state, "pr-7", "not now", stage.clock()), by="operator", stage="operator")

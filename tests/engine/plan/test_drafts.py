@@ -30,15 +30,6 @@ async def ask(stage: Stage, verb: Verb, action_id: str, **about: Any) -> None:
     await stage.tick()
 
 
-async def test_a_reply_to_a_stranger_waits(stage: Stage):
-    await a_draft(stage)
-    stage.clock.advance(days=3)
-    await stage.tick()
-
-    assert stage.bridge.posts == []
-    assert stage.fate("e1")[-1] == "triaged"
-
-
 async def test_a_draft_is_sent_once_a_person_says_so(stage: Stage):
     await ask(stage, "draft_send", await a_draft(stage))
     await stage.tick()

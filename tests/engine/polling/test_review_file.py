@@ -110,19 +110,6 @@ async def test_so_is_one_that_is_written_again_after_the_cursor_was_removed(revi
     assert (second, review.replies) == (f"{first}-1", [f"re {second}"])
 
 
-async def test_so_is_one_that_is_written_again_after_hundreds_of_others(review: ReviewScene) -> None:
-    for additions in ([ITEM], [f"- [ ] number {number}\n" for number in range(210)]):
-        await review.once(*additions)
-        await review.once()
-        review.remove_all()
-        await review.once()
-
-    await review.once(ITEM)
-
-    assert review.asked[-1] == f"{review.asked[0]}-1"
-    assert review.replies == [f"re {review.asked[-1]}"]
-
-
 async def test_so_is_one_that_was_edited_and_is_as_it_was_again(review: ReviewScene) -> None:
     review.stage.triager.answer = acknowledged
     await review.once(ITEM)
