@@ -99,18 +99,6 @@ async def test_once_leaves_what_is_appended_after_its_polls_to_the_next_time(sta
     assert stage.triager.batches == [("a",), ("more1",)]
 
 
-async def test_once_ends_the_waits_that_were_over_when_it_began(stage: Stage):
-    stage.adopt()
-    host = stage.plugin("p", deferring(60_000))
-    stage.bridge.news = [said("a")]
-    await stage.tick()
-    stage.clock.advance(minutes=2)
-
-    await stage.tick()
-
-    assert host.shown == [("a",), ("a",)]
-
-
 async def test_once_says_what_is_wrong_where_it_cannot_begin(stage: Stage):
     stage.adopt()
     (stage.root / "prloom/.local/control.jsonl").mkdir(parents=True)

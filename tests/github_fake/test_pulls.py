@@ -67,15 +67,3 @@ def test_a_merged_pull_request_is_not_reopened(api, hub):
     hub.merge(pr)
 
     assert api.send("PATCH", f"/pulls/{pr.number}", {"state": "open"}).status_code == 422
-
-
-def test_a_renamed_repository_redirects_to_its_number(api, hub):
-    pr = hub.pull()
-    hub.rename("motor")
-    moved = api.get("/issues/comments", since="2026-01-01T12:00:00Z")
-    posted = api.post(f"/issues/{pr.number}/comments", {"body": "x"})
-
-    assert (moved.status_code, posted.status_code) == (301, 307)
-    assert moved.headers["location"].startswith("https://api.github.com/repositories/1000/issues/comments?since=")
-    assert api.get(moved.headers["location"]).status_code == 200
-    assert api.get("/repos/ada/motor/pulls").status_code == 200

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from prloom.api import Http, HttpError, HttpNeeds
+from prloom.api import HttpError, HttpNeeds
 from prloom.errors import PrloomError
 from prloom.transport import client
 
@@ -45,12 +45,6 @@ def redirecting(**places: str) -> Callable[[httpx.Request], httpx.Response]:
 
 
 # ---- what is sent
-
-
-def test_it_is_what_a_bridge_is_promised(wire: Any) -> None:
-    promised: Http = wire.client
-
-    assert promised.request is not None
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "https://api.example:port/things", "//[x"])

@@ -54,22 +54,6 @@ async def test_a_comment_becomes_an_event_once(runtime: Any) -> None:
     assert event.created_at == "2026-01-01T12:01:10Z"
 
 
-async def test_what_was_said_before_the_pull_request_was_tracked_is_read_too(runtime: Any) -> None:
-    pull = runtime.hub.pull()
-    runtime.hub.comment(pull, "ann", "one")
-    runtime.hub.inline(pull, "ann", "two")
-    runtime.hub.review(pull, "ann", "CHANGES_REQUESTED", "three")
-    runtime.clock.advance(days=30)
-    other = runtime.hub.pull()
-    runtime.track(other)
-    await runtime.poll()
-    runtime.track(pull)
-
-    events = await runtime.poll()
-
-    assert sorted(bodies(events)) == ["one", "three", "two"]
-
-
 async def test_a_plan_that_begins_anew_hears_everything_anew(runtime: Any) -> None:
     pull, other = await watched(runtime), await watched(runtime)
     runtime.hub.comment(pull, "ann", "one")

@@ -37,13 +37,6 @@ def ids(*lines: str) -> list[str]:
 ONE, TWO, THREE = ids("- [ ] one", "- [ ] two", "- [ ] three")
 
 
-def test_an_item_becomes_one_event() -> None:
-    looks = Looks()
-
-    assert looks.at("- [ ] one") == [ONE]
-    assert looks.at("- [ ] one") == []
-
-
 def test_the_ids_do_not_depend_on_where_the_items_stand() -> None:
     assert ids("- [ ] two", "", "### part", "  * [ ] one") == [TWO, ONE]
 
@@ -179,12 +172,6 @@ def test_tidying_up_what_is_done_requests_nothing_again() -> None:
 
     assert looks.at("- [ ] one") == []
     assert looks.at("- [ ] one", "- [ ] one") == [f"{ONE}-1"]
-
-
-def test_without_its_cursor_the_file_gives_the_ids_that_it_gave_before() -> None:
-    lines = ["- [ ] one", "- [x] two", "- [ ] three"]
-
-    assert ids(*lines) == ids(*lines) == [ONE, THREE]
 
 
 def test_without_its_cursor_an_item_that_was_answered_is_no_new_event() -> None:

@@ -15,7 +15,7 @@ from prloom.engine.bus import entries
 from prloom.engine.bus.entries import EventCache
 from prloom.model.decision import Change
 from prloom.model.event import digest
-from prloom.model.kinds import OpenState
+from prloom.model.kinds import State
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.storage import paths
@@ -80,24 +80,12 @@ def test_a_text_that_is_forgotten_is_read_anew_and_held_to_what_came_in(journal:
     assert texts.get(opened) is None
 
 
-@pytest.mark.parametrize(("state", "kept"), [("pending", ["e"]), ("parked", []), ("deferred", [])])
-def test_the_text_of_an_event_that_is_not_pending_any_more_is_let_go(
-    journal: Journal, state: OpenState, kept: list[str]
-):
+@pytest.mark.parametrize(("state", "kept"), [("pending", ["e"]), ("parked", []), ("deferred", []), ("handled", [])])
+def test_the_text_of_an_event_that_is_not_pending_any_more_is_let_go(journal: Journal, state: State, kept: list[str]):
     texts, opened = EventCache(journal), admitted(journal, "the text")
     texts.get(opened)
+    left = {} if state == "handled" else {"e": replace(opened, state=state)}
 
-    texts.drop_done(
-        [Change(event_id="e", verdict="deferred", state=state)], DispatchState(open={"e": replace(opened, state=state)})
-    )
+    texts.drop_done([Change(event_id="e", verdict="deferred", state=state)], DispatchState(open=left))
 
     assert list(texts) == kept
-
-
-def test_the_text_of_an_event_that_ended_is_let_go(journal: Journal):
-    texts, opened = EventCache(journal), admitted(journal, "the text")
-    texts.get(opened)
-
-    texts.drop_done([Change(event_id="e", verdict="handled", state="handled")], DispatchState())
-
-    assert list(texts) == []

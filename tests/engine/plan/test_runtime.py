@@ -40,15 +40,6 @@ def rest(runtime: PlanRuntime, now: Any) -> timedelta:
     return runtime.failure.until - now
 
 
-def test_a_plan_in_trouble_rests_and_says_why(stage: Stage, board: PlanRegistry):
-    runtime = board.runtimes["pr-7"]
-
-    runtime.fail("the disk is full")
-
-    assert runtime.failure.active(stage.clock())
-    assert plan_state(stage)["lastError"] == "the disk is full"
-
-
 def test_a_bridge_is_told_whether_the_cockpit_is_in_a_comment_or_in_the_description(board: PlanRegistry):
     runtime = board.runtimes["pr-7"]
     adopted = runtime.tracked.cockpit
