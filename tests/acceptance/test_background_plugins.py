@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from command_server import ForkedProcess
 from real_command import Repository
+from waiting import until
 
 from prloom import processes
 
@@ -83,13 +83,6 @@ def running(repository: Repository) -> Iterator[ForkedProcess]:
 
 def daemon(repository: Repository) -> Any:
     return repository.json("plugins", "status")["plugins"][0]
-
-
-def until(condition: Callable[[], object]) -> None:
-    given_up = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < given_up
-        time.sleep(0.05)
 
 
 def test_a_daemon_answers_a_hook_of_start_once_and_is_gone_afterwards(repository: Repository):

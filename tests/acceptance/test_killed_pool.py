@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 from real_command import Repository
+from waiting import until
 
 from prloom import processes
 
@@ -42,14 +41,6 @@ def working(tmp_path: Path) -> Repository:
     for title in ("First", "Second"):
         made.run("todo", "work", "add", title)
     return made
-
-
-def until(true: Callable[[], object]) -> None:
-    """Wait for what other processes do."""
-    end = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def pool_of(dispatcher: int) -> psutil.Process:

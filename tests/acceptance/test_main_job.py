@@ -6,8 +6,9 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
+
+from waiting import until
 
 
 def test_an_item_of_the_review_file_is_answered_and_becomes_a_todo(repository):
@@ -109,13 +110,13 @@ def test_a_dispatcher_that_runs_takes_requests_says_what_it_decides_and_ends_on_
     journal = tmp_path / "journal"
     with journal.open("wb") as said:
         running = repository.begin("start", said=said)
-    _until(lambda: repository.json("status")["dispatcher"]["running"])
+    until(lambda: repository.json("status")["dispatcher"]["running"])
     second = repository.run("start", "--once", code=1)
     assert str(running.pid) in second.stderr
     repository.run("emit", "work", "--body", "x", "--author", "eve", "--trust", "none", "--id", "s1")
-    _until(lambda: repository.json("status")["totals"]["held"] == 1)
+    until(lambda: repository.json("status")["totals"]["held"] == 1)
     repository.run("approve", "s1")
-    _until(lambda: repository.plan()["events"]["triaged"] == 1)
+    until(lambda: repository.plan()["events"]["triaged"] == 1)
     running.send_signal(signal.SIGINT)
 
     assert running.wait(timeout=120) == 130
@@ -145,11 +146,3 @@ def test_the_demo_tells_its_story_in_a_pipe(repository, tmp_path):
 
 def _git(folder: Path, *args: str) -> str:
     return subprocess.run(["git", *args], cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def _until(true) -> None:
-    """Wait for another process, which tells nobody when it is ready; give up after a while."""
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.05)

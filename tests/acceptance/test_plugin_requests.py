@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from command_server import ForkedProcess
 from real_command import Repository
+from waiting import until
 
 DAEMON = """
 import json, os, socket, threading
@@ -116,13 +116,6 @@ def _is_new(daemon: Any, pids: list[int]) -> bool:
 
 def status(repository: Repository) -> Any:
     return repository.json("plugins", "status")["plugins"][0]
-
-
-def until(condition: Callable[[], object]) -> None:
-    given_up = time.monotonic() + 60  # a start of prloom takes long where all cores are busy
-    while not condition():
-        assert time.monotonic() < given_up
-        time.sleep(0.05)
 
 
 def ask(repository: Repository, *requests: tuple[str, dict[str, Any]]) -> list[Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import git_folder
@@ -19,6 +21,18 @@ def scene(tmp_path: Path) -> OperatorScene:
     return OperatorScene(tmp_path)
 
 
+@asynccontextmanager
+async def watched(scene: OperatorScene) -> AsyncIterator[asyncio.Queue[str]]:
+    """Give what is told after the first word, which is that everything may be new."""
+    told: asyncio.Queue[str] = asyncio.Queue()
+    watching = asyncio.create_task(RepositoryWatch(scene.where, lambda: (), told.put_nowait).run())
+    async with asyncio.timeout(60):
+        assert await told.get() == ALL
+        yield told
+    assert not watching.done()
+    watching.cancel()
+
+
 async def told_of(told: asyncio.Queue[str], plan: str) -> None:
     """Wait until a plan, and nothing else, is reported as new."""
     assert await told.get() == plan
@@ -28,10 +42,7 @@ async def told_of(told: asyncio.Queue[str], plan: str) -> None:
 
 async def test_it_tells_which_plan_is_new_and_first_of_all_that_everything_may_be(scene: OperatorScene) -> None:
     scene.plan("pr-1")
-    told: asyncio.Queue[str] = asyncio.Queue()
-    watching = asyncio.create_task(RepositoryWatch(scene.where, lambda: (), told.put_nowait).run())
-    async with asyncio.timeout(60):
-        assert await told.get() == ALL
+    async with watched(scene) as told:
         home = scene.where.worktree("pr-1").joinpath(*paths.LOCAL)
 
         (home / paths.SEEN_IDS).touch()
@@ -41,17 +52,13 @@ async def test_it_tells_which_plan_is_new_and_first_of_all_that_everything_may_b
 
         scene.plan("pr-2")
         assert await told.get() == ALL
-    watching.cancel()
 
 
 async def test_a_change_of_the_configuration_is_told_at_once_and_none_of_the_files_beside_it(
     scene: OperatorScene,
 ) -> None:
     scene.plan("pr-1")
-    told: asyncio.Queue[str] = asyncio.Queue()
-    watching = asyncio.create_task(RepositoryWatch(scene.where, lambda: (), told.put_nowait).run())
-    async with asyncio.timeout(60):
-        assert await told.get() == ALL
+    async with watched(scene) as told:
         home = scene.where.worktree("pr-1").joinpath(*paths.LOCAL)
         (scene.root / "README.md").write_text("# Read me\n")
         (home / "plan.md").write_text("# Changed\n")
@@ -61,15 +68,10 @@ async def test_a_change_of_the_configuration_is_told_at_once_and_none_of_the_fil
             (scene.root / "prloom.toml").write_text(text)
             while await told.get() != ALL:
                 pass
-    watching.cancel()
 
 
 async def test_a_folder_that_cannot_be_read_ends_no_watch_and_is_told(scene: OperatorScene) -> None:
-    told: asyncio.Queue[str] = asyncio.Queue()
     scene.where.local.parent.mkdir(exist_ok=True)
     scene.where.local.write_text("this is no folder\n")
-    watching = asyncio.create_task(RepositoryWatch(scene.where, lambda: (), told.put_nowait).run())
-    async with asyncio.timeout(60):
-        assert await told.get() == ALL
-    assert not watching.done()
-    watching.cancel()
+    async with watched(scene):
+        pass

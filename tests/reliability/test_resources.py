@@ -16,8 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from real_command import Repository
 from small_disk import small_disk
 from stage import Clock, Stage, said
 from stage import until as until_true
+from waiting import until
 
 from prloom.api import PluginContext, TriageContext
 from prloom.engine.file_watcher import FileWatcher
@@ -183,14 +183,6 @@ def running(made: Repository, *before: str) -> Iterator[None]:
     finally:
         process.terminate()
         process.communicate(timeout=60)
-
-
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait for another process, which tells nobody what a test wants to know."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def trouble_told(made: Repository) -> str:

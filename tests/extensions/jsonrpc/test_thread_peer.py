@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from contextvars import ContextVar
 from queue import SimpleQueue
+
+from waiting import until
 
 from prloom.extensions.jsonrpc.thread_peer import KEPT, Threads
 
 PATIENCE = 60.0
 left: ContextVar[str] = ContextVar("left", default="nothing")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end, never = time.monotonic() + PATIENCE, threading.Event()
-    while not condition():
-        assert time.monotonic() < end
-        never.wait(0.001)
 
 
 def idle(threads: Threads) -> int:
@@ -30,7 +23,7 @@ def test_a_thread_that_is_done_does_the_next_job():
 
     for _ in range(3):
         threads.begin(lambda: did.put(threading.current_thread()))
-        until(lambda: idle(threads) == 1)
+        until(lambda: idle(threads) == 1, each=0.001)
 
     assert len({did.get(timeout=PATIENCE) for _ in range(3)}) == 1
 
@@ -54,7 +47,7 @@ def test_what_a_job_leaves_in_its_context_is_not_there_for_the_next():
 
     for _ in range(2):
         threads.begin(job)
-        until(lambda: idle(threads) == 1)
+        until(lambda: idle(threads) == 1, each=0.001)
 
     assert [seen.get(timeout=PATIENCE) for _ in range(2)] == ["nothing", "nothing"]
 
