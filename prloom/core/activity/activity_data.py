@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from prloom.core.text.secret_mask import SecretMask
+from prloom.core.text.secret_scan import SecretMask
 from prloom.model.record import Json
 
 LIMIT: Final = 64 * 1024

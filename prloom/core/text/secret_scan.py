@@ -1,7 +1,7 @@
-"""Look for secrets in what is about to be posted: values that are known, and texts of the forms that keys have.
+"""Look for secrets in what is about to be posted, and take them out of what agents print.
 
-The forms are those that their issuers document or that secret scanners agree on. Every repetition is bounded, so that
-the work grows with the length of the text and no faster.
+A secret is a value that is known, or a text of a form that keys have: those that their issuers document or that secret
+scanners agree on. Every repetition is bounded, so that the work grows with the length of the text and no faster.
 """
 
 from __future__ import annotations
@@ -60,6 +60,17 @@ _TAG = re.compile(r"<[^<>]{0,200}>")
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 # A password with an `@` ends before the path or the query; one with a `?` or a `#` ends at the first `@`.
 _IN_URL = re.compile(r"://[^/@\s:]{0,200}:([^/?#\s]{8,500}|[^/@\s]{8,500})@")
+
+_SIGNS = (
+    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    *("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-"),
+    *("AKIA", "ASIA", "xox", "xapp-", "hooks.slack.com", "sk-", "sk_live_", "rk_live_", "AIza", "GOCSPX-", "ya29."),
+    *("npm_", "pypi-AgE", "hf_", "eyJ", "PRIVATE KEY"),
+)
+"""What a text contains at least one of if anything in it has the form of a key, but for those of AWS."""
+
+_AWS = re.compile("aws_?secret", re.IGNORECASE)
+_NOT_LETTERS = bytes(byte for byte in range(256) if not chr(byte).isalnum() or byte > 127)  # noqa: PLR2004
 
 
 def environment_secrets(environ: Mapping[str, str]) -> dict[str, str]:
@@ -195,3 +206,36 @@ def _texts(value: JsonValue) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _texts(each)
+
+
+class SecretMask:
+    """Puts a mask in place of secrets: of values that are known, plain or in disguise, and of what looks like a key."""
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        """`secrets` are the known values, each by what it is."""
+        values = [value for value in secrets.values() if len(value) >= SHORTEST]
+        self._values = sorted(values, key=len, reverse=True)
+        self._disguises = tuple({each.encode() for value in values for each in disguises(value)})
+        self._hex = tuple(hexadecimal(value).encode() for value in values)
+
+    def masked(self, text: str) -> str:
+        """Return a text with a mask in place of each secret; the mask alone where one is there in disguise."""
+        if len(text) < SHORTEST:
+            return text
+        for value in self._values:
+            text = text.replace(value, MASK)
+        if any(sign in text for sign in _SIGNS) or _AWS.search(text):
+            for found in key_like(text):
+                text = text.replace(found, MASK)
+        if self._disguised(text):
+            return MASK
+        return text
+
+    def _disguised(self, text: str) -> bool:
+        if not self._values:
+            return False
+        letters = text.encode("utf-8", "replace").translate(None, _NOT_LETTERS)
+        if any(each in letters for each in self._disguises):
+            return True
+        lower = letters.lower()
+        return any(each in lower for each in self._hex)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from prloom.core.text import secret_scan
-from prloom.core.text.secret_mask import SecretMask
+from prloom.core.text.secret_scan import SecretMask
 from prloom.engine.activity.publisher import Publisher
 from prloom.engine.activity.started_runs import StartedRuns
 from prloom.engine.activity.stream import ActivityStream, StreamPosition, StreamTools

@@ -13,7 +13,7 @@ from prloom import errors
 from prloom.agents import registry, run_folder
 from prloom.agents.activity import adapter
 from prloom.core.activity.activity_data import cleaned
-from prloom.core.text.secret_mask import SecretMask
+from prloom.core.text.secret_scan import SecretMask
 from prloom.engine.activity.stream import Placed
 from prloom.model.activity import ActivityDraft
 from prloom.storage.activity_file import OutputPosition

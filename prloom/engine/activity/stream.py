@@ -11,7 +11,7 @@ from typing import Final
 
 from prloom.core.activity.activity_data import cleaned
 from prloom.core.activity.activity_run import TOOL_CALL_START, RunParts
-from prloom.core.text.secret_mask import SecretMask
+from prloom.core.text.secret_scan import SecretMask
 from prloom.engine.activity.publisher import Publisher
 from prloom.engine.bus.event_store import Clock
 from prloom.errors import StorageError

@@ -1,4 +1,4 @@
-"""Read and write `plan.md`, the text of a plan."""
+"""Read and write the files of a plan: `plan.md`, its text, and what decisions say of it in `state.json`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ import stat
 from collections.abc import Callable, Collection
 from hashlib import sha256
 
+from msgspec.structs import replace
+
 from prloom.core.plans import front_matter, lost_text, plan_file, plan_text, todo_ids
 from prloom.core.plans.plan_file import PlanTodo, TodoItem
 from prloom.errors import PrloomError, StorageError
 from prloom.model.decision import Decision, PlanText
+from prloom.model.hook_points import AFTER_ACTIVATE
+from prloom.model.plan import Plan
 from prloom.model.state import DispatchState
 from prloom.model.work import WorkStep
 from prloom.storage import file_stamp, locks, paths, repair
 from prloom.storage.file_stamp import FileStamp
 from prloom.storage.file_value import FileValue
 from prloom.storage.safe_dir import FILE_MODE, SafeDir
+
+Edit = Callable[[Callable[[Plan], Plan]], object]
+"""Changes what `state.json` holds, if that is a change."""
 
 _EXACTLY = "surrogateescape"  # bytes that are no UTF-8 stay what they are where only a TODO is added
 
@@ -154,6 +161,25 @@ class PlanFile:
         if text != plan.text:
             repair.quarantine_copy(self._local, paths.PLAN_TEXT, "hook", [plan.text.encode("utf-8", "replace")])
         return content.decode("utf-8", _EXACTLY)
+
+
+class PlanState:
+    """Writes what decisions say of the plan itself; leaves all else in `state.json` alone."""
+
+    def __init__(self, edit: Edit) -> None:
+        self._edit = edit
+
+    def apply(self, decision: Decision, _: DispatchState) -> None:
+        """Note that the pull request was opened, closed, merged or reopened, and that the plan is well on its way."""
+        opened = decision.opened
+        if opened is not None:
+            about = {"pr": opened.number, "forge": opened.forge, "url": opened.url, "pr_base": opened.base}
+            self._edit(lambda plan: replace(plan, **about))
+        status = decision.plan_status
+        if status is not None:
+            self._edit(lambda plan: replace(plan, status=status))
+        if decision.work is not None and decision.work.hook == AFTER_ACTIVATE:
+            self._edit(lambda plan: replace(plan, activates=False))
 
 
 def _with_step(text: str, step: WorkStep) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import run_folder, run_message
-from prloom.core.text.secret_mask import SecretMask
+from prloom.core.text.secret_scan import SecretMask
 from prloom.exchange.claimed_message import ClaimedMessage
 from prloom.exchange.errors import ExchangeError
 from prloom.exchange.exchange import Exchange

@@ -21,7 +21,7 @@ from prloom.agents.run_spec import RunLimits
 from prloom.agents.run_status import RunFinished
 from prloom.agents.supervision import Supervision, Worker
 from prloom.core.text import secret_scan
-from prloom.core.text.secret_mask import SecretMask
+from prloom.core.text.secret_scan import SecretMask
 from prloom.core.work.repository_changes import RepositoryState
 from prloom.engine.machine import output_messages
 from prloom.engine.machine.machine import Machine

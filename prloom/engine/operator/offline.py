@@ -13,8 +13,7 @@ from prloom.core.commands.requests import OperatorRequest
 from prloom.engine.bus import plans, plugin_stores
 from prloom.engine.bus.event_store import Clock, Effect, EventStore
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_files import PlanFile
-from prloom.engine.bus.plan_state import PlanState
+from prloom.engine.bus.plan_files import PlanFile, PlanState
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.operator import control

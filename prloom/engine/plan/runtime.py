@@ -22,9 +22,8 @@ from prloom.core.text import bounds, naming
 from prloom.engine.bus import entries, plans, plugin_stores, replay
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_files import PlanFile
+from prloom.engine.bus.plan_files import PlanFile, PlanState
 from prloom.engine.bus.plan_folder import PlanFolder
-from prloom.engine.bus.plan_state import PlanState
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.seen_ids import SeenIds
 from prloom.engine.plan.failure_backoff import FailureBackoff

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from prloom.core.activity import activity_data
 from prloom.core.activity.activity_run import RUN_ENDED, RunParts
-from prloom.core.text.secret_mask import SecretMask
-from prloom.core.text.secret_scan import MASK
+from prloom.core.text.secret_scan import MASK, SecretMask
 from prloom.model.activity import ActivityDraft, ActivityEvent
 from prloom.model.record import Json
 

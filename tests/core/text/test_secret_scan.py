@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from prloom.core.text import secret_scan
-from prloom.core.text.secret_mask import SecretMask
+from prloom.core.text.secret_scan import SecretMask
 from prloom.model.action import Action, AddLabels, Comment, Review, UpsertPlan
 from prloom.model.event import Target
 

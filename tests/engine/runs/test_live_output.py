@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from prloom.agents import run_folder, run_message
-from prloom.core.text.secret_mask import SecretMask
+from prloom.core.text.secret_scan import SecretMask
 from prloom.engine.machine.output_messages import OutputMessages
 from prloom.engine.runs import live_output, records
 from prloom.engine.runs.live_output import LiveOutput
