@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
-# One more than there are processors: many tests wait for a process of their own. More of them save no time.
-WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# Two more than there are processors: many tests wait for a process of their own.
+WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 
 .PHONY: help setup demo test compiled collected browser screenshots bench kill crash-matrix soak mutants check static \
 	format lint types layers clean
