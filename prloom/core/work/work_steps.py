@@ -6,13 +6,14 @@ One TODO at a time is worked on. `next_step` says what the next step is; the eng
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from prloom.backoff import Backoff
 from prloom.core.plans.plan_file import TodoItem
+from prloom.model.hook_points import BEFORE_FINISH
 from prloom.model.state import DispatchState
 from prloom.model.work import Block, LifeHook, TodoWork
 
@@ -155,9 +156,17 @@ def prepares(step: Step) -> bool:
     return isinstance(step, Continue) and step.work.phase in _PREPARING
 
 
-def runs_programs(step: Step) -> bool:
-    """Whether a step may run programs that can write in the plan's folder."""
-    return isinstance(step, Finish | RunHooks) or (isinstance(step, Continue) and step.work.phase in _RUN_PROGRAMS)
+def runs_programs(step: Step, has_hook: Callable[[str], bool]) -> bool:
+    """Whether a step may run programs that can write in the plan's folder; `has_hook` says which hooks plugins have."""
+    match step:
+        case Continue(work=work):
+            return work.phase in _RUN_PROGRAMS
+        case RunHooks(hook=hook):
+            return has_hook(hook)
+        case Finish():
+            return has_hook(BEFORE_FINISH)
+        case _:
+            return False
 
 
 def _first(

@@ -59,12 +59,17 @@ def of_todo(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) -> 
     )
 
 
+def keys(runtime: PlanRuntime, hook: str, plugins: PluginSet) -> tuple[str, ...]:
+    """Return the keys of the plugins that have a hook for this plan, in their order."""
+    return plugins.with_hook(hook, runtime.rules.config.plugins.disabled)
+
+
 async def run_all(runtime: PlanRuntime, hook: PlanHook, plugins: PluginSet, services: PlanServices) -> None:
     """Run a hook of every plugin that has it and has not run it yet.
 
     Raises PlanHookBlockedError where one fails or blocks the plan; what those before it did has taken effect.
     """
-    for key in plugins.with_hook(hook.name, runtime.rules.config.plugins.disabled):
+    for key in keys(runtime, hook.name, plugins):
         if key not in hook.done:
             await _run(runtime, hook, plugins[key], services)
 

@@ -91,11 +91,11 @@ class TodoWorker:
     async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies, lock: int) -> None:
         try:
             while (step := await self._next_allowed(runtime, dependencies)) is not None:
-                if not work_rules.runs_programs(step):
+                if not life_hooks.runs_programs(runtime, step, dependencies):
                     await self._do(runtime, step, dependencies)
                     continue
                 async with appended_lines.watching(runtime):
-                    while step is not None and work_rules.runs_programs(step):
+                    while step is not None and life_hooks.runs_programs(runtime, step, dependencies):
                         await self._do(runtime, step, dependencies)
                         step = await self._next_allowed(runtime, dependencies)
             await appended_lines.close(runtime)

@@ -20,6 +20,7 @@ from prloom.core.work.work_steps import (
     Correct,
     Finish,
     Propose,
+    RunHooks,
     Step,
     Take,
     Unblock,
@@ -530,6 +531,15 @@ def test_a_todo_that_is_put_before_the_one_that_blocks_the_plan_goes_on(mode: wo
     plan.todos.insert(0, FAST)
     assert plan.next() == Unblock(plan.state.block)
     assert plan.commit(work_results.unblocked()).next() == then
+
+
+@pytest.mark.parametrize(
+    ("step", "hooks"),
+    [(RunHooks("afterActivate"), {"afterActivate"}), (Finish(), {"beforeFinish"})],
+)
+def test_a_step_that_only_runs_a_hook_runs_no_program_where_no_plugin_has_it(step: Step, hooks: set[str]) -> None:
+    assert work_steps.runs_programs(step, hooks.__contains__)
+    assert not work_steps.runs_programs(step, {"beforeTodo"}.__contains__)
 
 
 def test_a_plan_that_is_paused_keeps_its_block_while_the_todo_of_that_is_blocked() -> None:
