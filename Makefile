@@ -26,17 +26,18 @@ help:
 	@echo "make check   run everything that a change must pass: tests, format, lint, types, layers"
 	@echo "make format  format the code"
 
-# pip compiles with one processor only. A file that some package has as a template is no error.
+# The pip of an older Python takes twice as long, and any pip compiles with one processor only. A file that some package
+# has as a template is no error.
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV) for development. pip downloads what is missing; this takes a few minutes on a new machine."
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --upgrade-deps $(VENV)
 	$(PIP_INSTALL) --no-compile --editable '.[dev]'
 	@$(BIN)/python -m compileall -q -j 0 $(VENV)/lib || true
 	@touch $(STAMP)
 
 $(DEMO_STAMP): pyproject.toml
 	@echo "Setting up $(VENV) for the demo. pip downloads what is missing; this takes about a minute on a new machine."
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --upgrade-deps $(VENV)
 	$(PIP_INSTALL) --editable .
 	@touch $(DEMO_STAMP)
 
