@@ -22,6 +22,8 @@ HOME = pytest.StashKey[str]()
 STARTED_IN = Path.cwd()
 FILES_OPEN = 256
 """How many files may be open after a test; many machines let a process have 1,024."""
+PATIENT = {"acceptance", "machine", "reliability", "worker"}
+"""Folders of tests that wait for processes, for seconds each."""
 _NO_PARAMETERS = SimpleNamespace(params={})
 
 
@@ -53,7 +55,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that may take longest, so that in the end nobody waits for one; the others stay shuffled."""
-    items.sort(key=time_limit, reverse=True)
+    items.sort(key=lambda item: (time_limit(item), not PATIENT.isdisjoint(item.path.parts)), reverse=True)
 
 
 def pytest_collection_finish() -> None:
