@@ -15,7 +15,7 @@ from prloom.core.delivery.outbox import RECEIPTS
 from prloom.model.action import Comment, InlineComment, Merge, Payload, Review
 from prloom.model.decision import DeliveryChange
 from prloom.model.event import Event
-from prloom.model.record import Timestamp
+from prloom.model.record import Position, Timestamp
 from prloom.model.state import Attempt, DeliveryState, DispatchState, QueuedAction, Receipt
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -323,3 +323,9 @@ def test_a_refusal_says_of_which_action_it_is_why_and_for_which_commit(
     )
 
     assert (change.action_id, change.state, change.error, change.commit) == ("reply", state, error, "c0ffee")
+
+
+def test_each_text_of_an_action_has_a_version_of_its_own() -> None:
+    versions = {outbox.version(a_queued_action(position=Position(*at))) for at in ((1, 11), (11, 1), (1, 12), (2, 11))}
+
+    assert len(versions) == 4

@@ -22,6 +22,12 @@ def test_a_message_because_of_what_another_has_caused_is_the_next_link_and_the_f
     )
 
 
+def test_what_is_no_message_passes_on_the_depth_of_the_latest_links_that_were_shown():
+    assert message_chain.shown_depth([Link(1, 90.0), Link(3, 95.0), Link(2, 99.0)], 100) == 3
+    assert message_chain.shown_depth([Link(3, 40.0), Link(1, 90.0)], 100) == 1
+    assert message_chain.shown_depth((), 100) == 0
+
+
 def test_a_message_within_a_minute_of_another_has_its_depth_also_where_nothing_was_shown():
     assert message_chain.depth((), [Link(2, 41.0)], 100) == 2
     assert message_chain.depth((), [Link(2, 40.0)], 100) == 1
