@@ -49,10 +49,11 @@ class NoServerError(Exception):
 class Server:
     """A server of its own, on a unix socket in a folder of its own; nobody but its maker can reach it.
 
-    What it has committed survives its own end, however that comes, but not the machine's.
+    Unless it is `durable`, what it has committed survives its own end, however that comes, but not the machine's.
     """
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, *, durable: bool = False) -> None:
+        self._durable = durable
         self._as = _identity()
         # Another user reaches /tmp, and perhaps not where root keeps its temporary files.
         self.folder = Path(tempfile.mkdtemp(prefix="prloom-pg-", dir="/tmp" if self._as else None))
@@ -85,7 +86,7 @@ class Server:
 
     def start(self) -> None:
         options = {
-            "fsync": "off",
+            "fsync": "on" if self._durable else "off",
             "shared_buffers": "16MB",
             "max_connections": "60",
             "max_prepared_transactions": "0",
