@@ -62,6 +62,17 @@ async def test_a_hook_that_no_plugin_has_lets_nothing_count_as_written_by_a_work
     assert bench.state.suspect_from is None
 
 
+async def test_what_comes_in_while_a_hook_runs_counts_as_written_by_a_worker(bench: Workbench):
+    seen: Seen = []
+    noting(bench, seen, "afterActivate")
+
+    await bench.tick()
+
+    assert seen == [("notes", "afterActivate")]
+    assert bench.state.suspect_from is not None
+    assert bench.state.suspect_to is not None
+
+
 async def test_after_finish_runs_when_the_pull_request_is_ready_and_its_reviewers_are_asked(
     bench: Workbench, forge: ForgeBridge
 ):
