@@ -69,10 +69,12 @@ class Workbench:
         self.pools = KeptPools(self._environ)
         home.mkdir()
         (home / "worker.py").write_text(PROGRAM.format(home=str(home)))
-        for name, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
-            project.git("config", name, value)
         self.configure()
-        self.worktree = project.adopt(self.stage)
+        self.worktree = self.stage.paths.worktree("work")
+        if not self.worktree.exists():
+            for name, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
+                project.git("config", name, value)
+            project.adopt(self.stage)
 
     def configure(self, work: str = "", rest: str = "") -> None:
         """Write prloom.toml with these keys of [work], and other tables."""

@@ -10,9 +10,18 @@ from stage import Stage
 from workbench import Workbench
 
 
+@pytest.fixture(scope="session")
+def adopted(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose branch is adopted, to be copied."""
+    folder = tmp_path_factory.mktemp("adopted")
+    bench = Workbench(Project(folder / "project"), folder / "bench")
+    bench.pools.close()
+    return bench.project
+
+
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Workbench]:
-    made = Workbench(Project(tmp_path / "project"), tmp_path / "bench")
+def bench(tmp_path: Path, adopted: Project) -> Iterator[Workbench]:
+    made = Workbench(Project(tmp_path / "project", like=adopted), tmp_path / "bench")
     yield made
     made.pools.close()
 
