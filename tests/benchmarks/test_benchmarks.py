@@ -12,14 +12,13 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import command_server
 import postgres_server
 import pytest
-from command_server import CommandServer
 
 pytestmark = pytest.mark.timeout(300)  # real dispatchers, on a machine that may have much else to do
 
@@ -69,11 +68,10 @@ Bench = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
+def bench() -> Bench:
     """Return what runs the benchmarks with some arguments."""
-    server = CommandServer(os.environ, str(HERE / "bench_server.py"))
-    yield lambda *args: command_server.run_at(server, ["benchmarks", *args], cwd=ROOT, env=os.environ)
-    server.close()
+    server = command_server.server_of(HERE / "bench_server.py")
+    return lambda *args: command_server.run_at(server, ["benchmarks", *args], cwd=ROOT, env=os.environ)
 
 
 @pytest.mark.parametrize("tried", TRIED)

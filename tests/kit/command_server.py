@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -24,6 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+import environment
 import forked_command
 
 LEFT_OUT = ("prloom.testing", "prloom.exchange.postgres", "prloom.web")
@@ -113,9 +116,20 @@ def _text(file: IO[bytes]) -> str:
 @cache
 def _server(build: str) -> CommandServer:
     """Return the server of a build, which PYTHONPATH says."""
-    started = CommandServer({**os.environ, **({"PYTHONPATH": build} if build else {})})
-    atexit.register(started.close)
-    return started
+    return _until_the_end(CommandServer({**os.environ, **({"PYTHONPATH": build} if build else {})}))
+
+
+@cache
+def server_of(program: Path, *, forked: bool = True) -> CommandServer:
+    """Return the server that a program of the tests is. Forked, it has prloom imported, with no calls watched."""
+    if forked:
+        return _until_the_end(ForkedServer(environment.nested(), program))
+    return _until_the_end(CommandServer(environment.nested(), program))
+
+
+def _until_the_end(server: CommandServer) -> CommandServer:
+    atexit.register(server.close)
+    return server
 
 
 class ForkedProcess:
@@ -165,16 +179,21 @@ class ForkedProcess:
 class CommandServer:
     """The process that forks, as the tests see it; its program calls `serve`."""
 
-    def __init__(self, env: Mapping[str, str], program: str = __file__) -> None:
+    def __init__(self, env: Mapping[str, str], program: Path = Path(__file__)) -> None:
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, program, str(theirs.fileno())],
-                env=dict(env),
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-            )
+            self._process = self._start(env, program, theirs)
+
+    def _start(
+        self, env: Mapping[str, str], program: Path, requests: socket.socket
+    ) -> subprocess.Popen[bytes] | ForkedProcess:
+        return subprocess.Popen(
+            [sys.executable, str(program), str(requests.fileno())],
+            env=dict(env),
+            pass_fds=(requests.fileno(),),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
 
     def begin(self, request: Mapping[str, Any], streams: Sequence[Stream]) -> ForkedProcess:
         """Fork for a command with these standard streams."""
@@ -192,6 +211,15 @@ class CommandServer:
     def close(self) -> None:
         self._socket.close()
         self._process.wait()
+
+
+class ForkedServer(CommandServer):
+    """A server that is a fork of the server of prloom's commands, with what it has imported."""
+
+    def _start(self, env: Mapping[str, str], program: Path, requests: socket.socket) -> ForkedProcess:
+        request = _request([str(program), "0"], program.parent, env)  # its requests are its standard input
+        with Path(os.devnull).open("r+b") as nothing:
+            return _server("").begin(request, (requests, nothing, sys.__stderr__.buffer))
 
 
 # ---- in the server
@@ -263,8 +291,7 @@ class _Server:
 
 def import_prloom() -> None:
     """Import all that a command of a repository may need."""
-    import importlib  # noqa: PLC0415 - the tests need none of it
-    import pkgutil  # noqa: PLC0415
+    import pkgutil  # noqa: PLC0415 - the tests need none of it
 
     import prloom  # noqa: PLC0415
 
@@ -305,10 +332,11 @@ def _become(request: Mapping[str, Any]) -> None:
 
 
 def _run() -> int:
-    from prloom.__main__ import main as prloom  # noqa: PLC0415
-
     try:
-        prloom()
+        if sys.argv[0] == "prloom":
+            importlib.import_module("prloom.__main__").main()
+        else:
+            runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as ended:
         return int(ended.code or 0)
     except BaseException:  # noqa: BLE001 - as Python does where nobody has caught it

@@ -12,7 +12,6 @@ from stage import Stage
 from prloom.engine.adoption import adopt
 from prloom.workspace import repository
 
-
 KNOW_THEIR_PLACE = (".git/worktrees/work/gitdir", "prloom/.local/worktrees/work/.git", "prloom/.local/plans/work.json")
 """The files of an adopted branch that say where the repository is."""
 

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,9 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
-def matrix_server() -> Iterator[CommandServer]:
+def matrix_server() -> CommandServer:
     """Return what makes parts of the crash matrix in forks: it need not import prloom for each of them."""
-    started = CommandServer(os.environ, str(HERE / "matrix_server.py"))
-    yield started
-    started.close()
+    return command_server.server_of(HERE / "matrix_server.py", forked=False)
 
 
 @pytest.fixture

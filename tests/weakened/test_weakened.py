@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,13 +55,10 @@ each_weakening = pytest.mark.parametrize("weakening", WEAKENINGS, ids=lambda wea
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
+def servers() -> Servers:
     """Return what runs them in forks: to import pytest and prloom for each guarantee would cost more than all tests."""
-    programs = (HERE / "weak_tests.py", HERE.parent / "reliability/matrix_server.py")
-    started = Servers(*(CommandServer(environment.nested(), str(program)) for program in programs))
-    yield started
-    for each in started:
-        each.close()
+    matrix = HERE.parent / "reliability/matrix_server.py"
+    return Servers(command_server.server_of(HERE / "weak_tests.py"), command_server.server_of(matrix, forked=False))
 
 
 def run(weakening: Weakening, called: Path, servers: Servers) -> subprocess.CompletedProcess[str]:
