@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import PurePath
 
 import pytest
 from msgspec.structs import replace
@@ -87,28 +89,64 @@ def test_data_that_json_does_not_have_become_such_that_it_has() -> None:
     json.dumps(clean)
 
 
-def nested(levels: int, inner: object) -> object:
-    """Return something within so many lists."""
+def test_numbers_and_nothing_are_kept_as_they_are_and_what_else_there_is_becomes_a_text_without_secrets() -> None:
+    kept = {"nothing": None, "yes": True, "half": 0.5, "long": (1 << 63) - 1}
+
+    assert activity_data.cleaned({**kept, "longer": 1 << 63, "where": PurePath(KEY)}, KNOWN) == {
+        **kept,
+        "longer": str(1 << 63),
+        "where": MASK,
+    }
+
+
+Wrap = Callable[[object], object]
+WRAPS: tuple[Wrap, ...] = (lambda inner: [inner], lambda inner: {"in": inner})
+
+
+def nested(levels: int, inner: object, wrap: Wrap = WRAPS[0]) -> object:
+    """Return something within so many lists, or within what else wraps it."""
     for _ in range(levels):
-        inner = [inner]
+        inner = wrap(inner)
     return inner
 
 
-def test_data_of_forty_levels_are_kept_as_they_are() -> None:
-    data = {"arguments": nested(40, "deep")}
+@pytest.mark.parametrize("wrap", WRAPS, ids=["lists", "objects"])
+def test_data_of_forty_levels_are_kept_as_they_are(wrap: Wrap) -> None:
+    data = {"arguments": nested(40, "deep", wrap)}
 
     assert activity_data.cleaned(data, NOTHING) == data
 
 
-def test_data_that_are_deeper_are_cut_there_and_marked_with_their_size() -> None:
-    data = {"arguments": nested(100, "deep"), "toolName": "Bash"}
+@pytest.mark.parametrize("wrap", WRAPS, ids=["lists", "objects"])
+def test_data_that_are_deeper_are_cut_there_and_marked_with_their_size(wrap: Wrap) -> None:
+    data = {"arguments": nested(100, "deep", wrap), "toolName": "Bash"}
 
     assert activity_data.cleaned(data, NOTHING) == {
-        "arguments": nested(40, "…"),
+        "arguments": nested(40, "…", wrap),
         "toolName": "Bash",
         "truncated": True,
         "originalBytes": len(json.dumps(data, separators=(",", ":"))),
     }
+
+
+@pytest.mark.parametrize(
+    ("data", "shortened"),
+    [
+        ({"a": "é" * 100_000, "b": 7}, {"a": "é" * 16_384 + "…", "b": 7}),
+        ({"a": {"b": "x" * 70_000}}, {"a": {"b": "x" * 32_768 + "…"}}),
+        (
+            {"a": "x" * 32_768, "b": "x" * 16_384, "c": "x" * 16_384},
+            {"a": "x" * 16_384 + "…", "b": "x" * 16_384, "c": "x" * 16_384},
+        ),
+        ({"a": nested(3, "x", lambda each: [each] * 40)}, {"a": nested(3, "x", lambda each: [each] * 16)}),
+        ({"a": nested(4, "x", lambda each: [each] * 17), "b": 7}, {"a": "…", "b": "…"}),
+    ],
+    ids=["a text", "an object", "slightly too long", "lists", "lists of which no part fits"],
+)
+def test_the_longest_parts_are_halved_until_all_fit(data: dict[str, Json], shortened: dict[str, Json]) -> None:
+    size = len(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode())
+
+    assert activity_data.cleaned(data, NOTHING) == {**shortened, "truncated": True, "originalBytes": size}
 
 
 def test_data_that_are_too_deep_and_too_long_fit_and_have_their_whole_size() -> None:

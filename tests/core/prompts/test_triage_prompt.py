@@ -92,6 +92,12 @@ def test_what_is_not_known_of_an_event_is_not_mentioned() -> None:
     assert {label for label in found if label.endswith("of event 1")} == {"facts of event 1"}
 
 
+def test_a_file_may_be_named_as_a_path_and_what_is_no_number_is_a_text() -> None:
+    facts = blocks(written(an_event(context={"path": "a.py", "line": [3, 4]})))["facts of event 1"]
+
+    assert facts.splitlines()[-2:] == ['file: "a.py"', 'line: "[3, 4]"']
+
+
 def test_events_are_shown_in_their_order() -> None:
     text = written(*(an_event(f"e{number}", body=f"text {number}") for number in (3, 1, 2)))
 
