@@ -87,7 +87,10 @@ def test_values_are_texts_whatever_yaml_would_make_of_them() -> None:
         ("source: github", "has a source that is not a mapping (line 2); give it the keys system, kind, id"),
         ("source: [system]", "has a source that is not a mapping (line 2); give it the keys system, kind, id"),
         ("source: {system: a}", "has a source without kind, id (line 2); give it the keys system, kind, id"),
-        ("source: {system: a, kind: b, id: c, url: d}", "has a wrong or repeated key in its source (line 2)"),
+        (
+            "source: {system: a, kind: b, id: c, url: d}",
+            "has a wrong or repeated key in its source (line 2); use the keys system, kind, id",
+        ),
         ("- a", "is not a list of keys and values (line 2); write `key: value` lines"),
         ("words", "is not a list of keys and values (line 2)"),
         ("{status: queued}", "is not a list of keys and values (line 2)"),
@@ -118,10 +121,34 @@ def test_references_that_grow_without_end_are_refused_at_once() -> None:
         front_matter.parse("---\n" + "\n".join(lines) + "\n---\n")
 
 
-def test_front_matter_that_nobody_closes_is_an_error_and_not_lost_text() -> None:
+@pytest.mark.parametrize("first", ["---", "--- ", "---\r", "\ufeff---"])
+def test_front_matter_that_nobody_closes_is_an_error_and_not_lost_text(first: str) -> None:
     with pytest.raises(PrloomError, match="line 1 opens front matter that no line of --- closes"):
-        front_matter.parse("---\nstatus: queued\n# t\n")
-    assert plan_reader.front_matter_lines("---\n" + "a" * plan_reader.LONGEST_FRONT + "\n---\n") == 0
+        front_matter.parse(f"{first}\nstatus: queued\n# t\n")
+
+
+def test_only_front_matter_has_to_be_short() -> None:
+    block, _rest = front_matter.split(PLAN)
+    long = "a" * plan_reader.LONGEST_FRONT
+
+    assert front_matter.split(block + long) == (block, long)
+    assert plan_reader.front_matter_lines(f"---\n{long}\n---\n") == 0
+    with pytest.raises(PrloomError, match="the front matter would have more than 16384 characters; name fewer people"):
+        front_matter.write(FrontMatter(labels=(long,)), PLAN)
+
+
+def test_each_key_is_written_on_one_line_that_people_can_read() -> None:
+    front = FrontMatter(
+        status="queued",
+        base="1.10",
+        labels=("größer", "a" * 60, "b c " * 9 + "d"),
+        source=Source("github", "issue", "12"),
+    )
+
+    assert front_matter.write(front, "# t\n") == (
+        f"---\nstatus: queued\nbase: '1.10'\nlabels: [größer, {'a' * 60}, {'b c ' * 9}d]\n"
+        "source: {system: github, kind: issue, id: '12'}\n---\n# t\n"
+    )
 
 
 @settings(deadline=None)
@@ -146,6 +173,8 @@ def test_a_new_status_changes_nothing_else() -> None:
     assert front_matter.parse(front_matter.with_status("---\nbase: x\n---\n", "queued")) == FrontMatter(
         status="queued", base="x"
     )
+    assert front_matter.with_status("---\nbase: x\n---", "queued") == "---\nstatus: queued\nbase: x\n---\n"
+    assert front_matter.with_status("--- a\n# t\n", "queued") == "---\nstatus: queued\n---\n--- a\n# t\n"
     assert front_matter.with_status("# t\n", "draft") == "# t\n"
 
 
@@ -153,7 +182,9 @@ def test_the_front_matter_of_an_active_plan_has_no_status() -> None:
     assert front_matter.without_status(PLAN) == "---\n" + PLAN.split("\n", 2)[2]
     assert front_matter.without_status("---\nstatus: queued\n---\n# t\n") == "# t\n"
     assert front_matter.without_status("# t\n") == "# t\n"
-    assert front_matter.without_status("\ufeff---\nbase: x\n---\n# t\n") == "\ufeff---\nbase: x\n---\n# t\n"
+    marked = "\ufeff---\nbase: x\n---\n# t\n"
+    assert front_matter.without_status(marked) == marked
+    assert front_matter.without_status(marked.replace("base", "status: queued\nbase")) == marked
 
 
 def test_a_plan_has_a_branch_of_its_own_and_a_base() -> None:

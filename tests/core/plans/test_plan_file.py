@@ -174,6 +174,10 @@ def test_a_todo_needs_an_id() -> None:
         plan_file.append_todos(PLAN, [PlanTodo("", "x")])
 
 
+def test_an_id_that_cannot_be_encoded_does_not_keep_a_todo_from_being_written() -> None:
+    assert plan_file.append_todos("", [PlanTodo("a\ud800", "x")]) == "## TODO\n\n- [ ] x <!-- prloom:todo a%3F -->\n"
+
+
 def test_a_missing_section_is_made_at_the_end() -> None:
     made = "# x\n\nwords\n\n## TODO\n\n- [ ] a <!-- prloom:todo 1 -->\n"
 
@@ -190,7 +194,7 @@ def test_an_empty_line_parts_new_todos_from_their_neighbours() -> None:
 
 @pytest.mark.parametrize("tail", ["```\ncode", "~~~~ x\n~~~\n", "<!-- a note\n"])
 def test_a_block_that_nobody_closes_does_not_swallow_new_todos(tail: str) -> None:
-    for text in (f"# x\n\n{tail}", f"# x\n\n## TODO\n\n- [ ] a\n\n{tail}"):
+    for text in (tail, f"# x\n\n{tail}", f"# x\n\n## TODO\n\n- [ ] a\n\n{tail}"):
         grown = plan_file.append_todos(text, [PlanTodo("1", "new")])
 
         assert grown.endswith(f"\n\n{tail}")
@@ -285,6 +289,33 @@ def test_what_a_person_indents_below_an_item_is_its_context() -> None:
         TodoItem(None, "a", context="why\n  - [ ] part"),
         TodoItem(None, "b", context="that"),
     )
+
+
+def test_the_indentation_of_an_item_with_an_id_is_no_part_of_its_context() -> None:
+    text = (
+        "## TODO\n  - [ ] a <!-- prloom:todo 1 -->\n    why\n      code\n"
+        "10. [ ] b <!-- prloom:todo 2 -->\n  less\n      - part\n- [ ] c <!-- prloom:todo 3 -->\n\ttab \n\t  code\n"
+    )
+
+    assert plan_file.todos(text) == (
+        TodoItem("1", "a", context="why\n  code"),
+        TodoItem("2", "b", context="less\n  - part"),
+        TodoItem("3", "c", context="tab\n  code"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "item"),
+    [
+        ("a <!-- prloom:todo 1 --> <!-- prloom:todo 2 -->", TodoItem("2", "a <!-- prloom:todo 1 -->")),
+        ("a <!-- prloom:todo 1 --> b <!-- c -->", TodoItem("1", "a b <!-- c -->")),
+        ("a <!-- prloom:todo 1 2 -->", TodoItem(None, "a <!-- prloom:todo 1 2 -->")),
+        ("a <!-- prloom:todo 1", TodoItem(None, "a <!-- prloom:todo 1")),
+        ("a --> b", TodoItem(None, "a --> b")),
+    ],
+)
+def test_the_id_of_an_item_is_in_the_last_mark_of_its_line(line: str, item: TodoItem) -> None:
+    assert plan_file.todos(f"## TODO\n- [ ] {line}\n") == (item,)
 
 
 def test_a_todo_is_checked_by_its_id() -> None:
@@ -404,10 +435,23 @@ def test_why_a_todo_is_blocked_stands_in_its_first_line() -> None:
     assert plan_file.set_reason(PLAN, "t-9", "why") == PLAN
 
 
-def test_why_a_person_blocked_a_todo_is_the_first_line_of_its_context() -> None:
-    text = "## TODO\n- [b] a\n\n  wait for bob\n  please\n- [b] c\n"
+def test_a_reason_is_indented_like_the_context_and_goes_alone() -> None:
+    text = "## TODO\n- [b] a <!-- prloom:todo 1 -->\n1. [b] b <!-- prloom:todo 2 -->\n   why\n"
 
-    assert [item.reason for item in plan_file.todos(text)] == ["wait for bob", None]
+    one = plan_file.set_reason(text, "1", "x")
+    both = plan_file.set_reason(one, "2", "y")
+
+    assert one == text.replace("1 -->\n", "1 -->\n  Blocked: x <!-- prloom:blocked -->\n")
+    assert both == one.replace("   why", "   Blocked: y <!-- prloom:blocked -->\n   why")
+    assert plan_file.set_state(both, "2", "blocked") == both
+    assert plan_file.set_state(both, "2", "open") == one.replace("[b] b", "[ ] b")
+
+
+def test_why_a_person_blocked_a_todo_is_the_first_line_of_its_context() -> None:
+    emptied = "- [b] d\n  Blocked: <!-- prloom:blocked -->\n  ask ann\n"
+    text = f"## TODO\n- [b] a\n\n  wait for bob\n  please\n- [b] c\n{emptied}"
+
+    assert [item.reason for item in plan_file.todos(text)] == ["wait for bob", None, "ask ann"]
 
 
 @settings(deadline=None)
@@ -434,7 +478,8 @@ def test_the_line_ends_of_windows_are_kept() -> None:
     assert plan_file.todos(grown)[1].context == "The reviewer wants this.\n\nTwice."
     assert plan_file.counts("## TODO\r\n- [ ]\r\n") == (1, 0)
     assert plan_file.append_todos("a\r\nb", [todo]).count("\r\n") == 8
-    text = "## TODO\r\n- [b] a <!-- prloom:todo 1 -->"
+    assert plan_file.append_todos("a\r\nb\r", [todo]) == plan_file.append_todos("a\r\nb", [todo])
+    text = "# t\r\n## TODO\r\n- [b] a <!-- prloom:todo 1 -->"
     assert plan_file.set_reason(text, "1", "x") == f"{text}\r\n  Blocked: x <!-- prloom:blocked -->"
     assert plan_file.set_reason(plan_file.set_reason(text, "1", "x"), "1", "") == text
 
