@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from plan_states import a_deferral, admitted, an_action, an_open_event, folded
+from plan_states import a_deferral, a_queued_action, admitted, an_action, an_open_event, folded
 
+from prloom.core.delivery import reply_limit
 from prloom.core.events import projection
 from prloom.model import record
 from prloom.model.action import Action, Comment
@@ -18,7 +19,7 @@ from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Th
 from prloom.model.event import Target
 from prloom.model.kinds import DONE, OPEN, State
 from prloom.model.record import Cursor, Position, Timestamp
-from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.state import DispatchState, OpenEvent, RepliesToday
 from prloom.model.work import BoxState, WorkStep, WorkVerdict
 
 T0, T1, T2 = (Timestamp(2026, 11, 21, 12, 0, second, tzinfo=UTC) for second in range(3))
@@ -46,6 +47,31 @@ def test_an_admitted_event_is_pending_with_what_its_intake_says() -> None:
 
     assert (event.state, event.position, event.since, event.digest) == ("pending", Position(1, 42), T2, "d")
     assert (event.author, event.created_at, event.written_at) == ("ann", str(T0), str(T1))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "state", "about", "values"),
+    [
+        ("held", "held", {}, {"acknowledgement": an_action("a-1")}),
+        ("held", "held", {"deferral": a_deferral("trust")}, {"acknowledgement": an_action("a-1"), "deferred_at": T2}),
+        ("vouched", "pending", {}, {"vouched": True}),
+        ("admitted", "pending", {}, {}),
+    ],
+)
+def test_an_event_that_comes_in_has_all_that_is_decided_of_it(
+    verdict: str, state: State, about: dict[str, Any], values: dict[str, Any]
+) -> None:
+    change = admitted("e1", 42, verdict=verdict, state=state, reason="as it is", **about)
+    assert change.intake is not None
+    for notice, acknowledged in ((True, an_action("a-1")), (False, None)):
+        intake = replace(change.intake, acknowledgement=acknowledged, notice=notice)
+        shown = {**about, **values, **({} if acknowledged else {"acknowledgement": None})}
+
+        event = folded(EMPTY, replace(change, intake=intake), by="trust", at=T2).open["e1"]
+
+        assert event == an_open_event(
+            state=state, position=Position(1, 42), since=T2, reason="as it is", by="trust", notice=notice, **shown
+        )
 
 
 KEPT = Action(id="a-1", target=Target("github"), payload=Comment("Noted."))
@@ -198,6 +224,20 @@ def test_actions_are_queued_where_they_stand_and_counted_on_their_event() -> Non
     assert state.open["e1"].actions == 1
 
 
+def test_an_action_is_queued_with_the_event_that_it_is_about_and_what_the_decision_says_of_it() -> None:
+    target = Target("github", {"pr": 7, "thread": "t"})
+    actions = tuple(an_action(each, target=target, related_event_id="e1") for each in ("a-1", "a-2", "a-3"))
+
+    queue = folded(ONE, actions=actions, courtesies=("a-2",), drafts=("a-3",), at=T1).queue
+
+    usual = {"since": T1, "event_id": "e1", "thread": reply_limit.thread(actions[0])}
+    assert list(queue.values()) == [
+        a_queued_action("a-1", **usual),
+        a_queued_action("a-2", position=Position(1, 10), courtesy=True, **usual),
+        a_queued_action("a-3", position=Position(1, 20), draft=True, **usual),
+    ]
+
+
 def test_the_actions_of_a_decision_that_ends_their_event_are_queued_all_the_same() -> None:
     end = Change(event_id="e1", verdict="handled", state="handled")
 
@@ -224,23 +264,64 @@ def test_a_delivery_ends_its_action_or_says_what_is_next(
     assert state.delivered == delivered
 
 
+@pytest.mark.parametrize(
+    ("before", "delivery", "after"),
+    [
+        ({"draft": True}, {"state": "queued", "released": True}, {"since": T1, "released": True, "lifted": True}),
+        (
+            {"draft": True},
+            {"state": "retrying", "next_try": T2, "commit": "c"},
+            {"draft": True, "next_try": T2, "tried_at": T1, "commit": "c"},
+        ),
+        (
+            {"released": True, "commit": "c", "lifted": True},
+            {"state": "failed", "withheld": True, "error": "a secret"},
+            {"released": True, "commit": "c", "lifted": True, "failed": True, "withheld": True, "error": "a secret"},
+        ),
+        ({"next_try": T0, "tried_at": T0}, {"state": "failed"}, {"failed": True}),
+    ],
+)
+def test_a_try_leaves_what_is_known_of_an_action_but_for_what_it_says_itself(
+    before: dict[str, Any], delivery: dict[str, Any], after: dict[str, Any]
+) -> None:
+    state = replace(EMPTY, queue={"a-1": a_queued_action("a-1", **before)})
+
+    tried = folded(state, deliveries=(DeliveryChange(action_id="a-1", attempts=2, **delivery),), at=T1)
+
+    assert tried.queue == {"a-1": a_queued_action("a-1", attempts=2, **after)}
+
+
+def test_several_deliveries_are_counted_with_the_replies_of_their_conversations_and_not_what_says_nothing() -> None:
+    queue = {each: a_queued_action(each, thread="github:t") for each in ("a-1", "a-2", "a-3", "a-4", "a-5")}
+    queue["a-2"] = replace(queue["a-2"], courtesy=True, thread=None)
+    ended = (("gone", "delivered"), ("a-1", "delivered"), ("a-2", "delivered"), ("a-3", "dropped"), ("a-4", "failed"))
+    deliveries = tuple(DeliveryChange(action_id=each, state=state, attempts=1) for each, state in ended)  # type: ignore[arg-type]
+
+    state = folded(replace(EMPTY, queue=queue), deliveries=deliveries, at=T1)
+
+    assert (list(state.queue), state.delivered, state.replies.counts) == (["a-4", "a-5"], 1, {"github:t": 1})
+    assert state.queue["a-4"].failed
+
+
 # ---- the rest of the state
 
 
 def test_a_decision_says_how_far_the_journals_are_read_and_written() -> None:
-    decision = Decision(seq=8, stage="intake", by="prloom", cursor=Cursor(2, 7))
+    read = {"cursor": Cursor(2, 7), "fingerprint": 5, "rereading": Cursor(2, 9)}
+    decision = Decision(seq=8, stage="intake", by="prloom", **read)  # type: ignore[arg-type]
 
     state = projection.fold(EMPTY, decision, at=T0, end=Cursor(3, 1), outbox={}, tail=Cursor(4, 2))
 
     assert (state.seq, state.log, state.cursor, state.outbox) == (8, Cursor(3, 1), Cursor(2, 7), Cursor(4, 2))
+    assert (state.fingerprint, state.rereading) == (5, Cursor(2, 9))
 
 
 def test_a_decision_that_says_nothing_of_a_thing_leaves_it_as_it_was() -> None:
-    before = replace(EMPTY, cursor=Cursor(1, 5), paused=True, rebase_requested=True)
+    replies = RepliesToday(day="2026-11-21", counts={"github:t": 1})
+    read = {"cursor": Cursor(1, 5), "fingerprint": 5, "rereading": Cursor(1, 9)}
+    before = replace(EMPTY, paused=True, rebase_requested=True, replies=replies, **read)
 
-    after = folded(before)
-
-    assert (after.cursor, after.paused, after.rebase_requested) == (Cursor(1, 5), True, True)
+    assert folded(before) == replace(before, seq=1, log=Cursor(1, 1))
 
 
 @pytest.mark.parametrize("value", [True, False])
