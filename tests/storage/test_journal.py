@@ -287,6 +287,7 @@ def test_a_tail_that_is_no_object_is_moved_aside(folder: SafeDir, foreign: Calla
     aside = Journal(folder, NAME).heal()
 
     assert aside is not None
+    assert aside.startswith(NAME)
     assert folder.read_bytes(aside) == tail
     assert content(folder) == A + b"\n"
 

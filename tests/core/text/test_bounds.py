@@ -45,6 +45,9 @@ def test_every_reason_and_error_of_a_decision_is_cut() -> None:
     assert [delivery.error for delivery in cut.deliveries] == [CUT]
     assert cut.note == CUT
     assert bounds.decision(replace(made, changes=(), note=None)).deliveries == cut.deliveries
+    assert bounds.decision(replace(made, changes=(), deliveries=())).note == CUT
+    reasons = (Change(event_id="a", verdict="passed", state="pending", reason=LONG),)
+    assert bounds.decision(replace(made, changes=reasons, deliveries=(), note=None)).changes[0].reason == CUT
 
 
 def test_a_decision_with_nothing_too_long_is_the_same() -> None:

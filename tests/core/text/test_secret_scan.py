@@ -276,3 +276,17 @@ def test_a_variable_that_is_named_for_something_else_holds_none(name: str):
 @pytest.mark.parametrize("form", ["<a href='https://a.example/{}'>x</a>", "https://a.example/{}", "<img src='//x/{}'>"])
 def test_a_key_that_an_address_outside_of_markdowns_links_spells_in_percent_is_found(form: str):
     assert secret_scan.in_text(form.format("".join(f"%{ord(each):02x}" for each in KEY)), {})
+
+
+def test_what_an_action_would_publish_is_its_texts_and_not_its_kind() -> None:
+    assert list(secret_scan.texts(Action(id="a", target=Target("github"), payload=Comment("Noted.")))) == ["Noted."]
+
+
+@pytest.mark.parametrize("before", range(3))
+@pytest.mark.parametrize("length", range(14, 17))
+def test_a_known_value_is_found_wherever_it_stands_in_what_is_encoded(before: int, length: int) -> None:
+    value = "Qw7-zR4_pL9mXe2k"[:length]
+    coded = base64.b64encode(b"~" * before + value.encode() + b"~~~").decode()
+
+    assert secret_scan.in_text(coded, {"x": value}) == ("x",)
+    assert SecretMask({"x": value}).masked("\n".join((coded[:7], coded[7:], "\ud800"))) == secret_scan.MASK
