@@ -287,7 +287,7 @@ def test_a_tail_that_is_no_object_is_moved_aside(folder: SafeDir, foreign: Calla
     aside = Journal(folder, NAME).heal()
 
     assert aside is not None
-    assert aside.startswith(NAME)
+    assert aside.startswith(NAME + ".torn-")
     assert folder.read_bytes(aside) == tail
     assert content(folder) == A + b"\n"
 
@@ -355,6 +355,17 @@ def test_after_a_full_disk_the_same_journal_goes_on_when_there_is_room_again(fol
     journal.append([B])
 
     assert lines(journal) == [B]
+
+
+def test_where_half_a_line_cannot_be_taken_back_the_first_error_is_told(folder: SafeDir) -> None:
+    class Stuck(FullDisk):
+        def truncate(self, fd: int, size: int) -> None:
+            raise OSError(errno.EIO, f"cannot cut {fd} to {size}")
+
+    with pytest.raises(StorageError, match="No space left on device; free some space"):
+        on(Stuck(5), folder).append([A])
+
+    assert content(folder) == A[:5]
 
 
 def test_the_limit_of_file_sizes_takes_nothing_away(folder: SafeDir) -> None:
@@ -451,6 +462,29 @@ def test_rotation_closes_the_segment_and_begins_one_with_a_snapshot(folder: Safe
     assert folder.read_bytes("events-000001.jsonl") == A + b"\n"
     assert content(folder) == B + b"\n" + C + b"\n"
     assert journal.segments() == (1, 2)
+
+
+def test_a_line_that_comes_after_a_rotation_that_was_cut_short_is_in_the_segment_before(folder: SafeDir) -> None:
+    Journal(folder, NAME).append([A])
+    with pytest.raises(StorageError):
+        on(FailingDisk("rename"), folder).rotate([C])
+
+    journal = Journal(folder, NAME)
+
+    assert folder.names() == ("events-000001.jsonl", NAME)
+    assert journal.append([B]) == Position(1, 11)
+    assert journal.rotate() == Position(2, 0)
+
+
+def test_a_torn_tail_is_moved_aside_by_a_rotation_too(folder: SafeDir, foreign: Callable[..., None]) -> None:
+    foreign(folder, NAME, A + b"\n" + b'{"torn')
+
+    Journal(folder, NAME).rotate([B])
+
+    archive, live, aside = folder.names()
+    assert (archive, live) == ("events-000001.jsonl", NAME)
+    assert folder.read_bytes(archive) == A + b"\n"
+    assert aside.startswith(NAME + ".torn-")
 
 
 def test_an_archives_name_is_flushed_before_the_live_name_moves_on(folder: SafeDir) -> None:

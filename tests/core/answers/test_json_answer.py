@@ -75,6 +75,23 @@ def test_only_the_end_of_an_endless_message_is_searched() -> None:
     assert json_answer.find(" " * LONGEST_ANSWER + json.dumps(EMPTY), "items") == EMPTY
 
 
+def test_of_thousands_of_objects_only_the_last_ones_are_looked_at() -> None:
+    assert json_answer.find(json.dumps(EMPTY) + '{"a":1}' * 4999, "items") == EMPTY
+    assert json_answer.find(json.dumps(EMPTY) + '{"a":1}' * 5000, "items") is None
+
+
+@pytest.mark.parametrize(("tries", "found"), [(128, EMPTY), (129, None)])
+def test_an_answer_behind_too_many_numbers_that_nobody_can_read_is_not_looked_for(tries: int, found: object) -> None:
+    assert json_answer.find(f'{{"a":{"1" * 5000}' * tries + json.dumps(EMPTY), "items") == found
+
+
+@pytest.mark.parametrize(("tries", "found"), [(15, EMPTY), (20, None)])
+def test_an_answer_behind_too_much_that_was_read_in_vain_is_not_looked_for(tries: int, found: object) -> None:
+    long = "x" * (LONGEST_ANSWER - 1000)
+
+    assert json_answer.find('{"a":' * tries + f'"{long}"]' + json.dumps(EMPTY), "items") == found
+
+
 @pytest.mark.parametrize(
     "unit",
     [
