@@ -221,7 +221,7 @@ def _deliver(queue: dict[str, QueuedAction], deliveries: tuple[DeliveryChange, .
             since=at if delivery.state == "queued" else action.since,
             attempts=delivery.attempts,
             next_try=delivery.next_try,
-            tried_at=None if delivery.next_try is None else at,
+            tried_at=None if delivery.state == "queued" else at,
             error=delivery.error,
             failed=delivery.state == "failed",
             draft=action.draft and delivery.state != "queued",

@@ -267,7 +267,11 @@ def test_a_delivery_ends_its_action_or_says_what_is_next(
 @pytest.mark.parametrize(
     ("before", "delivery", "after"),
     [
-        ({"draft": True}, {"state": "queued", "released": True}, {"since": T1, "released": True, "lifted": True}),
+        (
+            {"draft": True, "failed": True, "tried_at": T0, "error": "a secret", "withheld": True},
+            {"state": "queued", "released": True},
+            {"since": T1, "released": True, "lifted": True},
+        ),
         (
             {"draft": True},
             {"state": "retrying", "next_try": T2, "commit": "c"},
@@ -276,9 +280,10 @@ def test_a_delivery_ends_its_action_or_says_what_is_next(
         (
             {"released": True, "commit": "c", "lifted": True},
             {"state": "failed", "withheld": True, "error": "a secret"},
-            {"released": True, "commit": "c", "lifted": True, "failed": True, "withheld": True, "error": "a secret"},
+            {"released": True, "commit": "c", "lifted": True, "failed": True, "withheld": True, "error": "a secret"}
+            | {"tried_at": T1},
         ),
-        ({"next_try": T0, "tried_at": T0}, {"state": "failed"}, {"failed": True}),
+        ({"next_try": T0, "tried_at": T0}, {"state": "failed"}, {"failed": True, "tried_at": T1}),
     ],
 )
 def test_a_try_leaves_what_is_known_of_an_action_but_for_what_it_says_itself(

@@ -88,6 +88,23 @@ async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -
     assert list(document["plugins"][0]) == ["name", "source", "loaded", "error", "hooks"]
 
 
+async def test_an_action_failed_when_it_was_tried_last_and_not_when_it_was_queued(stage: Stage) -> None:
+    stage.adopt()
+    answers = iter([Refused("busy", retryable=True), Refused("the thread is locked")])
+    stage.bridge.refuse = lambda action: next(answers)
+    stage.bridge.news = [said("a")]
+    await stage.tick()
+    stage.clock.advance(hours=5)
+    await stage.tick()
+    stage.clock.advance(seconds=30)
+
+    (failed,) = read(stage)["plans"][0]["actions"]["failed"]
+
+    assert (failed["error"], failed["failedAt"], failed["ageMs"]) == (
+        *("the thread is locked", "2026-01-01T17:00:00.000Z", 30_000),
+    )
+
+
 async def test_it_says_what_became_of_every_event_and_action(stage: Stage) -> None:
     await a_full_stage(stage)
     stage.clock.advance(seconds=30)
