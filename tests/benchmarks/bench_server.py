@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/kit")]
 
-import command_server
+import command_server_process
 
 
 def main() -> int:
@@ -24,5 +24,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    command_server.import_prloom()
-    command_server.serve(main)
+    command_server_process.import_prloom()
+    command_server_process.serve(main)

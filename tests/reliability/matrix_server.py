@@ -15,7 +15,7 @@ import calls
 
 calls.install()
 
-import command_server
+import command_server_process
 import crash_matrix
 import weakenings
 
@@ -28,5 +28,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    command_server.import_prloom()
-    command_server.serve(main)
+    command_server_process.import_prloom()
+    command_server_process.serve(main)

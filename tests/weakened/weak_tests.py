@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 KIT = HERE.parent / "kit"
 sys.path[:0] = [str(HERE.parents[1]), str(KIT)]
 
-import command_server
+import command_server_process
 import pytest
 import weakenings
 
@@ -32,7 +32,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    command_server.import_prloom()
+    command_server_process.import_prloom()
     for name in USED:
         importlib.import_module(name)
-    command_server.serve(main)
+    command_server_process.serve(main)
