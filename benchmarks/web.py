@@ -16,7 +16,7 @@ from harness import Figure, Row, Sizes, blank, span
 from prloom.config import loading
 from prloom.storage.paths import RepositoryPaths
 from prloom.web import render
-from prloom.web.changes import Changes
+from prloom.web.changes import PageChanges
 from prloom.web.pages import dashboard
 from prloom.web.site import Query, Site
 
@@ -54,7 +54,7 @@ def _page(sizes: Sizes, site: Site, work: str) -> Figure:
 async def _change(sizes: Sizes, site: Site, plan: str) -> Figure:
     """Measure how long an open page is not told of an event that another program has appended."""
     took = []
-    watched = Changes(site.where)
+    watched = PageChanges(site.where)
     async with watched.listen(frozenset({plan})) as listener:
         for number in range(100):  # the folders are not watched yet
             rig.append(site.where.root, range(number, number + 1), plan)

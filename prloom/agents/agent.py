@@ -117,7 +117,7 @@ class LimitReport(RunValue, frozen=True):
     retry_at: datetime | None = None
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramEnding(msgspec.Struct, frozen=True, kw_only=True):
     """How the process ended: exit code (negative: a signal), who ended it, when, and the end of its stderr.
 
     `at` must be aware, in the machine's own time zone: some programs give reset times as local clock times. `refusal`
@@ -227,5 +227,5 @@ class Agent(Protocol):
     def entries(self, line: str) -> tuple[StreamEntry, ...]:
         """Return what a line of stdout tells that the agent said or did; never raises on any line."""
 
-    def read(self, output: str, ending: Ending) -> RunResult:
+    def read(self, output: str, ending: ProgramEnding) -> RunResult:
         """Return what the run came to, from its standard output and its end. Never raises on any output."""

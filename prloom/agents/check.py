@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents.activity.command import CommandAdapter
-from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
+from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry
 from prloom.agents.mcp_server import McpServer
 
 name: Final = "check"
@@ -59,7 +59,7 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
     return ()
 
 
-def read(output: str, ending: Ending) -> RunResult:
+def read(output: str, ending: ProgramEnding) -> RunResult:
     """Return whether the check passed, with the end of its output."""
     said = output[-SHOWN:]
     match ending.ended_by:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import cast
 
 from prloom.agents import error_kinds, limits
-from prloom.agents.agent import EndedBy, Ending, LimitReport, RunResult, Status, TokenUsage, Trouble
+from prloom.agents.agent import EndedBy, LimitReport, ProgramEnding, RunResult, Status, TokenUsage, Trouble
 from prloom.model.record import JsonObject
 
 NOTHING: JsonObject = {}
@@ -111,7 +111,7 @@ class ParsedOutput:
     turns: int | None = None
 
 
-def conclude(reading: ParsedOutput, ending: Ending) -> RunResult:
+def conclude(reading: ParsedOutput, ending: ProgramEnding) -> RunResult:
     """Return the run's result.
 
     Success is: ended by itself with exit code 0, and a closing result, and no error, and a final message. Every one of
@@ -158,7 +158,7 @@ def _status(trouble: Trouble | None) -> Status:
     return "failed"
 
 
-def _error_kind(reading: ParsedOutput, ending: Ending) -> tuple[Trouble | None, str | None]:
+def _error_kind(reading: ParsedOutput, ending: ProgramEnding) -> tuple[Trouble | None, str | None]:
     """Return what went wrong and how to say it, the most telling reason first."""
     complaint = _complaint(reading, ending)
     match ending.ended_by:
@@ -193,7 +193,7 @@ def _refused(refusal: LimitReport | None) -> tuple[Trouble, str]:
     return "usage_limit", f"the usage limit is reached{said}"
 
 
-def _by_code(ending: Ending, complaint: str | None) -> tuple[Trouble, str]:
+def _by_code(ending: ProgramEnding, complaint: str | None) -> tuple[Trouble, str]:
     """Return what an exit code other than 0 means when the output says nothing of it."""
     code = ending.code
     number = -code if code < 0 else _SIGNAL_EXITS.get(code)
@@ -219,7 +219,7 @@ def _by_word(reading: ParsedOutput, complaint: str | None) -> tuple[Trouble | No
     return None, None
 
 
-def _complaint(reading: ParsedOutput, ending: Ending) -> str | None:
+def _complaint(reading: ParsedOutput, ending: ProgramEnding) -> str | None:
     """Return the program's own last word about trouble: from its output, or else the end of its stderr."""
     if reading.error:
         return _short(reading.error)
@@ -229,7 +229,7 @@ def _complaint(reading: ParsedOutput, ending: Ending) -> str | None:
     return None
 
 
-def _retry_at(reading: ParsedOutput, ending: Ending, error: str | None) -> datetime | None:
+def _retry_at(reading: ParsedOutput, ending: ProgramEnding, error: str | None) -> datetime | None:
     """Return when the allowance is there again, as an event of the stream or else the error's words say it."""
     refused = None
     if ending.refusal:

@@ -17,7 +17,7 @@ from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunSpec
 from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted, RunStatus
-from prloom.agents.supervision import Supervision, Worker
+from prloom.agents.supervision import SupervisingWorker, Supervision
 from prloom.errors import AgentError, PrloomError
 from prloom.exchange.claim import Completed, Failed, Settlement
 from prloom.exchange.message import Message
@@ -53,7 +53,7 @@ class LocalRuns:
         ended = None
         if lock is not None:
             try:
-                ended = self._supervise(folder, asked, agent, Worker(lease, signals, identity))
+                ended = self._supervise(folder, asked, agent, SupervisingWorker(lease, signals, identity))
             finally:
                 os.close(lock)
         lost = lease.lost(time.monotonic())
@@ -76,7 +76,7 @@ class LocalRuns:
         flock.wait_and_lock(lock)  # at most the moment that an `inspect` takes
         return lock
 
-    def _supervise(self, folder: Path, asked: RunMessage, agent: Agent, worker: Worker) -> ProcessExit:
+    def _supervise(self, folder: Path, asked: RunMessage, agent: Agent, worker: SupervisingWorker) -> ProcessExit:
         """Do a run to its end, and return how that was; it is also written down, as soon as the disk has room."""
         begun, program = datetime.now(tz=UTC), agent.name
         try:

@@ -26,7 +26,7 @@ from prloom.agents import (
     run_status,
     session_usage,
 )
-from prloom.agents.agent import Agent, Ending, RunRequest, RunResult
+from prloom.agents.agent import Agent, ProgramEnding, RunRequest, RunResult
 from prloom.agents.mcp_server import Access
 from prloom.agents.run_message import RunMessage
 from prloom.agents.run_spec import RunLimits, RunSpec
@@ -203,9 +203,9 @@ def _output(folder: Path) -> str:
     return (run_folder.read(folder, run_folder.OUTPUT, _OUTPUT_MOST) or b"").decode("utf-8", "replace")
 
 
-def _ending(folder: Path, ended: run_folder.ProcessExit) -> Ending:
+def _ending(folder: Path, ended: run_folder.ProcessExit) -> ProgramEnding:
     stderr = (run_folder.read_end(folder, run_folder.STDERR, _STDERR_END) or b"").decode("utf-8", "replace")
-    return Ending(
+    return ProgramEnding(
         code=ended.code,
         ended_by=ended.ended_by,
         at=ended.ended_at.astimezone(),  # local time: some programs name a reset by the clock on the wall

@@ -39,7 +39,7 @@ _LONGEST_WAIT: Final = 60.0  # seconds; no system waits for years
 
 
 @dataclass(frozen=True)
-class Worker:
+class SupervisingWorker:
     """What a supervision has of the worker that it is a part of."""
 
     lease: Lease
@@ -56,7 +56,7 @@ class Supervision:
         launch: Launch,
         agent: Agent,
         limits: RunLimits,
-        worker: Worker,
+        worker: SupervisingWorker,
         *,
         room_patience: float = math.inf,
     ) -> None:

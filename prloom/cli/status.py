@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prloom.storage.paths import RepositoryPaths
 
 
-class Shown(Struct, frozen=True):
+class ShownStatus(Struct, frozen=True):
     """What is shown: the status of all plans or of one, and the dashboard that is made of it."""
 
     status: StatusDocument
@@ -74,7 +74,7 @@ def command(given: Options, plan: str | None, *, as_json: bool, whole: bool, wat
         click.echo("\n".join(_lines(wanted, shown)))
 
 
-def _read(wanted: Wanted) -> Shown:
+def _read(wanted: Wanted) -> ShownStatus:
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom status --help` needs none
 
     from msgspec.structs import replace  # noqa: PLC0415
@@ -86,10 +86,10 @@ def _read(wanted: Wanted) -> Shown:
     error = wanted.check.error()
     if error is not None:
         found = replace(found, config_error=error)
-    return Shown(found, dashboard.of(wanted.where, found, now), now)
+    return ShownStatus(found, dashboard.of(wanted.where, found, now), now)
 
 
-def _lines(wanted: Wanted, shown: Shown, *, scrolls: bool = False) -> list[str]:
+def _lines(wanted: Wanted, shown: ShownStatus, *, scrolls: bool = False) -> list[str]:
     """Return what is shown, as lines; all of it where the screen scrolls."""
     if wanted.plan is not None:
         from prloom.cli.output import plan_text  # noqa: PLC0415 - only one plan needs it
@@ -113,7 +113,7 @@ def _height() -> int | None:
     return rows - 1
 
 
-def _document(where: RepositoryPaths, shown: Shown) -> FullStatus:
+def _document(where: RepositoryPaths, shown: ShownStatus) -> FullStatus:
     """Return the document with the costs of each plan, which people see in `prloom costs`, and the dashboard."""
     from prloom.core.reports import costs  # noqa: PLC0415 - see _read
     from prloom.engine.runs import listing  # noqa: PLC0415

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from prloom.config.problems import InvalidValue
-from prloom.config.section import Section
+from prloom.config.section import ConfigSection
 from prloom.config.values import Count, Flag, Text
 from prloom.core.pull_requests.adoption_rules import ME, AdoptionRule
 
@@ -16,7 +16,7 @@ def _authors(value: object) -> object:
     return value
 
 
-class AdoptSection(Section):
+class AdoptSection(ConfigSection):
     """A rule by which prloom adopts open pull requests; the first rule that fits decides."""
 
     authors: Annotated[tuple[Text, ...], BeforeValidator(_authors)] = Field(

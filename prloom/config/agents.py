@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import Discriminator, Field, Tag, create_model
 
-from prloom.config.section import Section
+from prloom.config.section import ConfigSection
 from prloom.config.values import Count, Duration, Size, Text, Variable
 from prloom.model.kinds import AgentName
 
 
-class AgentChoice(Section):
+class AgentChoice(ConfigSection):
     """An agent and the model that it uses."""
 
     agent: AgentName = Field(description="The agent program.", examples=["claude"])
@@ -36,7 +36,7 @@ StageSetting = Annotated[
 ]
 
 
-class StagesSection(Section):
+class StagesSection(ConfigSection):
     """Which agent does which work: an agent, a model of `[models]`, or a table {agent = "…", model = "…"}."""
 
     default: StageSetting = Field(
@@ -48,7 +48,7 @@ class StagesSection(Section):
     commit_review: StageSetting = Field(default="", description="Reviews a worker's commit before it is accepted.")
 
 
-class AgentSection(Section):
+class AgentSection(ConfigSection):
     """How one agent program is used."""
 
     max_parallel: Count = Field(
@@ -66,7 +66,7 @@ class CommandAgent(AgentSection):
     )
 
 
-class AgentLimits(Section):
+class AgentLimits(ConfigSection):
     """The limits and the environment of every agent run."""
 
     timeout: Duration = Field(default=timedelta(minutes=30), description="How long one run may take.")

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from prloom.config.problems import InvalidValue, quoted
-from prloom.config.section import Section
+from prloom.config.section import ConfigSection
 from prloom.config.values import Duration, Flag
 from prloom.exchange import store_url
 
@@ -21,7 +21,7 @@ def _exchange_url(value: object) -> object:
     return value
 
 
-class ExchangeSection(Section):
+class ExchangeSection(ConfigSection):
     """Where the runs of agents go: by default to workers of this machine alone."""
 
     url: Annotated[str, BeforeValidator(_exchange_url)] = Field(

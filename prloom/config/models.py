@@ -15,7 +15,7 @@ from prloom.config.exchange import ExchangeSection
 from prloom.config.layers import Layer
 from prloom.config.permissions import PermissionsSection
 from prloom.config.problems import nearest
-from prloom.config.section import Section
+from prloom.config.section import ConfigSection
 from prloom.config.tools import ToolsSection
 from prloom.config.values import (
     Branch,
@@ -37,7 +37,7 @@ from prloom.errors import ConfigError
 from prloom.model.kinds import Permission
 
 
-class DispatcherSection(Section):
+class DispatcherSection(ConfigSection):
     """How often the dispatcher looks for work, and how much it does at the same time."""
 
     tick_interval: Duration = Field(
@@ -51,7 +51,7 @@ class DispatcherSection(Section):
     )
 
 
-class TrustSection(Section):
+class TrustSection(ConfigSection):
     """Whose text plugins and agents may read."""
 
     minimum: Permission = Field(
@@ -62,7 +62,7 @@ class TrustSection(Section):
     bots: tuple[Login, ...] = Field(default=(), description="Bots that are trusted; events by other bots are held.")
 
 
-class OutboxSection(Section):
+class OutboxSection(ConfigSection):
     """What becomes of a reply, by the author whom it answers: "auto" sends it, with "draft" it waits for you."""
 
     trusted: Posting = Field(default="auto", description="Replies to trusted people.")
@@ -74,7 +74,7 @@ class OutboxSection(Section):
     bots: Posting = Field(default="never", description="Replies to bots.")
 
 
-class BackoffSection(Section):
+class BackoffSection(ConfigSection):
     """When prloom tries again what failed or was deferred."""
 
     initial: Duration = Field(default=Backoff.initial, description="The first wait; each later one is twice as long.")
@@ -87,7 +87,7 @@ class BackoffSection(Section):
     )
 
 
-class BridgeSection(Section):
+class BridgeSection(ConfigSection):
     """What every bridge has; `settings` is what the bridge itself gets as its configuration."""
 
     enabled: Flag = Field(default=True, description="Whether this bridge is used.")
@@ -139,7 +139,7 @@ class CustomBridgeSection(BridgeSection):
     )
 
 
-class BridgesSection(Section):
+class BridgesSection(ConfigSection):
     """Where feedback comes from and replies go to."""
 
     model_config = ConfigDict(extra="allow")
@@ -154,7 +154,7 @@ class BridgesSection(Section):
         return {**built_in, **self.__pydantic_extra__}
 
 
-class PluginSettings(Section):
+class PluginSettings(ConfigSection):
     """One plugin's settings; the plugin itself checks further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -172,7 +172,7 @@ class PluginSettings(Section):
         return dict(self.__pydantic_extra__)
 
 
-class PluginsSection(Section):
+class PluginsSection(ConfigSection):
     """Which plugins run, and how."""
 
     enabled: tuple[Text, ...] = Field(
@@ -204,7 +204,7 @@ class PluginsSection(Section):
         return PluginSettings()
 
 
-class Config(Section):
+class Config(ConfigSection):
     """The whole configuration, checked; make one with `prloom.config.loading.load`."""
 
     base_branch: Branch = Field(default="main", description="The branch that pull requests target.")

@@ -4,12 +4,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from prloom.config.section import Section
+from prloom.config.section import ConfigSection
 from prloom.config.values import Count, Flag
 from prloom.core.plugins.plugin_rights import PluginRights
 
 
-class PermissionsSection(Section):
+class PermissionsSection(ConfigSection):
     """What one plugin's daemon may request of prloom. Nothing is permitted unless it is set here."""
 
     add_messages: Flag = Field(

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from prloom.config import durations
 from prloom.config.models import Config
-from prloom.config.section import Section
+from prloom.config.section import ConfigSection
 
 # Stands in a path for a name that the operator chooses.
 ANY = "<name>"
@@ -111,7 +111,7 @@ def _key(field: FieldInfo, path: tuple[str, ...]) -> Key:
     return Key(path, default, example, field.description or "")
 
 
-def _inner(field: FieldInfo) -> type[Section] | None:
+def _inner(field: FieldInfo) -> type[ConfigSection] | None:
     """Return the section that a field holds, itself, by name, or in a list."""
     annotation: Any = field.annotation
     if get_origin(annotation) is Mapping:
@@ -120,7 +120,7 @@ def _inner(field: FieldInfo) -> type[Section] | None:
         held = get_args(annotation)[0]
     else:
         held = annotation
-    if isinstance(held, type) and issubclass(held, Section):
+    if isinstance(held, type) and issubclass(held, ConfigSection):
         return held
     return None
 
@@ -132,13 +132,13 @@ def _table(field: FieldInfo, path: tuple[str, ...]) -> tuple[str, ...]:
     return path
 
 
-def _extra(section: type[BaseModel]) -> type[Section] | None:
+def _extra(section: type[BaseModel]) -> type[ConfigSection] | None:
     """Return the section that stands under names free to choose, beside the fields."""
     annotation = section.__annotations__.get("__pydantic_extra__")
     held = None
     if annotation:
         held = get_args(annotation)[-1]
-    if isinstance(held, type) and issubclass(held, Section):
+    if isinstance(held, type) and issubclass(held, ConfigSection):
         return held
     return None
 

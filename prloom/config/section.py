@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 
-class Section(BaseModel):
+class ConfigSection(BaseModel):
     """A table of prloom.toml: frozen, and closed to keys that it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

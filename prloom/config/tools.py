@@ -4,11 +4,11 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from prloom.config.section import Section
+from prloom.config.section import ConfigSection
 from prloom.config.values import Duration
 
 
-class ToolsSection(Section):
+class ToolsSection(ConfigSection):
     """The tools that agents get over MCP while they run."""
 
     confirmation_timeout: Duration = Field(

@@ -5,12 +5,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from prloom.config.section import Section
+from prloom.config.section import ConfigSection
 from prloom.config.values import Count, Duration, Flag, Size, Text
 from prloom.core.work.inspection import DEFAULT_JUNK, DEFAULT_PROTECTED
 
 
-class WorkSection(Section):
+class WorkSection(ConfigSection):
     """How TODOs are worked on."""
 
     mode: Literal["auto", "ask", "off"] = Field(
@@ -65,7 +65,7 @@ class WorkSection(Section):
     )
 
 
-class LimitsSection(Section):
+class LimitsSection(ConfigSection):
     """When prloom stops and asks a person; 0 means no limit."""
 
     max_attempts: Count = Field(

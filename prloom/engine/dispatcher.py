@@ -27,8 +27,8 @@ from prloom.engine.plan.dependencies import (
     BridgeAccess,
     DeliveryLimiter,
     PlanDependencies,
+    PlanWorker,
     Triager,
-    Worker,
 )
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.rules import Rules
@@ -61,7 +61,7 @@ class Dispatcher:
         clock: Clock,
         environ: Mapping[str, str] = os.environ,
         connect: Connect = network.new_client,
-        todo_worker: Worker | None = None,
+        todo_worker: PlanWorker | None = None,
         components: Sequence[Component] = (),
         people: AgentRequests | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ from prloom.config.models import Config
 from prloom.engine.adoption import activate
 from prloom.engine.bus import entries, inbox
 from prloom.engine.bus.event_store import Clock, EventStore
-from prloom.engine.bus.inbox import Draft
+from prloom.engine.bus.inbox import PlanDraft
 from prloom.engine.plan.dependencies import Job
 from prloom.errors import PrloomError
 from prloom.model import record
@@ -96,7 +96,7 @@ class Drafts:
                 spawn(self._job(draft, made))
         return announced
 
-    def _job(self, draft: Draft, made: Callable[[str], None]) -> Job:
+    def _job(self, draft: PlanDraft, made: Callable[[str], None]) -> Job:
         async def run() -> None:
             try:
                 async with self._making:
@@ -114,10 +114,10 @@ class Drafts:
 
         return run
 
-    def _activate(self, draft: Draft, now: datetime) -> None:
+    def _activate(self, draft: PlanDraft, now: datetime) -> None:
         activate.activate(repository.find(self._root), self._config, draft, now)
 
-    def _announce(self, found: list[Draft], bus: EventStore) -> bool:
+    def _announce(self, found: list[PlanDraft], bus: EventStore) -> bool:
         """Append an event for each draft that is new, exactly one: what is about to be announced is noted first."""
         if self._announced is None:
             self._announced = self._document.load().value or {}
@@ -138,7 +138,7 @@ class Drafts:
         self._announced = noted
 
 
-def _created(draft: Draft, at: str) -> Event:
+def _created(draft: PlanDraft, at: str) -> Event:
     context: dict[str, Json] = {"plan": draft.id, "status": draft.front.status}
     source = draft.front.source
     if source is not None:

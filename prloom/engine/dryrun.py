@@ -21,7 +21,7 @@ from prloom.engine.assembly.dispatcher import now
 from prloom.engine.assembly.plugins import load_plugins
 from prloom.engine.bus import entries, inbox, plans
 from prloom.engine.bus.event_store import Clock
-from prloom.engine.bus.inbox import Draft
+from prloom.engine.bus.inbox import PlanDraft
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.dry_agents import TRIAGE, DryTriager, DryWorker
@@ -78,10 +78,10 @@ def _copied_drafts(where: RepositoryPaths, scratch: Path) -> RepositoryPaths:
     return place
 
 
-def _draft(draft: Draft, config: Config) -> str:
+def _draft(draft: PlanDraft, config: Config) -> str:
     """Return what would become of a draft; nothing is made of it, for a branch would be a change of the repository."""
     try:
-        target = front_matter.target(draft.front, draft.id, config.base_branch)
+        wanted = front_matter.plan_branches(draft.front, draft.id, config.base_branch)
         config.for_preset(draft.front.preset)
         error = draft.error
     except PrloomError as refusal:
@@ -90,7 +90,7 @@ def _draft(draft: Draft, config: Config) -> str:
         return f"prloom would make no plan of the draft: {error}"
     if not draft.queued:
         return "the draft is not queued"
-    return f"prloom would make branch {target.branch} from {target.base}, a worktree and a plan of the draft"
+    return f"prloom would make branch {wanted.branch} from {wanted.base}, a worktree and a plan of the draft"
 
 
 class DryBridge:

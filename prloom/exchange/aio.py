@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar, Unpack
 
 from prloom.exchange.claimed_message import ClaimedMessage
 from prloom.exchange.errors import ExchangeError, StoreError
-from prloom.exchange.notifier import Wait
+from prloom.exchange.notifier import ListenerWait
 from prloom.exchange.protocol import PAGE
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class AsyncExchange:
         """Yield what a loop finds; the loop runs in a thread, and its waits in the event loop."""
         try:
             while (step := await _finish(next, steps, None)) is not None:
-                if isinstance(step, Wait):
+                if isinstance(step, ListenerWait):
                     await self._wait(step.listener, step.limit)
                 else:
                     yield step

@@ -25,14 +25,14 @@ DEAF_RECHECK = timedelta(milliseconds=250)
 
 
 @dataclass(frozen=True)
-class Wait:
+class ListenerWait:
     """Nothing was found: the loop's caller is to wait for the listener, at most for `limit`, and then to continue."""
 
     listener: Listener
     limit: timedelta
 
 
-Steps: TypeAlias = Generator[T | Wait, None, None]
+Steps: TypeAlias = Generator[T | ListenerWait, None, None]
 """What a loop does: it yields what it found, or has its caller wait in the caller's own way."""
 
 
@@ -43,7 +43,7 @@ def poll(
     topics: Sequence[str] = (),
     patience: timedelta | None = None,
 ) -> Steps[T]:
-    """Yield what `find` returns, as it comes, and a `Wait` whenever that is None.
+    """Yield what `find` returns, as it comes, and a `ListenerWait` whenever that is None.
 
     It ends when nothing was found for as long as `patience`; without one it never does. `topics` are those whose
     delayed messages end a wait. It listens first, so that it misses nothing that comes in between.
@@ -58,14 +58,14 @@ def poll(
             elif deadline is not None and time.monotonic() >= deadline:
                 return
             else:
-                yield Wait(listener, wait_limit(store, listener, topics, deadline))
+                yield ListenerWait(listener, wait_limit(store, listener, topics, deadline))
 
 
 def block(steps: Steps[T]) -> Iterator[T]:
     """Yield what a loop finds, and block the thread while it waits."""
     with closing(steps):
         for step in steps:
-            if isinstance(step, Wait):
+            if isinstance(step, ListenerWait):
                 wait(step.listener, step.limit)
             else:
                 yield step

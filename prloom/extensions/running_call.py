@@ -12,7 +12,7 @@ from typing import Self
 from prloom.api.context import Services
 from prloom.extensions import jsonrpc
 from prloom.extensions.host import interface
-from prloom.extensions.host.interface import EventsRead, ReadEvents, ReadPlan, RunAgent
+from prloom.extensions.host.interface import AgentRequest, EventsRead, EventsRequest, PlanRequest
 from prloom.extensions.jsonrpc import RpcError
 from prloom.model import record
 from prloom.model.record import Json
@@ -87,7 +87,7 @@ class RunningCall:
         except Exception as error:
             raise RpcError(str(error) or type(error).__name__, jsonrpc.SERVICE_FAILED) from error
 
-    async def run_agent(self, asked: RunAgent) -> str:
+    async def run_agent(self, asked: AgentRequest) -> str:
         """Run an agent; it is ended with the call."""
         task = asyncio.current_task()
         if task is not None:
@@ -109,15 +109,15 @@ class RunningCall:
     async def _answer(self, method: str, params: Json) -> Json:
         match method:
             case interface.RUN_AGENT:
-                return await self.run_agent(record.from_wire(RunAgent, params))
+                return await self.run_agent(record.from_wire(AgentRequest, params))
             case interface.READ_EVENTS:
-                return await asyncio.to_thread(self._read_events, record.from_wire(ReadEvents, params))
+                return await asyncio.to_thread(self._read_events, record.from_wire(EventsRequest, params))
             case interface.READ_PLAN:
-                asked = record.from_wire(ReadPlan, params)
+                asked = record.from_wire(PlanRequest, params)
                 return await asyncio.to_thread(self.services.read_plan, asked.plan_id)
             case _:
                 raise RpcError(f"there is no method {method!r}", jsonrpc.METHOD_NOT_FOUND)
 
-    def _read_events(self, asked: ReadEvents) -> EventsRead:
+    def _read_events(self, asked: EventsRequest) -> EventsRead:
         events, last = self.services.read_events(types=asked.types, since_id=asked.since_id, limit=asked.limit)
         return EventsRead(events=tuple(events), last_id=last)

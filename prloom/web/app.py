@@ -27,11 +27,11 @@ from prloom.web import (
 )
 from prloom.web.access import Names
 from prloom.web.actions import ACTIONS
-from prloom.web.changes import Changes
+from prloom.web.changes import PageChanges
 from prloom.web.gate import Gate
 from prloom.web.pages import costs, dashboard, event, events, extensions, plan, review, run, stats, todo
 from prloom.web.pages import log as log_page
-from prloom.web.sessions import Session, Sessions
+from prloom.web.sessions import BrowserSession, Sessions
 from prloom.web.site import Page, Query, QueryError, Site
 from prloom.web.stream import ChangeStream
 
@@ -73,7 +73,7 @@ class Pages:
     site: Site
     sessions: Sessions
     names: Names
-    changes: Changes
+    changes: PageChanges
     limiter: CapacityLimiter
 
     def page(self, read: Read) -> Callable[[Request], object]:
@@ -112,7 +112,7 @@ class Pages:
             if failed:
                 return JSONResponse({"error": said}, 409)
             return JSONResponse({"done": said})
-        session: Session = request.state.session
+        session: BrowserSession = request.state.session
         session.notice, session.failed = said, failed
         return RedirectResponse(form.local_path(given.one("back", "/")), 303)
 
@@ -182,7 +182,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 def build(site: Site, sessions: Sessions, names: Names) -> ASGIApp:
     """Return the application."""
-    pages = Pages(site, sessions, names, Changes(site.where), CapacityLimiter(_AT_ONCE))
+    pages = Pages(site, sessions, names, PageChanges(site.where), CapacityLimiter(_AT_ONCE))
     routes = [Route(path, pages.page(read)) for path, read in PAGES.items()]
     routes += [
         Route("/actions/{action}", pages.act, methods=["POST"]),

@@ -18,7 +18,7 @@ SETTLE: Final = 0.1
 
 
 @dataclass(eq=False)
-class Listener:
+class PageListener:
     """A page that is open: what changed of its parts since it was last told; all of them, where none is named."""
 
     parts: frozenset[str]
@@ -30,12 +30,12 @@ class Listener:
             self.changed.set()
 
 
-class Changes:
+class PageChanges:
     """Watches a repository while somebody listens."""
 
     def __init__(self, where: RepositoryPaths) -> None:
         self._watch = RepositoryWatch(where, self._runs, self._notify)
-        self._listeners: set[Listener] = set()
+        self._listeners: set[PageListener] = set()
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -44,9 +44,9 @@ class Changes:
         return len(self._listeners)
 
     @asynccontextmanager
-    async def listen(self, parts: frozenset[str]) -> AsyncIterator[Listener]:
+    async def listen(self, parts: frozenset[str]) -> AsyncIterator[PageListener]:
         """Be told of changes of these parts for as long as this lasts."""
-        listener = Listener(parts)
+        listener = PageListener(parts)
         self._listeners.add(listener)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._watch.run())

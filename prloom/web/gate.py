@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prloom.web import access, form, render
 from prloom.web.access import Names
-from prloom.web.sessions import Session, Sessions
+from prloom.web.sessions import BrowserSession, Sessions
 
 MOST_BODY: Final = 64 * 1024
 """Bytes of a request's body."""
@@ -154,7 +154,7 @@ def _replayed(body: bytes) -> Receive:
     return receive
 
 
-def _is_of(session: Session | None, headers: Mapping[str, str], body: bytes) -> bool:
+def _is_of(session: BrowserSession | None, headers: Mapping[str, str], body: bytes) -> bool:
     """Whether a form, or a program with the session's token in a header, has sent a request."""
     if session is None:
         return False

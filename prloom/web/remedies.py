@@ -27,23 +27,23 @@ class Button(NamedTuple):
     asks: Asks = ""
 
 
-class Link(NamedTuple):
+class PageLink(NamedTuple):
     """A link to the page where one reads before one decides."""
 
     label: str
     address: str
 
 
-def of(need: Need) -> tuple[Button | Link, ...]:
+def of(need: Need) -> tuple[Button | PageLink, ...]:
     """Return what can be done about a need, the most likely first; nothing where only its command helps."""
     return tuple(_of(need))
 
 
-def _of(need: Need) -> Iterator[Button | Link]:
+def _of(need: Need) -> Iterator[Button | PageLink]:
     about = (("plan", need.plan or ""), *(("id", each) for each in need.ids))
     match need.kind:
         case "held" | "draft" | "withheld":
-            yield Link("Read", _reading(need))
+            yield PageLink("Read", _reading(need))
         case "confirm":
             yield Button("allow", "Allow", about)
             yield Button("allow-always", "Always", about)
@@ -52,12 +52,12 @@ def _of(need: Need) -> Iterator[Button | Link]:
             yield Button("answer", "Answer", about, asks="text")
             yield Button("deny", "Leave it", about)
         case "bridge" | "source" | "plugin" | "settings":
-            yield Link("Look", "/extensions")
+            yield PageLink("Look", "/extensions")
         case _:
             yield from _of_command(need, about)
 
 
-def _of_command(need: Need, about: Fields) -> Iterator[Button | Link]:
+def _of_command(need: Need, about: Fields) -> Iterator[Button | PageLink]:
     """Yield what the first command of a need does."""
     words = split(need.commands[0]) if need.commands else []
     plan = (("plan", need.plan or ""),)

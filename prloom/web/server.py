@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from prloom.errors import PrloomError
 
 
-class Limits(NamedTuple):
+class ConnectionLimits(NamedTuple):
     """How many connections there may be, and how long, in seconds, one may take.
 
     The head of a request has to come within `request_within`. Once so much waits to be read that no more is sent, a
@@ -32,7 +32,7 @@ _MOST_HEAD: Final = 16 * 1024
 class PatientProtocol(H11Protocol):
     """A connection that is ended where its other end takes too long: uvicorn itself waits for ever."""
 
-    limits = Limits()
+    limits = ConnectionLimits()
     _giving_up: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
 
@@ -101,7 +101,7 @@ def listen(address: str, port: int) -> socket.socket:
     return made
 
 
-def server(app: ASGIApp, given: Limits = PatientProtocol.limits) -> uvicorn.Server:
+def server(app: ASGIApp, given: ConnectionLimits = PatientProtocol.limits) -> uvicorn.Server:
     """Return the server of an application; `serve` runs it on the socket that it is given."""
 
     class Protocol(PatientProtocol):

@@ -23,7 +23,7 @@ _BYTES: Final = 32
 
 
 @dataclass
-class Session:
+class BrowserSession:
     """A browser that was let in. `csrf` is what a form of its pages has to send, `notice` what its next page says."""
 
     id: str
@@ -54,10 +54,10 @@ class Sessions:
     password: str | None = None
     on_used: Callable[[str], None] | None = None
     link_token: str = field(default_factory=lambda: secrets.token_urlsafe(_BYTES))
-    _sessions: dict[str, Session] = field(default_factory=dict)
+    _sessions: dict[str, BrowserSession] = field(default_factory=dict)
     _wrong_at: dict[str, datetime] = field(default_factory=dict)
 
-    def redeem(self, token: str) -> Session | None:
+    def redeem(self, token: str) -> BrowserSession | None:
         """Return a new session for the token of the link, which is used up then; None for any other token."""
         if not same(self.link_token, token):
             return None
@@ -66,7 +66,7 @@ class Sessions:
             self.on_used(self.link_token)
         return self._begin()
 
-    def log_in(self, password: str, address: str) -> Session | None:
+    def log_in(self, password: str, address: str) -> BrowserSession | None:
         """Return a new session for the password; None where it does not fit."""
         if not self.fits(password, address):
             return None
@@ -83,7 +83,7 @@ class Sessions:
             return False
         return True
 
-    def find(self, session_id: str) -> Session | None:
+    def find(self, session_id: str) -> BrowserSession | None:
         """Return the session of a cookie, which is used now; None where there is none, or it is over."""
         found = self._sessions.get(session_id)
         now = self.clock()
@@ -95,13 +95,13 @@ class Sessions:
         found.used_at = now
         return found
 
-    def end(self, session: Session) -> None:
+    def end(self, session: BrowserSession) -> None:
         """End a session: its cookie opens nothing any more."""
         self._sessions.pop(session.id, None)
 
-    def _begin(self) -> Session:
+    def _begin(self) -> BrowserSession:
         now = self.clock()
-        made = Session(secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES), now)
+        made = BrowserSession(secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES), now)
         self._sessions[made.id] = made
         while len(self._sessions) > MOST:
             oldest = min(self._sessions.values(), key=lambda each: each.used_at)

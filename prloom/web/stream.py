@@ -9,7 +9,7 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 
 from prloom.web import changes
-from prloom.web.changes import Changes
+from prloom.web.changes import PageChanges
 
 MOST: Final = 40
 """Streams at a time; a page beyond them is told to ask later."""
@@ -27,7 +27,7 @@ _HEADERS: Final = [(b"content-type", b"text/event-stream"), (b"x-accel-buffering
 class ChangeStream:
     """The response that lasts as long as its page is open. It keeps one sign at most, however slowly it is read."""
 
-    watched: Changes
+    watched: PageChanges
     parts: frozenset[str]
     beat: float = BEAT
 
@@ -50,7 +50,7 @@ class ChangeStream:
                 content = await _next(listener, self.beat)
 
 
-async def _next(listener: changes.Listener, beat: float) -> bytes:
+async def _next(listener: changes.PageListener, beat: float) -> bytes:
     """Return the next sign: that of a change, or after a while without one that of life."""
     try:
         async with asyncio.timeout(beat):

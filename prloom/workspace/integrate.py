@@ -46,7 +46,7 @@ class Rebased:
 
 
 @dataclass(frozen=True)
-class Conflict:
+class CommitConflict:
     """A commit of prloom's conflicts with the remote's in these files; nothing was changed."""
 
     commit: str
@@ -60,7 +60,7 @@ class PeoplesCommits:
     commits: tuple[str, ...]
 
 
-Integrated = UpToDate | FastForwarded | Rebased | Conflict | PeoplesCommits
+Integrated = UpToDate | FastForwarded | Rebased | CommitConflict | PeoplesCommits
 
 
 def integrate(
@@ -92,7 +92,7 @@ def integrate(
     else:
         _refuse_harmful(repo, theirs, branch)
         done = _bring_in(repo, worktree, branch, ours=ours, theirs=theirs, own=own, junk=junk)
-    if not isinstance(done, Conflict | PeoplesCommits):
+    if not isinstance(done, CommitConflict | PeoplesCommits):
         remote.note(repo, branch, theirs)
         rewritten.forget(repo, branch)
     return done
@@ -124,7 +124,7 @@ def _bring_in(
         return PeoplesCommits(people)
     made = replay.replay(repo, own[::-1], theirs)
     if isinstance(made, ReplayConflict):
-        return Conflict(made.commit, made.paths)
+        return CommitConflict(made.commit, made.paths)
     backup_refs.keep_ref(repo, "rebased", f"heads/{branch}", ours)
     commits.advance(repo, worktree, branch, to=made.tip, expected=ours, junk=junk)
     return Rebased(ours, made.tip, made.new)

@@ -30,7 +30,7 @@ from prloom.workspace import (
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.commits import Commit
 from prloom.workspace.rebase_stop import RebaseStopped
-from prloom.workspace.replay import Replayed
+from prloom.workspace.replay import ReplayedCommits
 from prloom.workspace.repository import Repository
 from prloom.workspace.rewritten import Rewrite
 
@@ -72,7 +72,7 @@ def start(
         return RebaseDone(old, old)
     picked = tuple(commits.between(repo, onto, old))[::-1]
     made = replay.replay(repo, picked, onto)
-    if isinstance(made, Replayed):
+    if isinstance(made, ReplayedCommits):
         backup_refs.keep_ref(repo, "rebased", f"heads/{branch}", old)
         rewritten.note(repo, branch, Rewrite(old, made.tip))
         commits.advance(repo, worktree, branch, to=made.tip, expected=old, junk=junk)
@@ -191,7 +191,7 @@ def _verified(repo: Repository, onto: str, old: str, tip: str) -> str:
     if not remote.is_ancestor(repo, onto, tip) or not all(replay.authorship(repo, each) in remaining for each in made):
         raise WorkspaceError(f"the rebase has changed author, date or message of commits; abort it ({tip[:10]})")
     again = replay.replay(repo, made, onto)
-    if not isinstance(again, Replayed):
+    if not isinstance(again, ReplayedCommits):
         raise WorkspaceError(f"the rebased commits do not apply to {onto[:10]}; abort the rebase")
     return again.tip
 

@@ -21,7 +21,7 @@ _CONFLICT = 1
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedCommits:
     """The new tip, and what became of each commit: the new one, or None where it had nothing left to change."""
 
     tip: str
@@ -36,7 +36,7 @@ class ReplayConflict:
     paths: tuple[str, ...]
 
 
-def replay(repo: Repository, picked: Sequence[Commit], onto: str) -> Replayed | ReplayConflict:
+def replay(repo: Repository, picked: Sequence[Commit], onto: str) -> ReplayedCommits | ReplayConflict:
     """Make the commits, oldest first, again on top of `onto`; merges among them are left out. Raises WorkspaceError.
 
     Author, date and message stay; the committer is the operator. A commit that has nothing left to change is left out,
@@ -58,7 +58,7 @@ def replay(repo: Repository, picked: Sequence[Commit], onto: str) -> Replayed | 
         else:
             tip = _made(repo, each, tree, tip)
             new.append((each.sha, tip))
-    return Replayed(tip, tuple(new))
+    return ReplayedCommits(tip, tuple(new))
 
 
 def _merged(repo: Repository, picked: Commit, tip: str) -> str | ReplayConflict:

@@ -15,7 +15,7 @@ import started_runs
 from started_runs import StartedRun
 
 from prloom.agents import run_folder, run_spec
-from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.agent import ProgramEnding, RunRequest
 from prloom.agents.programs import command
 from prloom.agents.run_spec import RunLimits
 
@@ -41,12 +41,12 @@ def stderr() -> Path:
 
 
 @pytest.fixture
-def ending() -> Callable[..., Ending]:
+def ending() -> Callable[..., ProgramEnding]:
     """Build the end of a process; by default it ended by itself and well."""
 
-    def build(code: int = 0, ended_by: str = "exit", stderr: str = "", at: datetime | None = None) -> Ending:
+    def build(code: int = 0, ended_by: str = "exit", stderr: str = "", at: datetime | None = None) -> ProgramEnding:
         when = at or datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-        return Ending(code=code, ended_by=ended_by, at=when, stderr=stderr)  # type: ignore[arg-type]
+        return ProgramEnding(code=code, ended_by=ended_by, at=when, stderr=stderr)  # type: ignore[arg-type]
 
     return build
 

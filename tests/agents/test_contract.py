@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prloom.agents import registry
-from prloom.agents.agent import Agent, Ending, RunRequest
+from prloom.agents.agent import Agent, ProgramEnding, RunRequest
 
 AGENTS = tuple(registry.AGENTS.values())
 PROGRAMS = tuple(agent for agent in AGENTS if agent.program)
@@ -108,7 +108,7 @@ def test_an_agent_needs_no_variable_of_a_forge(agent: Agent) -> None:
 
 
 @every_agent
-def test_no_output_is_no_success(agent: Agent, ending: Callable[..., Ending]) -> None:
+def test_no_output_is_no_success(agent: Agent, ending: Callable[..., ProgramEnding]) -> None:
     assert agent.read("", ending()).status == "failed"
 
 
@@ -122,7 +122,7 @@ def test_no_output_is_no_success(agent: Agent, ending: Callable[..., Ending]) ->
     ],
 )
 def test_how_a_run_without_output_ended_is_named(
-    agent: Agent, code: int, ended_by: str, named: tuple[str, str], ending: Callable[..., Ending]
+    agent: Agent, code: int, ended_by: str, named: tuple[str, str], ending: Callable[..., ProgramEnding]
 ) -> None:
     result = agent.read("", ending(code, ended_by, stderr="claude: No such file or directory"))
 
@@ -130,19 +130,19 @@ def test_how_a_run_without_output_ended_is_named(
 
 
 @every_agent
-def test_a_program_that_was_killed_from_outside_says_so(agent: Agent, ending: Callable[..., Ending]) -> None:
+def test_a_program_that_was_killed_from_outside_says_so(agent: Agent, ending: Callable[..., ProgramEnding]) -> None:
     assert agent.read("", ending(-9)).error == "the program was ended by signal 9, which prloom did not send"
 
 
 @every_agent
-def test_the_end_of_stderr_explains_an_exit_code(agent: Agent, ending: Callable[..., Ending]) -> None:
+def test_the_end_of_stderr_explains_an_exit_code(agent: Agent, ending: Callable[..., ProgramEnding]) -> None:
     result = agent.read("", ending(2, stderr="warning: colours\nerror: unknown option '--model'\n\n"))
 
     assert result.error == "the program ended with exit code 2: error: unknown option '--model'"
 
 
 @every_agent
-def test_what_was_not_measured_is_unknown(agent: Agent, ending: Callable[..., Ending]) -> None:
+def test_what_was_not_measured_is_unknown(agent: Agent, ending: Callable[..., ProgramEnding]) -> None:
     result = agent.read("no JSON at all", ending())
 
     assert (result.usage, result.cost_usd, result.retry_at) == (None, None, None)
@@ -177,7 +177,7 @@ def test_no_line_whatsoever_breaks_the_watch_for_limits(line: str, stderr: bool)
 @settings(max_examples=30, deadline=None)
 @given(lines=st.lists(hostile | json_values, max_size=6))
 def test_no_output_whatsoever_breaks_the_reading(lines: list[object]) -> None:
-    end = Ending(code=0, ended_by="exit", at=datetime(2026, 11, 21, tzinfo=UTC))
+    end = ProgramEnding(code=0, ended_by="exit", at=datetime(2026, 11, 21, tzinfo=UTC))
     for agent in AGENTS:
         result = agent.read("\n".join(json.dumps(line) for line in lines), end)
 

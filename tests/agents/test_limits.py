@@ -10,7 +10,7 @@ from zoneinfo import available_timezones
 import pytest
 
 from prloom.agents import limits, registry
-from prloom.agents.agent import Ending, LimitReport
+from prloom.agents.agent import LimitReport, ProgramEnding
 from prloom.agents.limits import LimitDetector
 from prloom.agents.programs import gemini, opencode
 
@@ -194,8 +194,8 @@ def test_a_line_without_an_end_takes_no_memory_and_hides_no_later_one() -> None:
     assert watch.due == 1
 
 
-def an_ending(name: str, code: int, ended_by: str = "exit") -> Ending:
-    return Ending(code=code, ended_by=ended_by, at=AT, stderr="\n".join(recorded(name)))  # type: ignore[arg-type]
+def an_ending(name: str, code: int, ended_by: str = "exit") -> ProgramEnding:
+    return ProgramEnding(code=code, ended_by=ended_by, at=AT, stderr="\n".join(recorded(name)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_program_without_an_account_is_not_signed_in(name: str, code: int, sai
 
 
 def test_gemini_that_gave_up_after_its_number_of_turns_says_so() -> None:
-    result = gemini.read("", Ending(code=53, ended_by="exit", at=AT, stderr="Reached max session turns\n"))
+    result = gemini.read("", ProgramEnding(code=53, ended_by="exit", at=AT, stderr="Reached max session turns\n"))
 
     assert (result.trouble, result.error) == ("turns", "Reached max session turns")
 
@@ -226,7 +226,7 @@ def test_a_refused_call_is_what_a_run_that_came_to_nothing_is_about(name: str, t
 def test_a_server_that_fails_is_named_by_the_log_of_opencode() -> None:
     line = recorded("opencode-long")[0].replace("Too many requests", "Internal trouble of the model")
 
-    result = opencode.read("", Ending(code=-15, ended_by="silence", at=AT, stderr=line))
+    result = opencode.read("", ProgramEnding(code=-15, ended_by="silence", at=AT, stderr=line))
 
     assert (result.trouble, "Internal trouble of the model" in (result.error or "")) == ("server", True)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from prloom.agents import registry
-from prloom.agents.agent import Ending, RunResult, TokenUsage
+from prloom.agents.agent import ProgramEnding, RunResult, TokenUsage
 
 DONE = "Done: the file is written. <verdict>pass</verdict>"
 NONE = (0, 0, 0)
@@ -217,7 +217,7 @@ def test_every_recorded_stream_is_in_the_table(samples: Path) -> None:
 
 
 @pytest.mark.parametrize("case", TABLE, ids=lambda case: case.file)
-def test_a_recorded_stream_means(case: Case, samples: Path, ending: Callable[..., Ending]) -> None:
+def test_a_recorded_stream_means(case: Case, samples: Path, ending: Callable[..., ProgramEnding]) -> None:
     result = read(case, samples, ending)
 
     assert (result.status, result.trouble, result.message) == (case.status, case.trouble, case.message)
@@ -230,7 +230,7 @@ def test_a_recorded_stream_means(case: Case, samples: Path, ending: Callable[...
 
 @pytest.mark.parametrize("case", [case for case in TABLE if case.status == "ok"], ids=lambda case: case.file)
 def test_a_success_needs_the_exit_code_and_the_end_of_the_stream(
-    case: Case, samples: Path, ending: Callable[..., Ending]
+    case: Case, samples: Path, ending: Callable[..., ProgramEnding]
 ) -> None:
     torn = "".join((samples / f"{case.file}.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[:-1])
     agent = registry.get(agent_of(case))
@@ -245,7 +245,7 @@ def agent_of(case: Case) -> str:
     return case.file.removeprefix("sample-").partition("-")[0]
 
 
-def read(case: Case, samples: Path, ending: Callable[..., Ending]) -> RunResult:
+def read(case: Case, samples: Path, ending: Callable[..., ProgramEnding]) -> RunResult:
     output = (samples / f"{case.file}.jsonl").read_text(encoding="utf-8")
     return registry.get(agent_of(case)).read(output, ending(case.code, case.ended_by))
 

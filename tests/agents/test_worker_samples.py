@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from prloom.agents import registry
-from prloom.agents.agent import Ending, RunResult
+from prloom.agents.agent import ProgramEnding, RunResult
 
 DONE = "Done: hello.txt is written and committed."
 
 
 @pytest.fixture
-def read(workers: Path, ending: Callable[..., Ending]) -> Callable[..., RunResult]:
+def read(workers: Path, ending: Callable[..., ProgramEnding]) -> Callable[..., RunResult]:
     def reading(file: str, code: int = 0) -> RunResult:
         output, said = (workers / f"{file}.{kind}" for kind in ("jsonl", "stderr"))
         texts = [path.read_text(encoding="utf-8") if path.exists() else "" for path in (output, said)]
@@ -83,7 +83,7 @@ def test_a_question_that_nobody_answers_is_no_result(read: Callable[..., RunResu
 
 
 @pytest.mark.parametrize("session", ["--resume", "../x", "a b", "latest", "", "x" * 200, "id\nid"])
-def test_what_cannot_be_the_id_of_a_session_is_none(session: str, ending: Callable[..., Ending]) -> None:
+def test_what_cannot_be_the_id_of_a_session_is_none(session: str, ending: Callable[..., ProgramEnding]) -> None:
     line = json.dumps({"type": "thread.started", "thread_id": session})
 
     assert registry.get("codex").read(line, ending()).session_id is None

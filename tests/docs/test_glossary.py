@@ -71,8 +71,11 @@ class Name(NamedTuple):
 
     @property
     def package(self) -> str:
-        """`prloom/core`, `bridges/github`; a package below one of these belongs to it."""
-        return "/".join(self.file.split("/")[:2]).removesuffix(".py")
+        """`prloom`, `bridges/github`, `plugins/notify`; a package below one of these belongs to it."""
+        top, below = self.file.split("/")[:2]
+        if top == "prloom":
+            return top
+        return f"{top}/{below.removesuffix('.py')}"
 
 
 @cache

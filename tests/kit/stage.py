@@ -41,7 +41,7 @@ from prloom.engine.bus import plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.operator import control
-from prloom.engine.plan.dependencies import Worker
+from prloom.engine.plan.dependencies import PlanWorker
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
 from prloom.engine.plan.rules import rules
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
@@ -235,7 +235,7 @@ class Stage:
         self.bridge = ListBridge()
         self.bridges: list[ListBridge] = [self.bridge]
         self.triager = ScriptedTriager()
-        self.todo_worker: Worker | None = None
+        self.todo_worker: PlanWorker | None = None
         self.hosts: list[FunctionHost] = []
         self.on_error: dict[str, Any] = {}
         self.disk: Disk = REAL

@@ -14,14 +14,14 @@ from stage import Stage, said
 
 from prloom.errors import PrloomError
 from prloom.web import access, app, server, stream
-from prloom.web.server import Limits
-from prloom.web.sessions import Session, Sessions
+from prloom.web.server import ConnectionLimits
+from prloom.web.sessions import BrowserSession, Sessions
 from prloom.web.site import Site
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
 PATIENCE = 60.0
-PATIENT = Limits(request_within=PATIENCE, read_within=PATIENCE)
+PATIENT = ConnectionLimits(request_within=PATIENCE, read_within=PATIENCE)
 """What no test gets to, for this process is both ends, and may stand still between a connection and its request."""
 
 
@@ -30,7 +30,7 @@ class Serving:
     """A server, and a session that is let in."""
 
     port: int
-    session: Session
+    session: BrowserSession
     connections: Collection[Any]
 
     def head(self, path: str) -> bytes:
@@ -54,7 +54,7 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(site: Site, limits: Limits = PATIENT) -> AsyncIterator[Serving]:
+async def serving(site: Site, limits: ConnectionLimits = PATIENT) -> AsyncIterator[Serving]:
     listening = server.listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
     sessions = Sessions(site.clock)

@@ -10,7 +10,7 @@ from prloom.core.work import commit_message
 from prloom.core.work.commit_message import Trailers
 from prloom.errors import WorkspaceError
 from prloom.workspace import backup_refs, commits, integrate, snapshot, worktree, worktree_files
-from prloom.workspace.integrate import Conflict, FastForwarded, PeoplesCommits, Rebased, UpToDate
+from prloom.workspace.integrate import CommitConflict, FastForwarded, PeoplesCommits, Rebased, UpToDate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +86,7 @@ def test_a_conflict_names_the_files_and_changes_nothing(
     made = ours(repo, place, base, {"README.md": "ours\n", "x": "x\n"})
     tip = theirs(project, {"README.md": "theirs\n"}, on=base)
 
-    assert integrated(repo, place, tip, base) == Conflict(made, ("README.md",))
+    assert integrated(repo, place, tip, base) == CommitConflict(made, ("README.md",))
     assert project.sha("feature") == made
     assert project.git("status", "--porcelain", cwd=place) == ""
 
@@ -159,7 +159,7 @@ def test_attributes_of_the_branch_decide_no_merge_and_run_nothing(
     ours(repo, place, base, {"README.md": "ours\n", ".gitattributes": "* merge=x\n"})
     tip = theirs(project, {"README.md": "theirs\n"}, on=base)
 
-    assert isinstance(integrated(repo, place, tip, base), Conflict)
+    assert isinstance(integrated(repo, place, tip, base), CommitConflict)
     assert not (tmp_path / "ran").exists()
 
 

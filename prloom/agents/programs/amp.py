@@ -17,7 +17,7 @@ from typing import Final
 
 from prloom.agents import error_kinds, parsing, stream
 from prloom.agents.activity import messages
-from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry, TokenUsage
+from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry, TokenUsage
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
 from prloom.model.record import JsonObject
@@ -68,7 +68,7 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
     return tuple(stream.of_messages(next(parsing.events(line), parsing.NOTHING)))
 
 
-def read(output: str, ending: Ending) -> RunResult:
+def read(output: str, ending: ProgramEnding) -> RunResult:
     """Return the result of a `--stream-json` output."""
     init: JsonObject = parsing.NOTHING
     result: JsonObject | None = None

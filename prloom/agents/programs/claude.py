@@ -24,9 +24,9 @@ from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing
 from prloom.agents.activity import messages
 from prloom.agents.agent import (
     OWN_FILES,
-    Ending,
     Invocation,
     LimitReport,
+    ProgramEnding,
     RunRequest,
     RunResult,
     StreamEntry,
@@ -137,7 +137,7 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
     return tuple(stream.of_messages(event))
 
 
-def read(output: str, ending: Ending) -> RunResult:
+def read(output: str, ending: ProgramEnding) -> RunResult:
     """Return the result of a `stream-json` output."""
     init: JsonObject = parsing.NOTHING
     result: JsonObject | None = None
@@ -246,7 +246,7 @@ def _usage(result: JsonObject) -> TokenUsage:
     return TokenUsage(input_tokens=fresh + cached, output_tokens=total("outputTokens"), cached_tokens=cached)
 
 
-def _reset(event: JsonObject, ending: Ending) -> datetime | None:
+def _reset(event: JsonObject, ending: ProgramEnding) -> datetime | None:
     """Return when a refused allowance is there again (`resetsAt`, Unix seconds); None while it still allows.
 
     It allows as well where the allowance is used up and more is paid for (`isUsingOverage`).

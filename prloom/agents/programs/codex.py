@@ -29,9 +29,9 @@ from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
 from prloom.agents.activity.codex import CodexAdapter
 from prloom.agents.agent import (
     OWN_FILES,
-    Ending,
     Invocation,
     LimitReport,
+    ProgramEnding,
     RunRequest,
     RunResult,
     StreamEntry,
@@ -227,7 +227,7 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
             return ()
 
 
-def read(output: str, ending: Ending) -> RunResult:
+def read(output: str, ending: ProgramEnding) -> RunResult:
     """Return the result of a `--json` output."""
     session: str | None = None
     message = ""

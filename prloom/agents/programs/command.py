@@ -12,7 +12,7 @@ from prloom.agents import parsing, stream
 from prloom.agents.activity import command as activity_lines
 from prloom.agents.activity.adapter import MalformedLineError
 from prloom.agents.activity.command import CommandAdapter
-from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry
+from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
 from prloom.errors import AgentError
@@ -106,7 +106,7 @@ def _text(result: object) -> str:
     return json.dumps(result, ensure_ascii=False)
 
 
-def read(output: str, ending: Ending) -> RunResult:
+def read(output: str, ending: ProgramEnding) -> RunResult:
     """Return the result: everything printed on stdout is the final message, and exit code 0 is the closing result."""
     said = "\n".join(line for line in output.split("\n") if not activity_lines.is_activity(line))
     return parsing.conclude(ParsedOutput(message=said.strip(), closed=True), ending)

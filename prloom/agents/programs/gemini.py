@@ -32,7 +32,16 @@ from typing import Final
 
 from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
 from prloom.agents.activity.gemini import GeminiAdapter
-from prloom.agents.agent import Ending, Invocation, LimitReport, RunRequest, RunResult, StreamEntry, TokenUsage, Trouble
+from prloom.agents.agent import (
+    Invocation,
+    LimitReport,
+    ProgramEnding,
+    RunRequest,
+    RunResult,
+    StreamEntry,
+    TokenUsage,
+    Trouble,
+)
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
 from prloom.model.record import JsonObject
@@ -156,7 +165,7 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
             return ()
 
 
-def read(output: str, ending: Ending) -> RunResult:
+def read(output: str, ending: ProgramEnding) -> RunResult:
     """Return the result of a `stream-json` output; stderr is full of chatter even when all goes well."""
     init: JsonObject = parsing.NOTHING
     result: JsonObject | None = None
@@ -189,7 +198,7 @@ def read(output: str, ending: Ending) -> RunResult:
     return parsing.conclude(reading, ending)
 
 
-def _of_stderr(ending: Ending) -> tuple[str | None, Trouble | None]:
+def _of_stderr(ending: ProgramEnding) -> tuple[str | None, Trouble | None]:
     """Return why the run has no result: by an exit code of the program's own, or by the last call that was refused."""
     missing = next((found[0] for line in ending.stderr.splitlines() if (found := _NO_SESSION.match(line))), None)
     if missing:

@@ -23,9 +23,9 @@ from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing
 from prloom.agents.activity.opencode import OpencodeAdapter
 from prloom.agents.agent import (
     OWN_FILES,
-    Ending,
     Invocation,
     LimitReport,
+    ProgramEnding,
     Rights,
     RunRequest,
     RunResult,
@@ -175,7 +175,7 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
             return ()
 
 
-def read(output: str, ending: Ending) -> RunResult:
+def read(output: str, ending: ProgramEnding) -> RunResult:
     """Return the result of a `--format json` output."""
     session: str | None = None
     started = 0
@@ -211,7 +211,7 @@ def read(output: str, ending: Ending) -> RunResult:
     return parsing.conclude(reading, ending)
 
 
-def _complained(reading: ParsedOutput, ending: Ending) -> ParsedOutput:
+def _complained(reading: ParsedOutput, ending: ProgramEnding) -> ParsedOutput:
     """Return the reading of a stream that broke off with the last error that the log tells of, if it tells of one."""
     said = [logged for line in ending.stderr.splitlines() if (logged := _logged(line))]
     if not said:
@@ -220,7 +220,7 @@ def _complained(reading: ParsedOutput, ending: Ending) -> ParsedOutput:
     return replace(reading, error=said[-1], trouble="server" if trouble == "error" else trouble)
 
 
-def _failed(reading: ParsedOutput, error: JsonObject, ending: Ending) -> ParsedOutput:
+def _failed(reading: ParsedOutput, error: JsonObject, ending: ProgramEnding) -> ParsedOutput:
     """Return the reading with what the error event says."""
     about = parsing.obj(error, "data")
     message = parsing.text(about, "message") or parsing.text(error, "name") or "unknown error"

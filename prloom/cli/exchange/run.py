@@ -14,7 +14,7 @@ from prloom.cli.exchange import context, output
 from prloom.cli.output import terminal
 
 if TYPE_CHECKING:
-    from prloom.exchange.worker.worker import Progress, WorkerEvent
+    from prloom.exchange.worker.worker import MessageProgress, WorkerEvent
 
 
 _FAILED = 1
@@ -88,7 +88,7 @@ def command(
     raise click.exceptions.Exit(_code(progress))
 
 
-def _code(progress: Progress) -> int:
+def _code(progress: MessageProgress) -> int:
     """Return the exit code of `--once`; what is to be tried again, or went to another worker, did not end here."""
     return output.CODES.get(output.outcome_of_status(progress.outcome), _FAILED)
 
@@ -98,9 +98,9 @@ _WORDS = {"retrying": "failed"}  # the line also says when it is tried again
 
 def show(event: WorkerEvent) -> None:
     """Print an event; a stderr that nobody reads ends no work."""
-    from prloom.exchange.worker.worker import Progress  # noqa: PLC0415 - `--help` needs none
+    from prloom.exchange.worker.worker import MessageProgress  # noqa: PLC0415 - `--help` needs none
 
-    if isinstance(event, Progress) and event.outcome == "began" and not sys.stderr.isatty():
+    if isinstance(event, MessageProgress) and event.outcome == "began" and not sys.stderr.isatty():
         return
     with suppress(OSError):
         click.echo(f"{terminal.clock(datetime.now(UTC))}  {line(event)}", err=True)
@@ -108,9 +108,9 @@ def show(event: WorkerEvent) -> None:
 
 def line(event: WorkerEvent) -> str:
     """Return an event as one line."""
-    from prloom.exchange.worker.worker import Progress  # noqa: PLC0415 - `--help` needs none
+    from prloom.exchange.worker.worker import MessageProgress  # noqa: PLC0415 - `--help` needs none
 
-    if isinstance(event, Progress):
+    if isinstance(event, MessageProgress):
         where = f"{terminal.paint(event.topic, 'name')} {event.message_id} attempt {event.attempt}"
         word = _WORDS.get(event.outcome, event.outcome.replace("_", " "))
         return f"{where}: {terminal.paint(word, output.ROLES.get(event.outcome, 'dim'))}{_details(event)}"
@@ -118,7 +118,7 @@ def line(event: WorkerEvent) -> str:
     return f"{terminal.paint('error', 'bad')}: {terminal.clean(event.error)}; retrying in {wait}"
 
 
-def _details(progress: Progress) -> str:
+def _details(progress: MessageProgress) -> str:
     if progress.outcome == "began":
         return ""
     preposition = "after"

@@ -24,7 +24,7 @@ PlanDraftStatus = Literal["draft", "queued"]
 _MOST_NAMES = 100
 
 
-class Source(Struct, frozen=True):
+class PlanSource(Struct, frozen=True):
     """What a plan was made from, such as an issue of a forge."""
 
     system: str
@@ -41,10 +41,10 @@ class FrontMatter(Struct, frozen=True, kw_only=True):
     preset: str | None = None
     reviewers: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
-    source: Source | None = None
+    source: PlanSource | None = None
 
 
-class Target(Struct, frozen=True):
+class PlanBranches(Struct, frozen=True):
     """The branch that a plan gets, and the branch that it starts from and will be merged into."""
 
     branch: str
@@ -140,9 +140,9 @@ def without_status(text: str) -> str:
     return bom + "\n".join(kept) + rest
 
 
-def target(front: FrontMatter, plan_id: str, default_base: str) -> Target:
+def plan_branches(front: FrontMatter, plan_id: str, default_base: str) -> PlanBranches:
     """Return the branches of a plan; raises PrloomError where they cannot be used."""
-    found = Target(front.branch or plan_id, front.base or default_base)
+    found = PlanBranches(front.branch or plan_id, front.base or default_base)
     if found.branch == found.base:
         raise PrloomError(
             f"branch {naming.printable(found.branch)} is also the plan's base; choose another `branch:`",
@@ -179,7 +179,7 @@ def _pairs(block: str) -> list[tuple[Node, Node]]:
     """Return the keys and values of the front matter; marks count lines from the line of `---`, which is line 0."""
     import yaml  # noqa: PLC0415 - likewise
 
-    inner = "\n".join(["", *block.removeprefix("\ufeff").rstrip().split("\n")[1:-1]])
+    inner = "\n".join(["", *block.rstrip().split("\n")[1:-1]])
     try:
         # Nodes are only composed: no object is made of them, and an alias is a node that is met again.
         node = yaml.compose(inner, Loader=yaml.BaseLoader)
@@ -239,8 +239,8 @@ def _logins(node: Node) -> tuple[str, ...]:
     return tuple(name.removeprefix("@") for name in _names(node))
 
 
-def _source(node: Node) -> Source:
-    names = structs.fields(Source)
+def _source(node: Node) -> PlanSource:
+    names = structs.fields(PlanSource)
     keys = [field.name for field in names]
     if isinstance(node.value, str) or any(not isinstance(item, tuple) for item in node.value):
         raise _wrong(node, "has a source that is not a mapping", f"give it the keys {', '.join(keys)}")
@@ -252,7 +252,7 @@ def _source(node: Node) -> Source:
     missing = [key for key in keys if key not in found]
     if missing:
         raise _wrong(node, f"has a source without {', '.join(missing)}", f"give it the keys {', '.join(keys)}")
-    return Source(**found)
+    return PlanSource(**found)
 
 
 _READERS: dict[str, Callable[[Node], object]] = {

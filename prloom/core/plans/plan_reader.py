@@ -52,7 +52,7 @@ class Item(Struct):
         return [line[shared:].rstrip() for line in self.below]
 
 
-class Section(Struct, frozen=True):
+class Heading(Struct, frozen=True):
     """A heading of the first or second level: its line, and its text in lower case."""
 
     line: int
@@ -71,7 +71,7 @@ class Reader(Struct):
     start: int = 0
     title: str = ""
     title_line: int | None = None
-    sections: list[Section] = field(default_factory=list)
+    headings: list[Heading] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     in_todo: bool = False
     item: Item | None = None
@@ -117,7 +117,7 @@ class Reader(Struct):
             self.title, self.title_line = text, number
         if level in {1, LEVEL}:
             self.in_todo = level == LEVEL and text.casefold() == TODO
-            self.sections.append(Section(number, level, text.casefold()))
+            self.headings.append(Heading(number, level, text.casefold()))
 
     def find(self, todo_id: str) -> Item | None:
         """Return the first item with this id."""

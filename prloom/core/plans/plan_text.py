@@ -24,7 +24,7 @@ def body(text: str) -> str:
     start = reader.start
     if reader.title_line is not None:
         start = reader.title_line + 1
-    ends = (each.line for each in reader.sections if each.line >= start and each.level == LEVEL and each.name in _ENDS)
+    ends = (each.line for each in reader.headings if each.line >= start and each.level == LEVEL and each.name in _ENDS)
     end = next(ends, len(lines))
     kept = [_without_marks(line).rstrip() for line in lines[start:end]]
     return "\n".join(markdown.trimmed(kept)).removeprefix("\ufeff")
@@ -64,11 +64,11 @@ def append_notes(text: str, added: Iterable[str]) -> str:
 
 def _notes_lines(reader: Reader, text: str) -> tuple[int, int] | None:
     """Return the lines of the last section of notes, without its heading; None if there is none."""
-    numbers = [number for number, each in enumerate(reader.sections) if each.level == LEVEL and each.name == _NOTES]
+    numbers = [number for number, each in enumerate(reader.headings) if each.level == LEVEL and each.name == _NOTES]
     if not numbers:
         return None
     last = numbers[-1]
-    lines = [each.line for each in reader.sections[last:]]
+    lines = [each.line for each in reader.headings[last:]]
     return lines[0] + 1, (*lines, text.count("\n") + 1)[1]
 
 

@@ -17,14 +17,14 @@ MOST: Final = 3
 """How many links a chain has at most."""
 
 
-class Link(NamedTuple):
+class ChainLink(NamedTuple):
     """A message, or something that one has caused: its depth, and when it was (seconds)."""
 
     depth: int
     at: float
 
 
-def depth(shown: Iterable[Link], messages: Iterable[Link], now: float) -> int:
+def depth(shown: Iterable[ChainLink], messages: Iterable[ChainLink], now: float) -> int:
     """Return which link of a chain a new message is.
 
     `shown` is what the plugin has seen of any plan, `messages` are those that were added to the plan. A message
@@ -35,12 +35,12 @@ def depth(shown: Iterable[Link], messages: Iterable[Link], now: float) -> int:
     return max((1, *caused, *inherited))
 
 
-def shown_depth(shown: Iterable[Link], now: float) -> int:
+def shown_depth(shown: Iterable[ChainLink], now: float) -> int:
     """Return the depth that is passed on by what a plugin does that is no message, such as an event that it emits."""
     return max((link.depth for link in _recent(shown, now)), default=0)
 
 
-def retry_after_ms(shown: Iterable[Link], now: float) -> int | None:
+def retry_after_ms(shown: Iterable[ChainLink], now: float) -> int | None:
     """Return in how many milliseconds a plugin that was shown this may add a message, or None where it may now."""
     last = [link.at for link in _recent(shown, now) if link.depth >= MOST]
     if not last:
@@ -56,5 +56,5 @@ def refusal(method: str) -> str:
     )
 
 
-def _recent(links: Iterable[Link], now: float) -> list[Link]:
+def _recent(links: Iterable[ChainLink], now: float) -> list[ChainLink]:
     return [link for link in links if link.depth > 0 and now - link.at < request_rate.WINDOW]

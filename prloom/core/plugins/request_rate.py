@@ -10,19 +10,19 @@ WINDOW: Final = 60.0
 """Seconds: a limit holds for each span of this length, wherever it begins."""
 
 
-class Spent(NamedTuple):
+class SpentRequest(NamedTuple):
     """A request that was carried out: when (seconds), and how much of its limit it took."""
 
     at: float
     amount: int = 1
 
 
-def recent(spent: Sequence[Spent], now: float) -> tuple[Spent, ...]:
+def recent(spent: Sequence[SpentRequest], now: float) -> tuple[SpentRequest, ...]:
     """Return those of the requests, in the order of their times, that still count."""
     return tuple(each for each in spent if now - each.at < WINDOW)
 
 
-def retry_after_ms(spent: Sequence[Spent], now: float, most: int, amount: int = 1) -> int | None:
+def retry_after_ms(spent: Sequence[SpentRequest], now: float, most: int, amount: int = 1) -> int | None:
     """Return in how many milliseconds one more request of an amount fits, or None where it fits now.
 
     A limit that is smaller than the amount lets none through.

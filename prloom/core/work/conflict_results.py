@@ -16,7 +16,7 @@ from prloom.model.work import TodoWork
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conflict:
+class RebaseConflict:
     """The conflict of a rebase onto `base` in some files, after a worker's run.
 
     `left` are those of the files that still have the marks of a conflict, and `resolution` is the commit that says how
@@ -30,7 +30,7 @@ class Conflict:
     is_stopped: bool = True
 
 
-def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport, conflict: Conflict) -> DecisionParts:
+def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport, conflict: RebaseConflict) -> DecisionParts:
     """Return what a run comes to. A question, where there is one, is for the caller to post."""
     work = worker_results.with_session(work, report)
     parts = worker_results.without_use(ctx, work, report)
@@ -51,7 +51,7 @@ def barred(ctx: WorkContext, work: TodoWork, base: str, sentences: Sequence[str]
 
 
 def _by_files(
-    ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: WorkAnswer, conflict: Conflict
+    ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: WorkAnswer, conflict: RebaseConflict
 ) -> DecisionParts:
     """Return what a run comes to that broke no rule, by whether the conflict is resolved."""
     if not conflict.is_stopped:
@@ -72,6 +72,6 @@ _GONE_ON = AttemptFailed(
 )
 
 
-def _unresolved(conflict: Conflict) -> AttemptFailed:
+def _unresolved(conflict: RebaseConflict) -> AttemptFailed:
     reason = f"the conflict with {printable(conflict.base)} is not resolved in {work_results.named(conflict.left)}"
     return AttemptFailed(kind="check", reason=reason, feedback=f"{reason}. Remove the marks of the conflict.")

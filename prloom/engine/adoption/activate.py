@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from prloom.config.models import Config
 from prloom.core.plans import front_matter, plan_file, todo_ids
-from prloom.core.plans.front_matter import Target
+from prloom.core.plans.front_matter import PlanBranches
 from prloom.core.text import bounds, naming
 from prloom.engine.adoption import adopt
 from prloom.engine.bus import inbox, plans
-from prloom.engine.bus.inbox import Draft
+from prloom.engine.bus.inbox import PlanDraft
 from prloom.engine.bus.plan_files import text_digest
 from prloom.errors import PrloomError
 from prloom.model import record
@@ -26,7 +26,7 @@ from prloom.workspace import branches, repository
 from prloom.workspace.repository import Repository
 
 
-def activate(repo: Repository, config: Config, draft: Draft, now: datetime) -> Plan:
+def activate(repo: Repository, config: Config, draft: PlanDraft, now: datetime) -> Plan:
     """Make a plan of a draft and return it; done again after a crash at any point, it goes on where that was.
 
     What is to be made is noted first, then come the branch, the worktree with the plan's files, `state.json`, and last
@@ -37,9 +37,9 @@ def activate(repo: Repository, config: Config, draft: Draft, now: datetime) -> P
         begun = _begun(notes, draft.id)
         plan = _present(where, draft.id)
         if plan is None:
-            target = front_matter.target(draft.front, draft.id, config.base_branch)
+            wanted = front_matter.plan_branches(draft.front, draft.id, config.base_branch)
             config.for_preset(draft.front.preset)
-            noted = _begin(repo, draft, target, begun, now)
+            noted = _begin(repo, draft, wanted, begun, now)
             Document(notes, _name(draft.id)).save(record.to_wire(noted))
             if repository.branch_sha(repo, noted.branch) is None:
                 branches.create(repo, noted.branch, noted.sha)
@@ -88,24 +88,26 @@ def _present(where: RepositoryPaths, plan_id: str) -> Plan | None:
         return plans.load(local)
 
 
-def _begin(repo: Repository, draft: Draft, target: Target, begun: Activation | None, now: datetime) -> Activation:
+def _begin(
+    repo: Repository, draft: PlanDraft, wanted: PlanBranches, begun: Activation | None, now: datetime
+) -> Activation:
     """Return what is to be made; a branch that was made for this draft before is its own, any other is in the way."""
     digest = text_digest(draft.text)
-    if begun is not None and begun.branch == target.branch:
-        if repository.branch_sha(repo, target.branch) not in {None, begun.sha}:
-            raise _taken(target.branch, "here")
-        return replace(begun, base=target.base, digest=digest)
-    taken = branches.where_taken(repo, target.branch)
+    if begun is not None and begun.branch == wanted.branch:
+        if repository.branch_sha(repo, wanted.branch) not in {None, begun.sha}:
+            raise _taken(wanted.branch, "here")
+        return replace(begun, base=wanted.base, digest=digest)
+    taken = branches.where_taken(repo, wanted.branch)
     if taken is not None:
-        raise _taken(target.branch, taken)
-    other = branches.in_the_way(repo, target.branch)
+        raise _taken(wanted.branch, taken)
+    other = branches.in_the_way(repo, wanted.branch)
     if other is not None:
         raise PrloomError(
-            f"git cannot have a branch {naming.printable(target.branch)} beside {naming.printable(other)}; "
+            f"git cannot have a branch {naming.printable(wanted.branch)} beside {naming.printable(other)}; "
             f"give the draft another `branch:`"
         )
-    sha = branches.base_sha(repo, target.base)
-    return Activation(branch=target.branch, base=target.base, sha=sha, digest=digest, created_at=Timestamp.of(now))
+    sha = branches.base_sha(repo, wanted.base)
+    return Activation(branch=wanted.branch, base=wanted.base, sha=sha, digest=digest, created_at=Timestamp.of(now))
 
 
 def _taken(branch: str, where: str) -> PrloomError:
@@ -116,7 +118,7 @@ def _taken(branch: str, where: str) -> PrloomError:
     )
 
 
-def _make(repo: Repository, config: Config, draft: Draft, begun: Activation) -> Plan:
+def _make(repo: Repository, config: Config, draft: PlanDraft, begun: Activation) -> Plan:
     text = front_matter.without_status(draft.text)
     text = plan_file.with_ids(text, todo_ids.by_title())
     plan = Plan(

@@ -10,7 +10,7 @@ from prloom.api.forge import Issue
 from prloom.config.models import Config
 from prloom.core import trust
 from prloom.core.plans import plan_file
-from prloom.core.plans.front_matter import Source
+from prloom.core.plans.front_matter import PlanSource
 from prloom.core.plans.plan_file import PlanTodo
 from prloom.core.text import markdown, naming
 from prloom.core.trust import Policy, Trusted
@@ -27,7 +27,7 @@ class IssuePlan(NamedTuple):
     """The text of a plan, and the issue that it came from."""
 
     text: str
-    source: Source
+    source: PlanSource
 
 
 async def read(repo: Repository, config: Config, number: int, environ: Mapping[str, str], now: datetime) -> IssuePlan:
@@ -42,7 +42,7 @@ async def read(repo: Repository, config: Config, number: int, environ: Mapping[s
         if issue.state != "open":
             raise PrloomError(f"issue #{number} is {issue.state}; reopen it, or write the plan with `prloom new TITLE`")
         await _require_trust(access, issue, Policy(config.trust.minimum, config.trust.users, config.trust.bots))
-    return IssuePlan(text(issue), Source(access.name, KIND, str(number)))
+    return IssuePlan(text(issue), PlanSource(access.name, KIND, str(number)))
 
 
 def text(issue: Issue) -> str:

@@ -33,7 +33,7 @@ from prloom.engine.plugin_requests.messages import Messages, Rates, RecordActivi
 from prloom.engine.plugin_requests.methods import Method, Methods
 from prloom.engine.plugin_requests.registered_actions import RegisteredActions
 from prloom.engine.plugin_requests.request_log import RequestLog
-from prloom.engine.plugin_requests.stores import PluginState
+from prloom.engine.plugin_requests.stores import StateRequests
 from prloom.model.activity import ActivityEvent
 from prloom.model.record import Json
 
@@ -74,7 +74,7 @@ def methods(known: RequestParts, actions: RegisteredActions, run: RunNamed) -> M
     record: RecordActivity = known.record
     adding = Messages(chains, rates, record)
     reading = Contexts(chains, board.paths, board.read_plan, board.clock)
-    state = PluginState(board.repository, rates)
+    state = StateRequests(board.repository, rates)
     emitting = PluginEvents(chains, rates, record, known.activity.follows)
     return {
         messages.ADD_MESSAGE: Method(messages.AddMessage, adding.add),

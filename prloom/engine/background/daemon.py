@@ -20,7 +20,7 @@ from prloom.engine.background.event_sender import EventSender
 from prloom.engine.background.preparation import Preparation, Prepared
 from prloom.errors import ExtensionError, PrloomError
 from prloom.extensions.background import call_error, process, runtime_folder
-from prloom.extensions.background.client import Client
+from prloom.extensions.background.client import DaemonClient
 from prloom.extensions.background.process import DaemonProcess
 from prloom.model import kinds, record
 from prloom.model.record import Json
@@ -54,7 +54,7 @@ class Daemon:
         self._changed = changed
         self._clock = clock
         self._process: DaemonProcess | None = None
-        self._client: Client | None = None
+        self._client: DaemonClient | None = None
         self._wanted = True
         self._ordered = asyncio.Event()
         self._state_is_new = asyncio.Event()
@@ -230,7 +230,7 @@ class Daemon:
         self._process = started
         self.files.save(started.ids)
         logging_ = asyncio.create_task(started.log(self.files.append), name=f"log of {self.key}")
-        session = asyncio.create_task(self._session(started, Client(self.key, str(prepared.socket))))
+        session = asyncio.create_task(self._session(started, DaemonClient(self.key, str(prepared.socket))))
         ordered = asyncio.create_task(self._ordered.wait())
         try:
             await asyncio.wait((session, ordered), return_when=asyncio.FIRST_COMPLETED)
@@ -254,7 +254,7 @@ class Daemon:
         self.files.forget()
         self._process = None
 
-    async def _session(self, started: DaemonProcess, client: Client) -> str:
+    async def _session(self, started: DaemonProcess, client: DaemonClient) -> str:
         """Wait until the daemon has ended, or has to be ended; return why."""
         exited = asyncio.create_task(started.wait())
         steps = asyncio.create_task(self._steps(started, client))
@@ -269,7 +269,7 @@ class Daemon:
             self.sender.close()
             await client.close()
 
-    async def _steps(self, started: DaemonProcess, client: Client) -> str:
+    async def _steps(self, started: DaemonProcess, client: DaemonClient) -> str:
         answer_limit = timedelta(seconds=self._rules.timeout)
         problem = await readiness.problem_at_start(started, client, self.startup_limit, answer_limit)
         if problem is not None:
@@ -282,7 +282,7 @@ class Daemon:
         async with tasks.beside(client.probe()), tasks.beside(self.sender.send_all(client)):
             return await self._until_unhealthy(client)
 
-    async def _until_unhealthy(self, client: Client) -> str:
+    async def _until_unhealthy(self, client: DaemonClient) -> str:
         """Check its health until too many checks in a row have failed, or it floods prloom; return the reason."""
         while True:
             if breach := await client.breach(daemon_life.until_check(self.life, self._clock())):

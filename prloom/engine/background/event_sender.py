@@ -10,7 +10,7 @@ import msgspec
 from prloom.core.plugins.event_queue import EventQueue
 from prloom.extensions import jsonrpc
 from prloom.extensions.background.call_error import CallError
-from prloom.extensions.background.client import Client
+from prloom.extensions.background.client import DaemonClient
 from prloom.extensions.jsonrpc import Notification
 from prloom.model.activity import ActivityEvent
 
@@ -53,7 +53,7 @@ class EventSender:
         self.running = False
         self._queue.clear()
 
-    async def send_all(self, client: Client) -> None:
+    async def send_all(self, client: DaemonClient) -> None:
         """Send what is added, until this is cancelled."""
         while True:
             await self._added.wait()
@@ -61,7 +61,7 @@ class EventSender:
             while self._queue.waiting:
                 await self._send_batch(client)
 
-    async def _send_batch(self, client: Client) -> None:
+    async def _send_batch(self, client: DaemonClient) -> None:
         dropped, events = self._queue.take(_BATCH)
         lines: Sequence[bytes] = events
         if dropped:

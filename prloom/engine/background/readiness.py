@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from prloom.core.text import one_line
 from prloom.extensions.background.call_error import CallError
-from prloom.extensions.background.client import HEALTH_CHECK, Client
+from prloom.extensions.background.client import HEALTH_CHECK, DaemonClient
 from prloom.extensions.background.process import DaemonProcess
 from prloom.extensions.jsonrpc import METHOD_NOT_FOUND
 
@@ -17,7 +17,7 @@ _LONGEST_PAUSE = 0.2
 
 
 async def problem_at_start(
-    started: DaemonProcess, client: Client, limit: timedelta, answer_limit: timedelta
+    started: DaemonProcess, client: DaemonClient, limit: timedelta, answer_limit: timedelta
 ) -> str | None:
     """Wait until the daemon itself listens and answers; return why it does not within the limit, or None."""
     pause, problem = _FIRST_PAUSE, "it does not listen"
@@ -35,7 +35,7 @@ async def problem_at_start(
         return f"it was not ready within {milliseconds} ms: {problem}"
 
 
-async def _problem(started: DaemonProcess, client: Client, answer_limit: timedelta) -> str | None:
+async def _problem(started: DaemonProcess, client: DaemonClient, answer_limit: timedelta) -> str | None:
     try:
         peer = await client.first_answer(answer_limit)
     except CallError as error:
@@ -46,7 +46,7 @@ async def _problem(started: DaemonProcess, client: Client, answer_limit: timedel
     return f"process {peer}, which is not the daemon, listens at its socket"
 
 
-async def health(client: Client, limit: timedelta) -> tuple[str | None, str | None]:
+async def health(client: DaemonClient, limit: timedelta) -> tuple[str | None, str | None]:
     """Return why a daemon is not healthy, if it is not; and what it says that does not work although it is."""
     try:
         result = await client.call(HEALTH_CHECK, {}, limit)

@@ -29,7 +29,7 @@ LONGEST = 1 << 20
 _SUFFIX = paths.draft("")
 
 
-class Draft(Struct, frozen=True):
+class PlanDraft(Struct, frozen=True):
     """A draft as it is in the inbox. `error` says why it cannot be used; then `front` may not be what it says.
 
     `block` says why it is to be corrected before it is queued; only `every` looks for that.
@@ -68,7 +68,7 @@ def stamp(inbox: SafeDir) -> FileStamp:
     return file_stamp.of(os.fstat(inbox.fd))
 
 
-def read(inbox: SafeDir, plan_id: str) -> Draft | None:
+def read(inbox: SafeDir, plan_id: str) -> PlanDraft | None:
     """Return a draft, with the error if it cannot be used; None if there is none of this id."""
     name = paths.draft(plan_id)
     try:
@@ -77,9 +77,9 @@ def read(inbox: SafeDir, plan_id: str) -> Draft | None:
         if found is None or content is None:
             return None
         changed_at = Timestamp.of(datetime.fromtimestamp(found.st_mtime, UTC))
-        draft = Draft(plan_id, content.decode("utf-8", "replace"), FrontMatter(), changed_at)
+        draft = PlanDraft(plan_id, content.decode("utf-8", "replace"), FrontMatter(), changed_at)
     except PrloomError as error:
-        return Draft(plan_id, "", FrontMatter(), error=str(error))
+        return PlanDraft(plan_id, "", FrontMatter(), error=str(error))
     try:
         naming.check_plan_id(plan_id)
         return replace(draft, front=front_matter.parse(draft.text))
@@ -87,7 +87,7 @@ def read(inbox: SafeDir, plan_id: str) -> Draft | None:
         return replace(draft, error=f"{inbox.where(name)}: {error}")
 
 
-def every(repository: RepositoryPaths) -> tuple[Draft, ...]:
+def every(repository: RepositoryPaths) -> tuple[PlanDraft, ...]:
     """Return all drafts by their ids."""
     inbox = SafeDir.open(repository.root, *paths.LOCAL, paths.INBOX)
     if inbox is None:
@@ -140,7 +140,7 @@ def block(inbox: SafeDir, plan_id: str, reason: str) -> None:
         Document(inbox, _block_name(plan_id)).save(record.to_wire(noted))
 
 
-def _block_of(inbox: SafeDir, draft: Draft) -> str | None:
+def _block_of(inbox: SafeDir, draft: PlanDraft) -> str | None:
     """Return why a draft is to be corrected before it is queued; None where it was, or was queued all the same.
 
     A note that cannot be read, such as a folder in its place, is the reason itself: it hides no other draft.
@@ -179,7 +179,7 @@ def _digest(text: str) -> str:
     return sha256(front_matter.without_status(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def remove_as_read(inbox: SafeDir, draft: Draft) -> bool:
+def remove_as_read(inbox: SafeDir, draft: PlanDraft) -> bool:
     """Take a draft away unless it was changed since it was read; return whether it is gone."""
     with locks.locked(inbox):
         now = read(inbox, draft.id)

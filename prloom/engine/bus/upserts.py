@@ -7,7 +7,7 @@ from typing import get_args
 from msgspec.structs import replace
 
 from prloom.core.plans import front_matter, plan_file
-from prloom.core.plans.front_matter import FrontMatter, PlanDraftStatus, Source
+from prloom.core.plans.front_matter import FrontMatter, PlanDraftStatus, PlanSource
 from prloom.core.text import markdown, naming
 from prloom.engine.bus import inbox, plans
 from prloom.errors import PrloomError
@@ -56,14 +56,14 @@ def _front(payload: UpsertPlan) -> FrontMatter:
     return replace(front, status=allowed[status])
 
 
-def _source(payload: UpsertPlan) -> Source:
+def _source(payload: UpsertPlan) -> PlanSource:
     own = payload.metadata.get("id")
     if not isinstance(own, str | int) or not str(own).strip():
         own = payload.title
     if not payload.source.strip() or not payload.title.strip():
         raise PrloomError("a plan needs a source and a title; its action has an empty one")
     system = naming.printable(markdown.one_line(payload.source))
-    return Source(system, _KIND, naming.printable(markdown.one_line(str(own))))
+    return PlanSource(system, _KIND, naming.printable(markdown.one_line(str(own))))
 
 
 def _titled(payload: UpsertPlan) -> str:
@@ -76,7 +76,7 @@ def _titled(payload: UpsertPlan) -> str:
     return f"{block}# {markdown.heading_text(markdown.one_line(payload.title))}\n\n{rest.lstrip()}"
 
 
-def _refuse_at_work(where: RepositoryPaths, source: Source) -> None:
+def _refuse_at_work(where: RepositoryPaths, source: PlanSource) -> None:
     """Raise PrloomError where a plan of this source has a branch already: people and agents work on its text."""
     for plan_id in plans.ids(where):
         local = SafeDir.open(where.worktree(plan_id), *paths.LOCAL)
@@ -90,7 +90,7 @@ def _refuse_at_work(where: RepositoryPaths, source: Source) -> None:
                 )
 
 
-def _source_of(folder: SafeDir, name: str) -> Source | None:
+def _source_of(folder: SafeDir, name: str) -> PlanSource | None:
     try:
         content = folder.read_bytes(name, limit=inbox.LONGEST) or b""
         return front_matter.parse(content.decode("utf-8", "replace")).source

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom import flock
-from prloom.agents.supervision import Worker
+from prloom.agents.supervision import SupervisingWorker
 from prloom.engine.machine.machine import Machine
 
 _FOLDER: Final = "slots"
@@ -18,7 +18,7 @@ _PAUSE: Final = 1.0  # seconds between two looks for a free slot
 
 
 @contextmanager
-def slot(machine: Machine, agent: str, worker: Worker) -> Iterator[bool]:
+def slot(machine: Machine, agent: str, worker: SupervisingWorker) -> Iterator[bool]:
     """Wait for a slot of an agent, and keep it; meanwhile, the worker's lease is renewed.
 
     Yields False where the worker is to stop, or has lost its lease, before there is one.

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from prloom.agents import run_message
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunLimits
-from prloom.agents.supervision import Worker
+from prloom.agents.supervision import SupervisingWorker
 from prloom.core.work import run_policy
 from prloom.core.work.run_policy import RunRefused
 from prloom.engine.machine import agent_slots, remote_run
@@ -37,7 +37,7 @@ class RemoteRuns:
 
     def run(self, lease: Lease, signals: SignalPipe, identity: WorkerIdentity) -> Settlement | JobLost:
         """Do the run of a lease's message, and return how its claim is to be settled."""
-        message, worker = lease.claimed.message, Worker(lease, signals, identity)
+        message, worker = lease.claimed.message, SupervisingWorker(lease, signals, identity)
         run = str(message.metadata.get(run_message.RUN) or message.id)
         try:
             asked = run_message.read_message(message.body)
@@ -55,7 +55,7 @@ class RemoteRuns:
             return self._begun(run, asked, limits, worker, folder)
 
     def _begun(
-        self, run: str, asked: RunMessage, limits: RunLimits, worker: Worker, folder: str
+        self, run: str, asked: RunMessage, limits: RunLimits, worker: SupervisingWorker, folder: str
     ) -> Settlement | JobLost:
         """Make the worktree of a run that is for this machine, have its agent work there, and remove it."""
         try:
@@ -69,7 +69,7 @@ class RemoteRuns:
         finally:
             _while_renewing(worker, lambda: remote_run.clean_up(self._machine, run))
 
-    def _supervised(self, run: PreparedRun, worker: Worker) -> Settlement | JobLost:
+    def _supervised(self, run: PreparedRun, worker: SupervisingWorker) -> Settlement | JobLost:
         """Start the agent of a prepared run, watch it to its end, and return what that comes to."""
         if worker.signals.stops or worker.lease.lost(time.monotonic()):
             return _released(worker)
@@ -94,7 +94,7 @@ def _refused(run: str, refused: RunRefused, lease: Lease) -> Released | Failed:
     return _failed(said, retry=refused.elsewhere)
 
 
-def _released(worker: Worker) -> Released | JobLost:
+def _released(worker: SupervisingWorker) -> Released | JobLost:
     """Return that a worker gives back a run that it does not finish, or has lost it."""
     lost = worker.lease.lost(time.monotonic())
     if lost:
@@ -121,7 +121,7 @@ def _metadata() -> Metadata:
     return {run_message.MACHINE: platform.node()}
 
 
-def _while_renewing(worker: Worker, work: Callable[[], _T]) -> _T:
+def _while_renewing(worker: SupervisingWorker, work: Callable[[], _T]) -> _T:
     """Return what `work` returns, or raise what it raises; meanwhile the lease is renewed and signals are counted."""
     done: Future[_T] = Future()
 

@@ -19,7 +19,7 @@ from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.agents.run_status import RunFinished
-from prloom.agents.supervision import Supervision, Worker
+from prloom.agents.supervision import SupervisingWorker, Supervision
 from prloom.core.text import secret_scan
 from prloom.core.text.secret_scan import SecretMask
 from prloom.core.work.repository_changes import RepositoryState
@@ -99,7 +99,7 @@ def prepare(
     return PreparedRun(folder, message, request, limits, repo, before)
 
 
-def supervise(machine: Machine, run: PreparedRun, worker: Worker) -> ProcessExit:
+def supervise(machine: Machine, run: PreparedRun, worker: SupervisingWorker) -> ProcessExit:
     """Start the agent of a prepared run, and watch it until all of it is gone; raises AgentError.
 
     Meanwhile, what it prints is published for the dispatcher.

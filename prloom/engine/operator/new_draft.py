@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prloom.config.models import Config
 from prloom.core.plans import front_matter, plan_file
-from prloom.core.plans.front_matter import FrontMatter, Source, Target
+from prloom.core.plans.front_matter import FrontMatter, PlanBranches, PlanSource
 from prloom.core.text import markdown, naming
 from prloom.engine.bus import adopted, inbox, plans
 from prloom.engine.operator import plan_texts
@@ -35,7 +35,7 @@ class DraftOptions(NamedTuple):
     branch: str | None = None
     base: str | None = None
     preset: str | None = None
-    source: Source | None = None
+    source: PlanSource | None = None
     queue: bool = False
 
 
@@ -57,9 +57,9 @@ def create(where: RepositoryPaths, config: Config, text: str, options: DraftOpti
         text = f"# {markdown.heading_text(markdown.one_line(title))}\n\n{bare.lstrip()}"
     taken = {*plan_names.draft_ids(where), *plans.ids(where), *(each.plan.id for each in adopted.lost(where))}
     chosen = _id(options.plan_id, title, taken)
-    target = _check(config, front, chosen)
+    wanted = _check(config, front, chosen)
     if front.status == "queued":
-        branches.base_sha(repository.find(where.root), target.base)
+        branches.base_sha(repository.find(where.root), wanted.base)
     text = front_matter.write(front, text)
     with SafeDir.make(where.root, *paths.LOCAL) as local, inbox.folder(local) as drafts:
         inbox.add(drafts, chosen, text)
@@ -104,8 +104,8 @@ def check(where: RepositoryPaths, config: Config, plan_id: str) -> str | None:
         if draft.error is not None:
             return draft.error
         try:
-            target = _check(config, draft.front, plan_id)
-            branches.base_sha(repository.find(where.root), target.base)
+            wanted = _check(config, draft.front, plan_id)
+            branches.base_sha(repository.find(where.root), wanted.base)
         except PrloomError as error:
             return f"{drafts.where(paths.draft(plan_id))}: {error}"
     return None
@@ -130,7 +130,7 @@ def _id(wanted: str | None, title: str, taken: Collection[str]) -> str:
     return chosen
 
 
-def _check(config: Config, front: FrontMatter, plan_id: str) -> Target:
-    target = front_matter.target(front, plan_id, config.base_branch)
+def _check(config: Config, front: FrontMatter, plan_id: str) -> PlanBranches:
+    wanted = front_matter.plan_branches(front, plan_id, config.base_branch)
     config.for_preset(front.preset)
-    return target
+    return wanted

@@ -27,7 +27,7 @@ from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan import repository_context
 from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.program_limits import ProgramLimits
-from prloom.engine.plan.run_tools import RunEnding, RunTools
+from prloom.engine.plan.run_tools import ResultReceiver, RunTools
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.plan.worker_slots import WorkerSlots
 from prloom.engine.runs import records, run_exchange
@@ -266,7 +266,7 @@ class AgentPool:
 
     def _session(
         self, folder: Path, agent: Agent, plan_id: str, *, found: bool
-    ) -> AbstractAsyncContextManager[RunEnding | None]:
+    ) -> AbstractAsyncContextManager[ResultReceiver | None]:
         if self.tools is None:
             return nullcontext()
         return self.tools.session(folder, agent.name, plan_id, found=found)

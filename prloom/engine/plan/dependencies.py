@@ -61,7 +61,7 @@ class Triager(Protocol):
         """Return what a hook of this plan may call."""
 
 
-class Worker(Protocol):
+class PlanWorker(Protocol):
     """Works on the TODOs of plans."""
 
     def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
@@ -229,7 +229,7 @@ class PlanDependencies:
     bridges: BridgeAccess
     triager: Triager
     tasks: BackgroundTasks
-    todo_worker: Worker | None = None
+    todo_worker: PlanWorker | None = None
     people: AgentRequests | None = None
     agents: bool = True
     horizon: datetime | None = None

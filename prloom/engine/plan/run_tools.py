@@ -21,11 +21,13 @@ class RunTools(Protocol):
     def call_limit(self, config: Config) -> timedelta:
         """Return how long a call of a tool may take, with all that it waits for."""
 
-    def session(self, folder: Path, agent: str, plan_id: str, *, found: bool) -> AbstractAsyncContextManager[RunEnding]:
+    def session(
+        self, folder: Path, agent: str, plan_id: str, *, found: bool
+    ) -> AbstractAsyncContextManager[ResultReceiver]:
         """Note that a run goes on until the block ends, which says what the run came to."""
 
 
-class RunEnding(Protocol):
+class ResultReceiver(Protocol):
     """Takes what a run came to."""
 
     def ended(self, result: RunResult) -> None:

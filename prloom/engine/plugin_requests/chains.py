@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from prloom.core.plugins import message_chain, plugin_message
-from prloom.core.plugins.message_chain import Link
+from prloom.core.plugins.message_chain import ChainLink
 from prloom.engine.bus import entries
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.model.activity import ActivityEvent
@@ -35,8 +35,8 @@ class Chains:
     def __init__(self, plans: Mapping[str, PlanRuntime], clock: Callable[[], float] = time.monotonic) -> None:
         self._plans = plans
         self._clock = clock
-        self._messages: dict[str, tuple[Link, ...]] = {}
-        self._shown: dict[str, tuple[Link, ...]] = {}
+        self._messages: dict[str, tuple[ChainLink, ...]] = {}
+        self._shown: dict[str, tuple[ChainLink, ...]] = {}
         self._read: dict[tuple[str, str], dict[str, None]] = {}
         self._runs: OrderedDict[str, int] = OrderedDict()
 
@@ -54,7 +54,7 @@ class Chains:
 
     def added(self, plan_id: str, depth: int) -> None:
         """Note that a message was added to a plan."""
-        links = (*self._messages.get(plan_id, ()), Link(depth, self._clock()))
+        links = (*self._messages.get(plan_id, ()), ChainLink(depth, self._clock()))
         self._messages[plan_id] = links[-_MOST_LINKS:]
 
     def run_begun(self, run_id: str, depth: int) -> None:
@@ -65,7 +65,7 @@ class Chains:
         """Note that the plugin was shown something of any plan."""
         if depth > 0:
             links = [each for each in self._shown.get(plugin, ()) if each.depth > depth]
-            self._shown[plugin] = (*links[-_MOST_LINKS:], Link(depth, self._clock()))
+            self._shown[plugin] = (*links[-_MOST_LINKS:], ChainLink(depth, self._clock()))
 
     def read(self, plugin: str, plan_id: str, events: Iterable[Event]) -> None:
         """Note that the plugin has read these events of a plan; what it reads again is nothing new to it."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final, Literal, Protocol
 
 from prloom.core.plugins import message_chain, plugin_message, request_rate
-from prloom.core.plugins.request_rate import Spent
+from prloom.core.plugins.request_rate import SpentRequest
 from prloom.engine.bus import entries
 from prloom.engine.plan import appended_lines
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
@@ -39,7 +39,7 @@ class Rates:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._spent: dict[tuple[str, Budget], tuple[Spent, ...]] = {}
+        self._spent: dict[tuple[str, Budget], tuple[SpentRequest, ...]] = {}
 
     def check(self, method: str, plugin: str, budget: Budget, most: int) -> None:
         """Raise RpcError where one more request would be too many in a minute."""
@@ -55,7 +55,7 @@ class Rates:
         """Count a request that was carried out."""
         now = self._clock()
         earlier = request_rate.recent(self._spent.get((plugin, budget), ()), now)
-        self._spent[plugin, budget] = (*earlier, Spent(now, amount))
+        self._spent[plugin, budget] = (*earlier, SpentRequest(now, amount))
 
 
 class AddMessage(Params, frozen=True, kw_only=True):

@@ -54,7 +54,7 @@ class SetGlobalState(Params, frozen=True, kw_only=True):
     value: Json
 
 
-class PluginState:
+class StateRequests:
     """Reads and writes the stores of plugins; `repository` has the one that all plans share."""
 
     def __init__(self, repository: PlanRuntime, rates: Rates) -> None:

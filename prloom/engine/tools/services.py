@@ -16,7 +16,7 @@ from prloom.agents.run_spec import RunSpec
 from prloom.config.models import Config
 from prloom.engine.host_socket.server import ClientSession
 from prloom.engine.plan.plugin_set import PluginSet
-from prloom.engine.plan.run_tools import RunEnding
+from prloom.engine.plan.run_tools import ResultReceiver
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.tools import session_hooks
 from prloom.engine.tools.call_sequence import CallScene, ToolCaller
@@ -32,7 +32,7 @@ _MARGIN: Final = timedelta(minutes=2)
 """Time for guards, and for the way, beside what a call waits for a person and the time that its tool takes."""
 
 
-class Ending:
+class ReceivedResult:
     """What a run came to, once it is known."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class ToolServices:
         return config.tools.confirmation_timeout + timedelta(milliseconds=longest) + _MARGIN
 
     @asynccontextmanager
-    async def session(self, folder: Path, agent: str, plan_id: str, *, found: bool) -> AsyncIterator[RunEnding]:
+    async def session(self, folder: Path, agent: str, plan_id: str, *, found: bool) -> AsyncIterator[ResultReceiver]:
         """Know a run until the block ends, and show plugins its begin and its end.
 
         A run that an earlier dispatcher began was shown already.
@@ -82,7 +82,7 @@ class ToolServices:
             stage = spec.stage
         about = Session(run_id=folder.name, stage=stage, agent=agent)
         running = self.sessions.begin(folder, plan_id=plan_id, stage=stage, agent=agent)
-        ending = Ending()
+        ending = ReceivedResult()
         try:
             if not found:
                 await self._show(SESSION_START, about, plan_id)

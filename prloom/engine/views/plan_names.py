@@ -7,7 +7,7 @@ from shlex import quote
 
 from prloom.core.text.naming import printable
 from prloom.engine.bus import adopted, inbox, plans
-from prloom.engine.bus.inbox import Draft
+from prloom.engine.bus.inbox import PlanDraft
 from prloom.engine.views import lost_plans
 from prloom.errors import PrloomError
 from prloom.model.plan import Adopted, Plan
@@ -48,7 +48,7 @@ def find(where: RepositoryPaths, named: str) -> str:
     raise PrloomError(_miss(named, ids, known, tuple(each.id for each in drafts)))
 
 
-def not_begun(draft: Draft) -> str:
+def not_begun(draft: PlanDraft) -> str:
     """Return the error about a plan on which nothing was done yet, with the command that begins it."""
     name = printable(draft.id)
     if draft.queued:

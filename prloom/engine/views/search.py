@@ -9,7 +9,7 @@ from typing import NamedTuple
 from prloom.core.plans import plan_file
 from prloom.engine.bus import entries, inbox, plans
 from prloom.engine.bus.entries import ReceivedEvent
-from prloom.engine.bus.inbox import Draft
+from prloom.engine.bus.inbox import PlanDraft
 from prloom.engine.views import events, plan_names, snapshot
 from prloom.engine.views.snapshot import REPOSITORY
 from prloom.errors import PrloomError
@@ -92,7 +92,7 @@ def not_found_message(repository: RepositoryPaths, named: str) -> str:
     return f"no event, reply, action or TODO {named}; {hint}"
 
 
-def _has_todo(draft: Draft, todo_id: str) -> bool:
+def _has_todo(draft: PlanDraft, todo_id: str) -> bool:
     return any(todo.id == todo_id for todo in plan_file.todos(draft.text))
 
 

@@ -10,7 +10,7 @@ from prloom.engine.work import lost_branch
 from prloom.engine.work.branch_errors import BranchBlockedError, PushRefusedError
 from prloom.errors import WorkspaceError
 from prloom.workspace import integrate, remote
-from prloom.workspace.integrate import Conflict, FastForwarded, PeoplesCommits, Rebased
+from prloom.workspace.integrate import CommitConflict, FastForwarded, PeoplesCommits, Rebased
 from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected
 from prloom.workspace.repository import Repository
 
@@ -73,7 +73,7 @@ def _described(done: integrate.Integrated, branch: str) -> str | None:
             return f"the branch was moved to {tip[:12]}, which others pushed"
         case Rebased(new=new):
             return f"{len(new)} commits of prloom were put on what others pushed"
-        case Conflict(commit=commit, paths=paths):
+        case CommitConflict(commit=commit, paths=paths):
             raise BranchBlockedError(
                 f"commit {commit[:12]} of branch {name} conflicts with what others pushed in "
                 f"{work_results.named(paths)}; rebase it by hand in the plan's worktree"

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.text.naming import printable
 from prloom.core.work import conflict_results, inspection, work_results
-from prloom.core.work.conflict_results import Conflict
+from prloom.core.work.conflict_results import RebaseConflict
 from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import base_branch, change_rules
@@ -100,20 +100,22 @@ class RebaseRuns:
             done = rebase.continue_(repo, folder, branch, resolution=work.tree, junk=junk)
         return done or rebase.start(repo, folder, branch, onto=base_branch.tip(repo, runtime), junk=junk)
 
-    def _inspect(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport) -> tuple[WorkerReport, Conflict]:
+    def _inspect(
+        self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport
+    ) -> tuple[WorkerReport, RebaseConflict]:
         """Return the report with what the run changed in the files that it was given, and what is left to resolve."""
         repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
         found = self.changes.undo(runtime, work, report)  # also of a run that was cut short
         stop = rebase_stop.read(repo, work.tree or "")
         if stop is None:
-            return found, Conflict(base=runtime.base, is_stopped=False)
+            return found, RebaseConflict(base=runtime.base, is_stopped=False)
         rebase_stop.put_back(repo, branch, stop.given)
         if report.end == "interrupted" or not rebase_stop.is_stopped(repo, folder, stop):
-            return found, Conflict(base=runtime.base, paths=stop.paths, is_stopped=False)
+            return found, RebaseConflict(base=runtime.base, paths=stop.paths, is_stopped=False)
         found = self.changes.inspect_files(runtime, found, since=stop.given)
         left = rebase_stop.unresolved(repo, stop, found.tree)
         resolution = rebase_stop.resolution(repo, stop, found.tree)
-        return found, Conflict(base=runtime.base, paths=stop.paths, left=left, resolution=resolution)
+        return found, RebaseConflict(base=runtime.base, paths=stop.paths, left=left, resolution=resolution)
 
     def _accept(self, runtime: PlanRuntime, work: TodoWork) -> str:
         repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch

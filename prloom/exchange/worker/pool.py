@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prloom.exchange.exchange import Exchange
     from prloom.exchange.worker.config import ClaimConfig
     from prloom.exchange.worker.job import Jobs
-    from prloom.exchange.worker.worker import Progress, WorkerEvent
+    from prloom.exchange.worker.worker import MessageProgress, WorkerEvent
 
 _RESTART_PAUSE: Final = 1.0
 """Seconds between two starts of one worker that ends when it should not."""
@@ -53,7 +53,7 @@ class WorkerPool:
         self._report = report
         self._instance = instance
 
-    def work(self, *, once: bool = False, leash: int | None = None) -> Progress | None:
+    def work(self, *, once: bool = False, leash: int | None = None) -> MessageProgress | None:
         """Work in this process until asked to stop (None), or until one message is done with (`once`)."""
         worker = self._instance()
         watchdog = Watchdog(worker)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from prloom.exchange import notifier
 from prloom.exchange.claim import Completed, Failed
 from prloom.exchange.errors import ClaimOverError, ExchangeError, StoreError
-from prloom.exchange.notifier import Wait
+from prloom.exchange.notifier import ListenerWait
 from prloom.exchange.worker.job import JobLost, late_topic
 from prloom.exchange.worker.lease import Lease
 
@@ -32,7 +32,7 @@ _LONGEST_PAUSE: Final = 30.0
 
 
 @dataclass(frozen=True)
-class Progress:
+class MessageProgress:
     """A message was begun, or is done with, after so many seconds.
 
     `why` is the error, `reply` the topic on which the reply went out, and `pause` the seconds until it is tried again.
@@ -56,7 +56,7 @@ class WorkerError:
     pause: float
 
 
-WorkerEvent: TypeAlias = Progress | WorkerError
+WorkerEvent: TypeAlias = MessageProgress | WorkerError
 """What a worker reports to the program that started it."""
 
 
@@ -82,7 +82,7 @@ class Worker:
         self._pause = 0.0
         self._reached = False
 
-    def run(self, *, once: bool) -> Progress | None:
+    def run(self, *, once: bool) -> MessageProgress | None:
         """Work until asked to stop, or (`once`) until one message is done with, which is returned then.
 
         Raises StoreError where the exchange cannot be used from the first; later on it waits until it can.
@@ -98,12 +98,12 @@ class Worker:
                 return progress
         return None
 
-    def _work_until_error(self, *, once: bool) -> Progress | None:
+    def _work_until_error(self, *, once: bool) -> MessageProgress | None:
         store = self._exchange.store
         with closing(notifier.poll(store, self._claim, topics=self._config.topics)) as steps:
             for step in steps:
                 self._reached, self._pause = True, 0.0
-                if isinstance(step, Wait):
+                if isinstance(step, ListenerWait):
                     self._wait(step)
                 else:
                     progress = self._handle(step)
@@ -127,7 +127,7 @@ class Worker:
             return None
         return Lease(claimed, config.lease, since=begun, wake=self._signals.wake, store=self._exchange.store)
 
-    def _wait(self, wait: Wait) -> None:
+    def _wait(self, wait: ListenerWait) -> None:
         descriptor = wait.listener.fileno()
         self._signals.wait(wait.limit.total_seconds(), descriptor)
         wait.listener.drain()
@@ -138,21 +138,21 @@ class Worker:
         self._report(WorkerError(str(error), self._pause))
         self._signals.wait(self._pause)
 
-    def _handle(self, lease: Lease) -> Progress:
+    def _handle(self, lease: Lease) -> MessageProgress:
         """Work on a claimed message, and settle the claim."""
         self._report(_progress("began", lease))
         progress = self._run_and_settle(lease)
         self._report(progress)
         return progress
 
-    def _run_and_settle(self, lease: Lease) -> Progress:
+    def _run_and_settle(self, lease: Lease) -> MessageProgress:
         end = self._jobs.run(lease, self._signals, self._identity)
         if isinstance(end, JobLost):
             self._publish_late(lease, end.late)
             return _progress("lost", lease, why=end.why)
         return self._settle(lease, end)
 
-    def _settle(self, lease: Lease, settlement: Settlement) -> Progress:
+    def _settle(self, lease: Lease, settlement: Settlement) -> MessageProgress:
         """Settle the claim; where the store fails, try again while the lease lasts, or until asked to stop twice."""
         while True:
             try:
@@ -196,7 +196,7 @@ def _note_late(exchange: Exchange, lease: Lease, body: str, metadata: Metadata) 
         exchange.publish(topic, body, parent=message.id, key=claim, metadata={**metadata, "claim": claim})
 
 
-def _settled_progress(lease: Lease, settled: Settled) -> Progress:
+def _settled_progress(lease: Lease, settled: Settled) -> MessageProgress:
     claim, reply = settled.claim, settled.reply
     reply_topic = None
     if reply is not None:
@@ -221,9 +221,9 @@ def _outcome(settled: Settled) -> Outcome:
     return "failed"
 
 
-def _progress(outcome: Outcome, lease: Lease, *, why: str = "", reply: str | None = None) -> Progress:
+def _progress(outcome: Outcome, lease: Lease, *, why: str = "", reply: str | None = None) -> MessageProgress:
     claimed = lease.claimed
-    return Progress(
+    return MessageProgress(
         outcome=outcome,
         topic=claimed.message.topic,
         message_id=claimed.message.id,

@@ -21,7 +21,7 @@ _TAKING_LIMIT = timedelta(seconds=10)
 """How long a daemon that wants a connection for each message may take for one, before it is sent the next."""
 
 
-class Client:
+class DaemonClient:
     """What prloom has of one daemon's socket."""
 
     def __init__(self, plugin: str, path: str, taking_limit: timedelta = _TAKING_LIMIT) -> None:

@@ -18,7 +18,7 @@ from prloom.errors import ExtensionError
 from prloom.extensions import calling, loading
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.extensions.host import interface
-from prloom.extensions.host.interface import START_LIMIT, HookFailed, Registered, RunAgent
+from prloom.extensions.host.interface import START_LIMIT, AgentRequest, HookFailed, Registered
 from prloom.extensions.plugin_log import PluginLog
 from prloom.extensions.running_call import Deadline, RunningCall
 from prloom.model import record
@@ -109,7 +109,7 @@ class _Local:
         self._loop = loop
 
     async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
-        asked = RunAgent(number=0, prompt=prompt, files=tuple(files), stage=stage, model=model)
+        asked = AgentRequest(number=0, prompt=prompt, files=tuple(files), stage=stage, model=model)
         with self._explained("run_agent"):
             return await asyncio.wrap_future(
                 asyncio.run_coroutine_threadsafe(self._flight.run_agent(asked), self._loop)

@@ -121,25 +121,25 @@ class PluginHost(Protocol):
 
 
 INITIALIZE = "initialize"
-"""To the plugin: load yourself (Initialize); the result is what was registered (Registered)."""
+"""To the plugin: load yourself (InitializeRequest); the result is what was registered (Registered)."""
 
 HOOK = "hook"
-"""To the plugin: run a hook (RunHook); the result is what it asked for (model.hook.Outcome)."""
+"""To the plugin: run a hook (HookRequest); the result is what it asked for (model.hook.Outcome)."""
 
 RUN_AGENT = "runAgent"
-"""To the dispatcher: run an agent (RunAgent); the result is its final message."""
+"""To the dispatcher: run an agent (AgentRequest); the result is its final message."""
 
 READ_EVENTS = "readEvents"
-"""To the dispatcher: read events of the plan (ReadEvents); the result is EventsRead."""
+"""To the dispatcher: read events of the plan (EventsRequest); the result is EventsRead."""
 
 READ_PLAN = "readPlan"
-"""To the dispatcher: read another plan (ReadPlan); the result is its text."""
+"""To the dispatcher: read another plan (PlanRequest); the result is its text."""
 
 LOG = "log"
 """To the dispatcher, as a notification: a record that the plugin logged (LogRecord)."""
 
 
-class Initialize(Record, frozen=True, kw_only=True):
+class InitializeRequest(Record, frozen=True, kw_only=True):
     """The plugin, its settings, the least level of records that are of interest, and its memory in bytes (0: any)."""
 
     found: DiscoveredPlugin
@@ -148,14 +148,14 @@ class Initialize(Record, frozen=True, kw_only=True):
     memory: int = 0
 
 
-class RunHook(Record, frozen=True, kw_only=True):
+class HookRequest(Record, frozen=True, kw_only=True):
     """A hook's call; what it asks of the dispatcher carries its number."""
 
     number: int
     call: HookCall
 
 
-class RunAgent(Record, frozen=True, kw_only=True):
+class AgentRequest(Record, frozen=True, kw_only=True):
     """An agent to be run for the call of this number."""
 
     number: int
@@ -165,7 +165,7 @@ class RunAgent(Record, frozen=True, kw_only=True):
     model: str | None = None
 
 
-class ReadEvents(Record, frozen=True, kw_only=True):
+class EventsRequest(Record, frozen=True, kw_only=True):
     """Events to be read for the call of this number."""
 
     number: int
@@ -181,7 +181,7 @@ class EventsRead(Record, frozen=True, kw_only=True):
     last_id: str | None = None
 
 
-class ReadPlan(Record, frozen=True, kw_only=True):
+class PlanRequest(Record, frozen=True, kw_only=True):
     """A plan to be read for the call of this number."""
 
     number: int

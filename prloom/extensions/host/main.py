@@ -39,13 +39,13 @@ class PluginProcess:
     def _answer(self, method: str, params: Json) -> Json:
         match method:
             case interface.INITIALIZE:
-                return self._load(record.from_wire(interface.Initialize, params))
+                return self._load(record.from_wire(interface.InitializeRequest, params))
             case interface.HOOK:
-                return self._run(record.from_wire(interface.RunHook, params))
+                return self._run(record.from_wire(interface.HookRequest, params))
             case _:
                 raise RpcError(f"there is no method {method!r}", jsonrpc.METHOD_NOT_FOUND)
 
-    def _load(self, asked: interface.Initialize) -> interface.Registered:
+    def _load(self, asked: interface.InitializeRequest) -> interface.Registered:
         logging.basicConfig(handlers=[_Forward(asked.found.key, self._peer)], level=asked.log_level, force=True)
         # What asyncio says of each loop is not the plugin's.
         logging.getLogger("asyncio").setLevel(max(asked.log_level, logging.INFO))
@@ -56,7 +56,7 @@ class PluginProcess:
         self._loaded = loaded
         return interface.registered(loaded.registrations, loaded.warnings)
 
-    def _run(self, asked: interface.RunHook) -> Outcome:
+    def _run(self, asked: interface.HookRequest) -> Outcome:
         if self._loaded is None or self._loaded.registrations is None:
             raise RpcError("the plugin is not loaded", jsonrpc.INVALID_REQUEST)
         services = _Remote(self._loaded.key, self._peer, asked.number)
@@ -79,7 +79,7 @@ class _Remote:
     async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
         from asyncio import wrap_future  # noqa: PLC0415 - imported by whoever awaits this
 
-        asked = interface.RunAgent(number=self._number, prompt=prompt, files=tuple(files), stage=stage, model=model)
+        asked = interface.AgentRequest(number=self._number, prompt=prompt, files=tuple(files), stage=stage, model=model)
         future = self._peer.request(interface.RUN_AGENT, asked)
         try:
             return str(await wrap_future(future))
@@ -93,13 +93,13 @@ class _Remote:
             wanted = None
         else:
             wanted = tuple(types)
-        asked = interface.ReadEvents(number=self._number, types=wanted, since_id=since_id, limit=limit)
+        asked = interface.EventsRequest(number=self._number, types=wanted, since_id=since_id, limit=limit)
         result = self._request("read_events", interface.READ_EVENTS, asked)
         read = record.from_wire(interface.EventsRead, result)
         return read.events, read.last_id
 
     def read_plan(self, plan_id: str) -> str:
-        asked = interface.ReadPlan(number=self._number, plan_id=plan_id)
+        asked = interface.PlanRequest(number=self._number, plan_id=plan_id)
         return str(self._request("read_plan", interface.READ_PLAN, asked))
 
     def _request(self, name: str, method: str, params: Json) -> Json:

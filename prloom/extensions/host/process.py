@@ -85,7 +85,7 @@ class ProcessHost:
         flight = self._flights[number] = RunningCall(services, deadline)
         try:
             async with deadline:
-                outcome = await _outcome(living, interface.RunHook(number=number, call=call))
+                outcome = await _outcome(living, interface.HookRequest(number=number, call=call))
         except TimeoutError as error:
             await living.end(f"{call.hook} of {call.plan_id} took too long", spared=True)
             text = f"{call.hook} took longer than {limit.total_seconds():g} s and was stopped"
@@ -144,7 +144,7 @@ class ProcessHost:
         return started
 
     async def _initialized(self, started: Child) -> Registered:
-        asked = interface.Initialize(
+        asked = interface.InitializeRequest(
             found=self._found, settings=self._settings, log_level=self._log.level, memory=self._memory
         )
         failed = f"plugin {self.key} could not be loaded"
@@ -188,7 +188,7 @@ class ProcessHost:
             self._log.recorded(params.get("level"), params.get("message"))
 
 
-async def _outcome(living: Child, asked: interface.RunHook) -> Outcome:
+async def _outcome(living: Child, asked: interface.HookRequest) -> Outcome:
     wire = await living.request(interface.HOOK, asked)
     try:
         return record.from_wire(Outcome, wire)

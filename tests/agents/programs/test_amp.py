@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents.agent import Ending, RunRequest, TokenUsage
+from prloom.agents.agent import ProgramEnding, RunRequest, TokenUsage
 from prloom.agents.programs import amp
 
 STREAM = """\
@@ -23,7 +23,7 @@ STREAM = """\
 """
 
 
-def test_the_documented_stream_is_read(ending: Callable[..., Ending]) -> None:
+def test_the_documented_stream_is_read(ending: Callable[..., ProgramEnding]) -> None:
     result = amp.read(STREAM, ending())
 
     assert (result.status, result.message, result.session_id, result.turns) == (
@@ -36,7 +36,7 @@ def test_the_documented_stream_is_read(ending: Callable[..., Ending]) -> None:
     assert result.cost_usd is None
 
 
-def test_a_stream_without_its_result_is_no_success(ending: Callable[..., Ending]) -> None:
+def test_a_stream_without_its_result_is_no_success(ending: Callable[..., ProgramEnding]) -> None:
     torn = "".join(STREAM.splitlines(keepends=True)[:-1])
 
     result = amp.read(torn, ending())
@@ -44,7 +44,7 @@ def test_a_stream_without_its_result_is_no_success(ending: Callable[..., Ending]
     assert (result.status, result.trouble, result.usage) == ("failed", "no_result", None)
 
 
-def test_an_error_result_says_why(ending: Callable[..., Ending]) -> None:
+def test_an_error_result_says_why(ending: Callable[..., ProgramEnding]) -> None:
     failed = {"type": "result", "subtype": "error_during_execution", "is_error": True, "error": "401 Unauthorized"}
 
     result = amp.read(json.dumps(failed), ending(1))
@@ -75,7 +75,7 @@ def test_no_run_has_any_of_the_operators_mcp_servers(ask: Callable[..., RunReque
     ]
 
 
-def test_a_success_that_is_an_error_is_none(ending: Callable[..., Ending]) -> None:
+def test_a_success_that_is_an_error_is_none(ending: Callable[..., ProgramEnding]) -> None:
     torn = {"type": "result", "subtype": "success", "is_error": True, "result": "it broke"}
 
     assert amp.read(json.dumps(torn), ending()).status == "failed"

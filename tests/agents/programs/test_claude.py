@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prloom.agents import mcp_server
-from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.agent import ProgramEnding, RunRequest
 from prloom.agents.programs import claude
 
 Ask = Callable[..., RunRequest]
@@ -78,7 +78,7 @@ def test_it_waits_for_prlooms_server_as_long_as_that_may_take_to_start(ask: Ask,
 
 
 @pytest.mark.parametrize("status", ["pending", "failed"])
-def test_a_run_that_began_without_prlooms_tools_has_failed(status: str, ending: Callable[..., Ending]) -> None:
+def test_a_run_that_began_without_prlooms_tools_has_failed(status: str, ending: Callable[..., ProgramEnding]) -> None:
     init = {"type": "system", "subtype": "init", "mcp_servers": [{"name": "prloom", "status": status}]}
     others = {**init, "mcp_servers": [{"name": "own", "status": status}, {"name": "prloom", "status": "connected"}]}
 
@@ -91,7 +91,7 @@ def test_a_run_that_began_without_prlooms_tools_has_failed(status: str, ending: 
     assert claude.read(lines(others, a_result()), ending()).status == "ok"
 
 
-def test_a_used_up_allowance_is_a_wait_until_its_reset(ending: Callable[..., Ending]) -> None:
+def test_a_used_up_allowance_is_a_wait_until_its_reset(ending: Callable[..., ProgramEnding]) -> None:
     said = "You've hit your session limit"
     refused = a_result(is_error=True, api_error_status=429, result=said, stop_reason="stop_sequence")
 
@@ -100,13 +100,13 @@ def test_a_used_up_allowance_is_a_wait_until_its_reset(ending: Callable[..., End
     assert (result.status, result.trouble, result.retry_at, result.error) == ("limited", "usage_limit", RESET, said)
 
 
-def test_a_used_up_allowance_is_known_even_when_the_program_never_closed(ending: Callable[..., Ending]) -> None:
+def test_a_used_up_allowance_is_known_even_when_the_program_never_closed(ending: Callable[..., ProgramEnding]) -> None:
     result = claude.read(lines(LIMIT), ending(-15, "timeout"))
 
     assert (result.status, result.retry_at) == ("limited", RESET)
 
 
-def test_the_words_of_the_result_may_name_the_reset(ending: Callable[..., Ending]) -> None:
+def test_the_words_of_the_result_may_name_the_reset(ending: Callable[..., ProgramEnding]) -> None:
     said = f"Claude AI usage limit reached|{int(RESET.timestamp())}"
 
     result = claude.read(lines(a_result(is_error=True, result=said)), ending(1))
@@ -114,11 +114,11 @@ def test_the_words_of_the_result_may_name_the_reset(ending: Callable[..., Ending
     assert (result.status, result.retry_at) == ("limited", RESET)
 
 
-def test_a_run_that_went_on_beyond_its_allowance_is_a_success(ending: Callable[..., Ending]) -> None:
+def test_a_run_that_went_on_beyond_its_allowance_is_a_success(ending: Callable[..., ProgramEnding]) -> None:
     assert claude.read(lines(LIMIT, a_result()), ending()).status == "ok"
 
 
-def test_a_warning_about_the_allowance_is_no_limit(ending: Callable[..., Ending]) -> None:
+def test_a_warning_about_the_allowance_is_no_limit(ending: Callable[..., ProgramEnding]) -> None:
     warning = LIMIT | {"rate_limit_info": {"status": "allowed_warning", "resetsAt": int(RESET.timestamp())}}
 
     result = claude.read(lines(warning, a_result(is_error=True, result="API Error: 500")), ending(1))
@@ -126,7 +126,7 @@ def test_a_warning_about_the_allowance_is_no_limit(ending: Callable[..., Ending]
     assert (result.status, result.trouble) == ("failed", "server")
 
 
-def test_usage_is_summed_over_all_models(ending: Callable[..., Ending]) -> None:
+def test_usage_is_summed_over_all_models(ending: Callable[..., ProgramEnding]) -> None:
     models = {
         "big": {"inputTokens": 10, "outputTokens": 5, "cacheReadInputTokens": 100, "cacheCreationInputTokens": 1},
         "small": {"inputTokens": 2, "outputTokens": 1},
@@ -138,13 +138,13 @@ def test_usage_is_summed_over_all_models(ending: Callable[..., Ending]) -> None:
     assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (113, 6, 100)
 
 
-def test_the_type_need_not_be_the_first_key(ending: Callable[..., Ending]) -> None:
+def test_the_type_need_not_be_the_first_key(ending: Callable[..., ProgramEnding]) -> None:
     turned = dict(reversed(a_result().items()))
 
     assert claude.read(lines(turned), ending()).message == "Done."
 
 
-def test_trouble_that_was_overcome_does_not_explain_a_later_limit(ending: Callable[..., Ending]) -> None:
+def test_trouble_that_was_overcome_does_not_explain_a_later_limit(ending: Callable[..., ProgramEnding]) -> None:
     retry: dict[str, object] = {"type": "system", "subtype": "api_retry", "error_status": 500, "error": "server_error"}
     answer: dict[str, object] = {"type": "assistant", "message": {"model": "m", "content": []}}
 
@@ -152,7 +152,7 @@ def test_trouble_that_was_overcome_does_not_explain_a_later_limit(ending: Callab
     assert claude.read(lines(retry, answer), ending(-15, "timeout")).trouble == "timeout"
 
 
-def test_a_used_up_allowance_is_no_limit_while_extra_usage_is_paid_for(ending: Callable[..., Ending]) -> None:
+def test_a_used_up_allowance_is_no_limit_while_extra_usage_is_paid_for(ending: Callable[..., ProgramEnding]) -> None:
     info = {"status": "rejected", "resetsAt": 1795270000, "rateLimitType": "five_hour", "isUsingOverage": True}
     event: dict[str, object] = {"type": "rate_limit_event", "rate_limit_info": info}
 
@@ -161,7 +161,7 @@ def test_a_used_up_allowance_is_no_limit_while_extra_usage_is_paid_for(ending: C
     assert (result.status, result.trouble, result.retry_at) == ("failed", "server", None)
 
 
-def test_a_limit_of_one_model_is_a_usage_limit_also_without_an_event(ending: Callable[..., Ending]) -> None:
+def test_a_limit_of_one_model_is_a_usage_limit_also_without_an_event(ending: Callable[..., ProgramEnding]) -> None:
     said = "You've hit your Opus limit · resets Nov 25 at 9am"
 
     result = claude.read(lines(a_result(is_error=True, api_error_status=429, result=said)), ending(1))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.agent import ProgramEnding, RunRequest
 from prloom.agents.programs import codex
 from prloom.errors import AgentError
 
@@ -159,7 +159,7 @@ def test_the_prompt_is_read_from_stdin(ask: Ask) -> None:
     assert codex.invocation(ask()).argv[-1] == "-"
 
 
-def test_a_used_up_allowance_is_a_wait_until_its_reset(ending: Callable[..., Ending]) -> None:
+def test_a_used_up_allowance_is_a_wait_until_its_reset(ending: Callable[..., ProgramEnding]) -> None:
     message = (
         "You've hit your usage limit. To get more access now, send a request to your admin or try again at 12:16 PM."
     )
@@ -170,17 +170,17 @@ def test_a_used_up_allowance_is_a_wait_until_its_reset(ending: Callable[..., End
     assert (result.status, result.retry_at) == ("limited", datetime(2026, 11, 21, 12, 17, tzinfo=UTC))
 
 
-def test_a_turn_that_fails_without_a_word_is_a_failure(ending: Callable[..., Ending]) -> None:
+def test_a_turn_that_fails_without_a_word_is_a_failure(ending: Callable[..., ProgramEnding]) -> None:
     assert codex.read('{"type": "turn.failed"}', ending()).error == "the turn failed"
 
 
-def test_a_command_that_was_declined_is_a_denial(ending: Callable[..., Ending]) -> None:
+def test_a_command_that_was_declined_is_a_denial(ending: Callable[..., ProgramEnding]) -> None:
     item = {"type": "item.completed", "item": {"type": "command_execution", "status": "declined"}}
 
     assert codex.read(json.dumps(item), ending()).denials == ("command_execution",)
 
 
-def test_a_connection_that_was_found_again_is_no_failure(ending: Callable[..., Ending]) -> None:
+def test_a_connection_that_was_found_again_is_no_failure(ending: Callable[..., ProgramEnding]) -> None:
     events = (
         {"type": "error", "message": "Reconnecting... 1/5 (stream disconnected)"},
         {"type": "item.completed", "item": {"type": "agent_message", "text": "Done."}},

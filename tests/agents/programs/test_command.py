@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.agent import ProgramEnding, RunRequest
 from prloom.agents.programs import command
 from prloom.errors import AgentError
 
@@ -55,13 +55,13 @@ def test_a_command_that_is_not_configured_says_where_to_configure_it(
     )
 
 
-def test_all_of_stdout_is_the_answer(ending: Callable[..., Ending]) -> None:
+def test_all_of_stdout_is_the_answer(ending: Callable[..., ProgramEnding]) -> None:
     result = command.read('thinking…\n{"items": []}\n', ending())
 
     assert (result.status, result.message) == ("ok", 'thinking…\n{"items": []}')
 
 
-def test_a_program_that_says_nothing_has_failed(ending: Callable[..., Ending]) -> None:
+def test_a_program_that_says_nothing_has_failed(ending: Callable[..., ProgramEnding]) -> None:
     assert command.read("\n", ending()).trouble == "empty"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.agent import ProgramEnding, RunRequest
 from prloom.agents.programs import gemini
 
 Ask = Callable[..., RunRequest]
@@ -109,7 +109,7 @@ def test_no_folder_counts_as_trusted(ask: Ask, rights: str) -> None:
     assert "--skip-trust" in invocation.argv
 
 
-def test_a_used_up_quota_is_a_wait_until_its_reset(ending: Callable[..., Ending]) -> None:
+def test_a_used_up_quota_is_a_wait_until_its_reset(ending: Callable[..., ProgramEnding]) -> None:
     error = {"type": "unknown", "message": "You have exhausted your capacity. Your quota will reset after 1h0m0s."}
 
     result = gemini.read(lines({"type": "result", "status": "error", "error": error}), ending(1))
@@ -117,7 +117,7 @@ def test_a_used_up_quota_is_a_wait_until_its_reset(ending: Callable[..., Ending]
     assert (result.status, result.retry_at) == ("limited", datetime(2026, 11, 21, 9, tzinfo=UTC))
 
 
-def test_what_was_said_between_tools_is_not_the_answer(ending: Callable[..., Ending]) -> None:
+def test_what_was_said_between_tools_is_not_the_answer(ending: Callable[..., ProgramEnding]) -> None:
     def said(text: str) -> dict[str, object]:
         return {"type": "message", "role": "assistant", "content": text, "delta": True}
 
@@ -126,7 +126,7 @@ def test_what_was_said_between_tools_is_not_the_answer(ending: Callable[..., End
     assert gemini.read(output, ending()).message == "It is done."
 
 
-def test_a_warning_that_was_overcome_is_no_failure(ending: Callable[..., Ending]) -> None:
+def test_a_warning_that_was_overcome_is_no_failure(ending: Callable[..., ProgramEnding]) -> None:
     output = lines(
         {"type": "error", "severity": "warning", "message": "loop detected"},
         {"type": "message", "role": "assistant", "content": "Done."},
@@ -136,7 +136,7 @@ def test_a_warning_that_was_overcome_is_no_failure(ending: Callable[..., Ending]
     assert gemini.read(output, ending()).status == "ok"
 
 
-def test_a_daily_quota_that_only_stderr_tells_of_is_a_usage_limit(ending: Callable[..., Ending]) -> None:
+def test_a_daily_quota_that_only_stderr_tells_of_is_a_usage_limit(ending: Callable[..., ProgramEnding]) -> None:
     said = (
         "Error when talking to Gemini API Full report available at: /tmp/x.json "
         "TerminalQuotaError: You have exhausted your daily quota on this model.\n    at call (gaxios.js:1:2)\n}\n"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prloom.agents.agent import Ending, RunRequest
+from prloom.agents.agent import ProgramEnding, RunRequest
 from prloom.agents.programs import opencode
 
 
@@ -63,23 +63,23 @@ def test_a_worktrees_settings_and_plugins_are_not_obeyed(ask: Callable[..., RunR
 
 
 @pytest.mark.parametrize("reason", ["tool-calls", "unknown", "length", "error"])
-def test_a_last_step_that_broke_off_is_no_end(reason: str, ending: Callable[..., Ending]) -> None:
+def test_a_last_step_that_broke_off_is_no_end(reason: str, ending: Callable[..., ProgramEnding]) -> None:
     assert opencode.read(lines(*a_step(reason)), ending()).trouble == "no_result"
 
 
-def test_a_step_that_never_finished_leaves_the_usage_unknown(ending: Callable[..., Ending]) -> None:
+def test_a_step_that_never_finished_leaves_the_usage_unknown(ending: Callable[..., ProgramEnding]) -> None:
     result = opencode.read(lines(*a_step("tool-calls"), {"type": "step_start", "part": {}}), ending(-9))
 
     assert result.usage is None
 
 
-def test_costs_of_steps_are_summed(ending: Callable[..., Ending]) -> None:
+def test_costs_of_steps_are_summed(ending: Callable[..., ProgramEnding]) -> None:
     output = lines(*a_step("tool-calls", cost=0.25), *a_step("stop", cost=0.5))
 
     assert opencode.read(output, ending()).cost_usd == 0.75
 
 
-def test_the_message_is_that_of_the_last_answer(ending: Callable[..., Ending]) -> None:
+def test_the_message_is_that_of_the_last_answer(ending: Callable[..., ProgramEnding]) -> None:
     texts = [
         {"type": "text", "part": {"messageID": m, "text": t}} for m, t in (("1", "I will"), ("2", "a"), ("2", "b"))
     ]
@@ -87,13 +87,13 @@ def test_the_message_is_that_of_the_last_answer(ending: Callable[..., Ending]) -
     assert opencode.read(lines(*texts), ending()).message == "ab"
 
 
-def test_an_error_that_was_overcome_is_no_failure(ending: Callable[..., Ending]) -> None:
+def test_an_error_that_was_overcome_is_no_failure(ending: Callable[..., ProgramEnding]) -> None:
     output = lines(an_error(message="overloaded", statusCode=529), *a_step("stop"))
 
     assert opencode.read(output, ending()).status == "ok"
 
 
-def test_a_long_retry_after_is_a_used_up_allowance(ending: Callable[..., Ending]) -> None:
+def test_a_long_retry_after_is_a_used_up_allowance(ending: Callable[..., ProgramEnding]) -> None:
     output = lines(an_error(message="slow down", statusCode=429, responseHeaders={"retry-after": "7200"}))
 
     result = opencode.read(output, ending(1))
@@ -102,7 +102,9 @@ def test_a_long_retry_after_is_a_used_up_allowance(ending: Callable[..., Ending]
 
 
 @pytest.mark.parametrize("after", ["59", "-7200", "Sat, 21 Nov 2026 10:00:00 GMT", "²", "9" * 5000, "99999999"])
-def test_a_retry_after_that_is_short_or_senseless_is_a_rate_limit(after: str, ending: Callable[..., Ending]) -> None:
+def test_a_retry_after_that_is_short_or_senseless_is_a_rate_limit(
+    after: str, ending: Callable[..., ProgramEnding]
+) -> None:
     output = lines(an_error(message="slow down", statusCode=429, responseHeaders={"retry-after": after}))
 
     result = opencode.read(output, ending(1))
@@ -110,7 +112,7 @@ def test_a_retry_after_that_is_short_or_senseless_is_a_rate_limit(after: str, en
     assert (result.status, result.trouble) == ("failed", "rate_limit")
 
 
-def test_the_servers_own_words_may_tell_of_the_allowance(ending: Callable[..., Ending]) -> None:
+def test_the_servers_own_words_may_tell_of_the_allowance(ending: Callable[..., ProgramEnding]) -> None:
     body = '{"error": {"type": "usage_limit_reached"}}'
 
     result = opencode.read(lines(an_error(message="refused", statusCode=429, responseBody=body)), ending(1))
@@ -118,7 +120,7 @@ def test_the_servers_own_words_may_tell_of_the_allowance(ending: Callable[..., E
     assert (result.status, result.trouble) == ("limited", "usage_limit")
 
 
-def test_a_step_begun_after_the_last_stop_is_no_end(ending: Callable[..., Ending]) -> None:
+def test_a_step_begun_after_the_last_stop_is_no_end(ending: Callable[..., ProgramEnding]) -> None:
     assert opencode.read(lines(*a_step("stop"), {"type": "step_start", "part": {}}), ending()).trouble == "no_result"
 
 
@@ -131,7 +133,7 @@ def test_a_step_begun_after_the_last_stop_is_no_end(ending: Callable[..., Ending
     ],
 )
 def test_a_used_up_allowance_is_known_by_its_words_whatever_the_status(
-    status: int, message: str, ending: Callable[..., Ending]
+    status: int, message: str, ending: Callable[..., ProgramEnding]
 ) -> None:
     error = {"type": "error", "error": {"name": "APIError", "data": {"message": message, "statusCode": status}}}
 

@@ -10,7 +10,7 @@ import pytest
 
 from prloom.cli.exchange import run
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.worker.worker import Progress, WorkerError
+from prloom.exchange.worker.worker import MessageProgress, WorkerError
 
 Run = Callable[..., Any]
 
@@ -40,15 +40,18 @@ def test_what_makes_no_sense_is_told_before_anything_is_claimed(
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (Progress("began", "jobs", "m", 2), "jobs m attempt 2: began"),
-        (Progress("completed", "jobs", "m", 1, 0.5, reply="out"), "jobs m attempt 1: completed in 500 ms -> out"),
+        (MessageProgress("began", "jobs", "m", 2), "jobs m attempt 2: began"),
         (
-            Progress("timed_out", "jobs", "m", 1, 61, "late\x1b", "x"),
+            MessageProgress("completed", "jobs", "m", 1, 0.5, reply="out"),
+            "jobs m attempt 1: completed in 500 ms -> out",
+        ),
+        (
+            MessageProgress("timed_out", "jobs", "m", 1, 61, "late\x1b", "x"),
             r"jobs m attempt 1: timed out after 1 min 1 s: late\x1b -> x",
         ),
-        (Progress("handed_back", "jobs", "m", 1, 2), "jobs m attempt 1: handed back after 2 s"),
+        (MessageProgress("handed_back", "jobs", "m", 1, 2), "jobs m attempt 1: handed back after 2 s"),
         (
-            Progress("retrying", "jobs", "m", 1, 0.112, "exit code 1", pause=2),
+            MessageProgress("retrying", "jobs", "m", 1, 0.112, "exit code 1", pause=2),
             "jobs m attempt 1: failed after 112 ms; retrying in 2 s: exit code 1",
         ),
         (WorkerError("x.db: disk full", 30), "error: x.db: disk full; retrying in 30 s"),

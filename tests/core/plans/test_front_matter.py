@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prloom.core.plans import front_matter, plan_reader
-from prloom.core.plans.front_matter import FrontMatter, Source, Target
+from prloom.core.plans.front_matter import FrontMatter, PlanBranches, PlanSource
 from prloom.errors import PrloomError
 
 PLAN = """\
@@ -34,7 +34,7 @@ FRONTS = st.builds(
     preset=st.none() | NAMES,
     reviewers=st.lists(NAMES, max_size=3).map(tuple),
     labels=st.lists(NAMES, max_size=3).map(tuple),
-    source=st.none() | st.builds(Source, NAMES, NAMES, NAMES),
+    source=st.none() | st.builds(PlanSource, NAMES, NAMES, NAMES),
 )
 TEXTS = st.lists(st.sampled_from(["---", "# t", "\n", "\r\n", "a: b", " "]) | st.text(max_size=3), max_size=6).map(
     "".join
@@ -49,7 +49,7 @@ def test_front_matter_says_what_becomes_of_a_plan() -> None:
         preset="careful",
         reviewers=("ann", "bob"),
         labels=("performance",),
-        source=Source("github", "issue", "12"),
+        source=PlanSource("github", "issue", "12"),
     )
 
 
@@ -142,7 +142,7 @@ def test_each_key_is_written_on_one_line_that_people_can_read() -> None:
         status="queued",
         base="1.10",
         labels=("größer", "a" * 60, "b c " * 9 + "d"),
-        source=Source("github", "issue", "12"),
+        source=PlanSource("github", "issue", "12"),
     )
 
     assert front_matter.write(front, "# t\n") == (
@@ -188,9 +188,9 @@ def test_the_front_matter_of_an_active_plan_has_no_status() -> None:
 
 
 def test_a_plan_has_a_branch_of_its_own_and_a_base() -> None:
-    assert front_matter.target(FrontMatter(), "fast", "main") == Target("fast", "main")
-    assert front_matter.target(FrontMatter(branch="b", base="c"), "fast", "main") == Target("b", "c")
+    assert front_matter.plan_branches(FrontMatter(), "fast", "main") == PlanBranches("fast", "main")
+    assert front_matter.plan_branches(FrontMatter(branch="b", base="c"), "fast", "main") == PlanBranches("b", "c")
     with pytest.raises(PrloomError, match="branch main is also the plan's base; choose another `branch:`"):
-        front_matter.target(FrontMatter(branch="main"), "fast", "main")
+        front_matter.plan_branches(FrontMatter(branch="main"), "fast", "main")
     with pytest.raises(PrloomError, match="is the name of a branch, without refs/heads/: refs/heads/b"):
-        front_matter.target(FrontMatter(branch="refs/heads/b"), "fast", "main")
+        front_matter.plan_branches(FrontMatter(branch="refs/heads/b"), "fast", "main")

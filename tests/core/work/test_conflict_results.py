@@ -10,19 +10,21 @@ from msgspec.structs import replace
 from prloom.core.answers.json_answer import InvalidAnswer
 from prloom.core.answers.worker_answer import WorkAnswer
 from prloom.core.work import conflict_results
-from prloom.core.work.conflict_results import Conflict
+from prloom.core.work.conflict_results import RebaseConflict
 from prloom.core.work.work_steps import WorkContext, WorkRules
 from prloom.core.work.worker_results import WorkerReport
 from prloom.model.work import TodoWork, WorkStep
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WORK = TodoWork(id="t1", title="Rebase", phase="running", base="old", tree="note", rebase=True, run="r1")
-STOPPED = Conflict(base="main", paths=("a.py",), resolution="resolution")
+STOPPED = RebaseConflict(base="main", paths=("a.py",), resolution="resolution")
 DONE = WorkAnswer(outcome="done", summary="It is resolved.", notes="Theirs is newer.")
 OK = WorkerReport(end="ok", answer=DONE, paths=("a.py",), tree="tree")
 
 
-def step(report: WorkerReport, conflict: Conflict = STOPPED, work: TodoWork = WORK, attempts: int = 3) -> WorkStep:
+def step(
+    report: WorkerReport, conflict: RebaseConflict = STOPPED, work: TodoWork = WORK, attempts: int = 3
+) -> WorkStep:
     ctx = WorkContext("p", WorkRules(max_attempts=attempts), NOON)
     found = conflict_results.judge(ctx, work, report, conflict)["work"]
     assert found is not None
@@ -77,12 +79,14 @@ def test_a_run_of_no_use_comes_to_what_it_does_for_any_worker(report: WorkerRepo
 
 
 def test_marks_that_are_left_and_a_rebase_that_was_gone_on_with_are_failures():
-    left = Conflict(base="main", paths=("a.py", "b.py"), left=("b.py",))
+    left = RebaseConflict(base="main", paths=("a.py", "b.py"), left=("b.py",))
 
     found, reason = step(OK, left), "the conflict with main is not resolved in b.py"
     assert found.work is not None
     assert (found.reason, found.work.feedback) == (reason, f"{reason}. Remove the marks of the conflict.")
-    assert "was no longer stopped as prloom left it" in (step(OK, Conflict(base="main", is_stopped=False)).reason or "")
+    assert "was no longer stopped as prloom left it" in (
+        step(OK, RebaseConflict(base="main", is_stopped=False)).reason or ""
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from stage import Stage
 from prloom.core.plans import plan_file
 from prloom.engine.adoption import activate
 from prloom.engine.bus import inbox
-from prloom.engine.bus.inbox import Draft
+from prloom.engine.bus.inbox import PlanDraft
 from prloom.errors import ConfigError, PrloomError
 from prloom.model.plan import Plan
 from prloom.storage.safe_dir import SafeDir
@@ -29,14 +29,14 @@ class Inbox:
         self.stage = stage
         self.folder = Path(project.root, "prloom/.local/inbox")
 
-    def put(self, text: str = TEXT, plan_id: str = "fast") -> Draft:
+    def put(self, text: str = TEXT, plan_id: str = "fast") -> PlanDraft:
         with SafeDir.make(self.project.root, "prloom", ".local") as local, inbox.folder(local) as drafts:
             inbox.put(drafts, plan_id, text)
             found = inbox.read(drafts, plan_id)
         assert found is not None
         return found
 
-    def activate(self, draft: Draft) -> Plan:
+    def activate(self, draft: PlanDraft) -> Plan:
         repo = repository.find(self.project.root)
         return activate.activate(repo, self.stage.config, draft, self.stage.clock())
 

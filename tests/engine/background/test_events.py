@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from prloom.core.plugins.event_queue import CAPACITY
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.background.event_sender import EventSender
-from prloom.extensions.background.client import Client
+from prloom.extensions.background.client import DaemonClient
 from prloom.model.activity import ActivityEvent
 from prloom.storage.paths import RepositoryPaths
 
@@ -86,7 +86,7 @@ async def test_a_daemon_that_wants_one_connection_a_request_gets_events_too(scen
         assert await at.noted_line('"r:1"')
 
 
-class StuckClient(Client):
+class StuckClient(DaemonClient):
     """A daemon that does not read: what is sent to it waits until `gate` is open."""
 
     def __init__(self) -> None:

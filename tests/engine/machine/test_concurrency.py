@@ -16,7 +16,7 @@ import run_messages
 from project import Project
 
 from prloom.agents import run_message
-from prloom.agents.supervision import Worker
+from prloom.agents.supervision import SupervisingWorker
 from prloom.config import loading
 from prloom.engine.machine import agent_slots
 from prloom.engine.machine import machine as machines
@@ -151,7 +151,7 @@ def slot_of(scene: Scene, happens: Callable[[Waiting], object]) -> tuple[bool, i
     parsed = loading.parse({"agents": {"command": {"argv": ["true"], "max_parallel": 1}}})
     machine = machines.describe(scene.project.root, parsed, os.environ, agents=("command",))
     waiting = Waiting(happens)
-    worker = Worker(waiting, waiting, WorkerIdentity("w", "x", adopted=False))  # type: ignore[arg-type]
+    worker = SupervisingWorker(waiting, waiting, WorkerIdentity("w", "x", adopted=False))  # type: ignore[arg-type]
     with agent_slots.slot(machine, "command", worker) as is_free:
         return is_free, waiting.waits
 

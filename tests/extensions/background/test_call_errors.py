@@ -15,7 +15,7 @@ import pytest
 
 from prloom.extensions.background import connection
 from prloom.extensions.background.call_error import CallError
-from prloom.extensions.background.client import Client
+from prloom.extensions.background.client import DaemonClient
 
 LIMIT = timedelta(seconds=60)
 NOBODY = 65534
@@ -23,7 +23,7 @@ NOBODY = 65534
 
 async def failure(path: str, params: Any = None, limit: timedelta = LIMIT) -> CallError:
     """Return how a call fails that is the first over its connection."""
-    client = Client("P", path)
+    client = DaemonClient("P", path)
     await client.probe()  # there is no connection yet, and nothing to find out
     with pytest.raises(CallError) as caught:
         await client.call("get_stats", params or {}, limit)
@@ -153,7 +153,7 @@ async def test_an_answer_with_an_id_that_no_request_has_is_ignored_and_logged_on
         writer.close()
 
     async with await asyncio.start_unix_server(serve, path):
-        client = Client("P", path)
+        client = DaemonClient("P", path)
         await client.probe()
         results = [await client.call("get_stats", {}, LIMIT) for _ in range(3)]
         await client.close()

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from prloom.extensions.background.client import Client
+from prloom.extensions.background.client import DaemonClient
 
 LIMIT = timedelta(seconds=60)
 AT_ONCE = timedelta(0)
@@ -38,7 +38,7 @@ class Server:
 
 
 async def test_a_daemon_that_is_slow_to_answer_a_health_check_keeps_its_connection(path: str) -> None:
-    server, client = Server(), Client("P", path)
+    server, client = Server(), DaemonClient("P", path)
     async with await asyncio.start_unix_server(server.serve, path):
         await client.first_answer(LIMIT)
         await client.probe(AT_ONCE)
@@ -82,8 +82,8 @@ class OneEach:
 
 
 @asynccontextmanager
-async def one_connection_a_request(path: str, server: OneEach, limit: timedelta = LIMIT) -> AsyncIterator[Client]:
-    client = Client("P", path, limit)
+async def one_connection_a_request(path: str, server: OneEach, limit: timedelta = LIMIT) -> AsyncIterator[DaemonClient]:
+    client = DaemonClient("P", path, limit)
     async with await asyncio.start_unix_server(server.serve, path):
         await client.first_answer(LIMIT)
         await client.probe(LIMIT)

@@ -13,7 +13,7 @@ import pytest
 
 from prloom.core.plugins.unsolicited_messages import A_MINUTE
 from prloom.extensions.background.call_error import CallError
-from prloom.extensions.background.client import Client
+from prloom.extensions.background.client import DaemonClient
 from prloom.extensions.background.message_bounds import MessageBounds
 
 LIMIT = timedelta(seconds=60)
@@ -28,7 +28,7 @@ TOO_MANY = (
 
 
 @asynccontextmanager
-async def daemon(path: str, before: bytes, *, each: bytes = b"", reads: bool = True) -> AsyncIterator[Client]:
+async def daemon(path: str, before: bytes, *, each: bytes = b"", reads: bool = True) -> AsyncIterator[DaemonClient]:
     """Run a daemon that sends something before its answers, and for each notification."""
     connections = []
 
@@ -47,7 +47,7 @@ async def daemon(path: str, before: bytes, *, each: bytes = b"", reads: bool = T
         writer.close()
 
     async with await asyncio.start_unix_server(serve, path):
-        client = Client("P", path)
+        client = DaemonClient("P", path)
         await client.probe()
         yield client
         await client.close()
