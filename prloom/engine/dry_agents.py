@@ -18,16 +18,15 @@ from prloom.engine.plan.hook_services import HookServices, PlanServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import AgentError
+from prloom.model.kinds import TRIAGE
 from prloom.model.state import DispatchState
-
-TRIAGE = "triage"
 
 
 class DryTriager:
     """A triager that says which agent would run."""
 
     def __init__(self, config: Config, board: PlanRegistry) -> None:
-        self._agent = stages.stage(config, "triage").agent
+        self._agent = stages.stage(config, TRIAGE).agent
         self._board = board
 
     def slot(self) -> asyncio.Semaphore:

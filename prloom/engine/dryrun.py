@@ -24,13 +24,14 @@ from prloom.engine.bus.event_store import Clock
 from prloom.engine.bus.inbox import PlanDraft
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.dry_agents import TRIAGE, DryTriager, DryWorker
+from prloom.engine.dry_agents import DryTriager, DryWorker
 from prloom.engine.plan.rules import rules
 from prloom.engine.plan_registry import REPOSITORY, PlanRegistry
 from prloom.errors import PrloomError
 from prloom.model.action import Action, React
 from prloom.model.decision import Decision
 from prloom.model.event import Event
+from prloom.model.kinds import TRIAGE
 from prloom.model.record import Cursor, Json
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths

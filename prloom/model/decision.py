@@ -164,7 +164,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     seq: int
-    stage: str
+    stage: str  # a DecisionStage, or that of another version of prloom: a log is read for as long as it exists
     by: str
     changes: tuple[Change, ...] = ()
     actions: tuple[Action, ...] = ()

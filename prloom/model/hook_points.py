@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, NewType
 
 HookKind = Literal["plan", "event", "guard", "lifecycle"]
 """What a hook is called with, and what its failure means.
@@ -11,6 +11,29 @@ HookKind = Literal["plan", "event", "guard", "lifecycle"]
 `plan`: the text of a plan; it may return another, and its failure defers or blocks. `event`: each event. `guard`: what
 is about to happen; it may refuse or change that, and its failure refuses. `lifecycle`: a run, which it cannot change.
 """
+
+HookName = Literal[
+    "afterDesign",
+    "afterActivate",
+    "beforeTodo",
+    "afterTodo",
+    "beforeFinish",
+    "afterFinish",
+    "afterMerge",
+    "beforeTriage",
+    "onEvent",
+    "onGlobalEvent",
+    "beforeRoute",
+    "beforeUpsert",
+    "preTool",
+    "postTool",
+    "transformToolResult",
+    "sessionStart",
+    "sessionEnd",
+]
+NamedHook = NewType("NamedHook", str)
+"""A hook point that is named for something of the plugin's own: `command:/NAME`, `tool:NAME` or `check:NAME`."""
+HookPoint = HookName | NamedHook
 
 AFTER_DESIGN: Final = "afterDesign"
 AFTER_ACTIVATE: Final = "afterActivate"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
+
+from prloom.model.hook_points import HookPoint
 
 WaitState = Literal["deferred", "held", "parked"]
 OpenState = Literal["pending", WaitState]
@@ -25,6 +27,32 @@ RunVerdict = Literal["started", "failed", "limited", "quota", "cut_short"]
 WaitVerdict = Literal["due", "woken", "expired", "retried", "dropped", "superseded"]
 Verdict = TrustVerdict | HookVerdict | AgentVerdict | RunVerdict | WaitVerdict
 """What put an event into its state; docs/files.md says what each of them means."""
+
+TRIAGE: Final = "triage"
+"""The stage in which an agent says what is to be done about events; it owns the waits that its runs bring about."""
+
+DecisionStage = (
+    Literal[
+        "intake",
+        "trust",
+        "command",
+        "notice",
+        "triage",
+        "wait",
+        "todo",
+        "work",
+        "pull_request",
+        "deliver",
+        "operator",
+        "message",
+        "state",
+        "tool",
+        "plan",
+        "snapshot",
+    ]
+    | HookPoint
+)
+"""The steps that decide: prloom's own, and the hooks of plugins."""
 
 Permission = Literal["none", "read", "triage", "write", "maintain", "admin"]
 PERMISSIONS: tuple[Permission, ...] = get_args(Permission)

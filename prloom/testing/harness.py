@@ -22,6 +22,8 @@ from prloom.errors import ExtensionError
 from prloom.extensions.host.interface import Registered
 from prloom.model.decision import Change, StateWrite
 from prloom.model.hook import HookCall, Limits, Outcome, PluginDeferral
+from prloom.model.hook_points import NamedHook
+from prloom.model.kinds import TRIAGE
 from prloom.testing import runners, shown
 from prloom.testing.bus import Answer, FakeServices, InMemoryBus, PluginState
 from prloom.testing.events import NOW, PLAN
@@ -125,7 +127,8 @@ class Harness:
     def fire(self, hook: str, *, plan: str = PLAN) -> Shown:
         """Run a hook point that no event leads to, such as `afterDesign`, and return what it did."""
         bus = self._bus(plan)
-        return self._shown(lambda faults: self._run(bus, RunHook(self.key, hook, ()), faults))
+        step = RunHook(self.key, NamedHook(hook), ())
+        return self._shown(lambda faults: self._run(bus, step, faults))
 
     def call(self, hook: str, *events: Event, plan: str = PLAN) -> Outcome:
         """Run one hook and return all that it requests; nothing of it takes effect. Raises ExtensionError."""
@@ -276,7 +279,7 @@ class Harness:
 
 def _end(bus: InMemoryBus, event_ids: tuple[str, ...], state: Any, reason: str | None, now: datetime) -> None:  # noqa: ANN401
     changes = tuple(Change(event_id=each, verdict=state, state=state, reason=reason) for each in event_ids)
-    bus.commit("triage", "prloom", now, changes=changes)
+    bus.commit(TRIAGE, "prloom", now, changes=changes)
 
 
 def _temporary(owner: object) -> Path:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from prloom.api import NOTICES, PERMISSIONS, SPEECH
 from prloom.model import kinds
+from prloom.model.hook_points import HOOKS, HookName
 
 
 def test_the_notices_are_the_types_that_are_said_to_be() -> None:
@@ -43,3 +46,7 @@ def test_a_type_of_another_source_is_speech_by_its_name_or_its_author(
     found = kinds.kind(name, by_person=by_person)
 
     assert (found.speech, found.commands, found.threaded, found.notice) == (speech, speech, False, False)
+
+
+def test_each_hook_point_has_its_name_in_the_list_of_names() -> None:
+    assert get_args(HookName) == tuple(HOOKS)

@@ -224,3 +224,7 @@ def test_what_was_never_written_says_nothing():
 )
 def test_only_a_real_step_back_counts(later: timedelta, by: timedelta):
     assert record.rolled_back_by(NOW, NOW + later) == by
+
+
+def test_a_decision_of_a_stage_that_this_version_does_not_know_can_be_read():
+    assert record.decode(Decision, b'{"seq": 1, "stage": "tomorrow", "by": "prloom"}').stage == "tomorrow"

@@ -10,7 +10,7 @@ from prloom.core.commands import comment_commands
 from prloom.core.commands.comment_commands import SlashCommand
 from prloom.model.decision import Change
 from prloom.model.event import Event
-from prloom.model.hook_points import BEFORE_TRIAGE, ON_EVENT, ON_GLOBAL_EVENT
+from prloom.model.hook_points import BEFORE_TRIAGE, ON_EVENT, ON_GLOBAL_EVENT, HookName, HookPoint, NamedHook
 from prloom.model.state import OpenEvent
 
 
@@ -43,7 +43,7 @@ class Subscribers:
     observers: tuple[str, ...] = ()
     triagers: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
-    observer_hook: str = ON_EVENT
+    observer_hook: HookName = ON_EVENT
     approved_commands: Collection[str] = ()
 
 
@@ -69,7 +69,7 @@ def repository_subscribers(registered: Mapping[str, Registration]) -> Subscriber
     return Subscribers(observers=_with(ON_GLOBAL_EVENT, registered), observer_hook=ON_GLOBAL_EVENT)
 
 
-def _with(hook: str, registered: Mapping[str, Registration]) -> tuple[str, ...]:
+def _with(hook: HookName, registered: Mapping[str, Registration]) -> tuple[str, ...]:
     return tuple(plugin for plugin, offered in registered.items() if hook in offered.hooks)
 
 
@@ -85,7 +85,7 @@ class RunHook:
     """Run one plugin's hook on these events: `onEvent`, `beforeTriage`, or `command:/name`."""
 
     plugin: str
-    hook: str
+    hook: HookPoint
     event_ids: tuple[str, ...]
 
 
@@ -124,7 +124,7 @@ def steps(
     pending = sorted(pending, key=lambda pair: pair[0].position)
     observed_next = {*busy, *(event.id for event, _ in pending if _is_unseen(event, subscribers))}
     found: list[Step] = []
-    by_hook: dict[tuple[str, str, str], list[str]] = {}
+    by_hook: dict[tuple[HookName, str, str], list[str]] = {}
     ready: list[OpenEvent] = []
     finished: list[str] = []
     for event, command in pending:
@@ -164,7 +164,7 @@ def has_no_receiver(event: Event, subscribers: Subscribers, *, agents: bool) -> 
     return comment_commands.parse(event) is None
 
 
-def next_hook(event: OpenEvent, subscribers: Subscribers) -> tuple[str, str] | None:
+def next_hook(event: OpenEvent, subscribers: Subscribers) -> tuple[HookName, str] | None:
     """Return the hook and the plugin that see a pending event next, or None when the next is the agent's."""
     for plugin in subscribers.observers:
         if plugin not in event.seen:
@@ -194,7 +194,7 @@ def _by_command(event: OpenEvent, command: SlashCommand, subscribers: Subscriber
     plugin = subscribers.commands.get(name)
     if plugin is None or plugin in event.passed:  # a plugin that let it pass would be shown it again at once
         return None
-    return RunHook(plugin, f"command:/{name}", (event.id,))
+    return RunHook(plugin, NamedHook(f"command:/{name}"), (event.id,))
 
 
 def complete_notices(event_ids: Iterable[str]) -> tuple[Change, ...]:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from prloom.core.delivery import outbox
 from prloom.core.events import acknowledgements
 from prloom.core.plans.plan_file import TodoItem
-from prloom.core.waits.deferral import TRIAGE
 from prloom.model.action import Action, ResolveThread
 from prloom.model.decision import Decision, Thread, Todo
 from prloom.model.event import Event
-from prloom.model.kinds import DONE
+from prloom.model.kinds import DONE, TRIAGE
 from prloom.model.state import IssuedPost, IssuedTodo
 
 _OWNERS = (TRIAGE, acknowledgements.OWNER)

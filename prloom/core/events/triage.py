@@ -15,11 +15,11 @@ from prloom.core.answers.triage_answer import TriageAnswer
 from prloom.core.delivery import outbox, reply_sanitizer
 from prloom.core.plans import todo_ids
 from prloom.core.waits import deferral
-from prloom.core.waits.deferral import TRIAGE
 from prloom.core.work import automatic_todos
 from prloom.model.action import Action, Comment
 from prloom.model.decision import Change, Thread, Todo
 from prloom.model.event import Event, Target
+from prloom.model.kinds import TRIAGE
 from prloom.model.state import OpenEvent
 
 _REBASE = "the agent requests a rebase of the branch; the plan has a TODO for it"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Final, assert_never
+from typing import assert_never
 
 from prloom import backoff
 from prloom.backoff import SHORTEST, Backoff
 from prloom.model.decision import Change, Deferral, OnExpire, WakeOn
 from prloom.model.record import Timestamp, clock_rolled_back
 from prloom.model.state import OpenEvent
-
-TRIAGE: Final = "triage"
-"""The owner of the waits that the triage agent's runs bring about."""
 
 
 def defer(

@@ -10,7 +10,7 @@ from prloom.backoff import Backoff
 from prloom.core.waits import deferral
 from prloom.model import record
 from prloom.model.decision import Change
-from prloom.model.kinds import Verdict
+from prloom.model.kinds import TRIAGE, Verdict
 from prloom.model.run import RunRecord
 from prloom.model.state import OpenEvent
 
@@ -70,7 +70,7 @@ def applies(limit: UsageLimit, events: Iterable[OpenEvent], now: datetime) -> bo
 def _was_retried(event: OpenEvent, now: datetime) -> bool:
     """Whether the event is looked at although its wait is not over, which only a request to retry brings about."""
     wait = event.deferral
-    return wait is not None and wait.owner == deferral.TRIAGE and wait.deferred_until > now
+    return wait is not None and wait.owner == TRIAGE and wait.deferred_until > now
 
 
 def wait_for(event: OpenEvent, limit: UsageLimit, *, now: datetime, policy: Backoff) -> Change:
@@ -81,6 +81,6 @@ def wait_for(event: OpenEvent, limit: UsageLimit, *, now: datetime, policy: Back
         verdict = "quota"
         reason = f"{limit.reason}; the program does not say when the limit is reset, so prloom tries again in an hour"
     waiting = deferral.defer(
-        event, deferral.TRIAGE, reason, now=now, policy=policy, retry_after=max(limit.until, now) - now, counted=False
+        event, TRIAGE, reason, now=now, policy=policy, retry_after=max(limit.until, now) - now, counted=False
     )
     return Change(event_id=event.id, verdict=verdict, state="deferred", reason=reason, deferral=waiting)

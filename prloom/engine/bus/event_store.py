@@ -29,6 +29,7 @@ from prloom.model import record
 from prloom.model.action import Action
 from prloom.model.decision import Decision, DecisionParts
 from prloom.model.event import Target
+from prloom.model.kinds import DecisionStage
 from prloom.model.record import Cursor, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.storage import envelope, lines, paths, repair
@@ -102,7 +103,7 @@ class EventStore:
         event_store.save()
         return event_store
 
-    def commit(self, stage: str, by: str, **parts: Unpack[DecisionParts]) -> Decision:
+    def commit(self, stage: DecisionStage, by: str, **parts: Unpack[DecisionParts]) -> Decision:
         """Append one decision to the log and apply all its effects; `parts` says what is to change."""
         if self._closed is not None:
             raise StorageError(f"{self._decisions.path} cannot be written any more: {self._closed}")

@@ -18,7 +18,7 @@ from prloom.errors import PrloomError
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.action import Action, UpsertPlan
 from prloom.model.hook import HookCall, Outcome
-from prloom.model.hook_points import BEFORE_ROUTE, BEFORE_UPSERT
+from prloom.model.hook_points import BEFORE_ROUTE, BEFORE_UPSERT, HookName
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ActionHooks:
     plugins: PluginSet
     services: Callable[[PlanRuntime], PlanServices]
 
-    def has(self, hook: str, runtime: PlanRuntime) -> bool:
+    def has(self, hook: HookName, runtime: PlanRuntime) -> bool:
         """Whether any plugin of a plan has a hook."""
         return bool(self._keys(hook, runtime))
 
@@ -65,10 +65,10 @@ class ActionHooks:
                 payload = replace(payload, plan_markdown=outcome.plan)
         return payload
 
-    def _keys(self, hook: str, runtime: PlanRuntime) -> tuple[str, ...]:
+    def _keys(self, hook: HookName, runtime: PlanRuntime) -> tuple[str, ...]:
         return self.plugins.with_hook(hook, runtime.rules.config.plugins.disabled)
 
-    async def _run(self, runtime: PlanRuntime, key: str, hook: str, about: Action | UpsertPlan) -> Outcome:
+    async def _run(self, runtime: PlanRuntime, key: str, hook: HookName, about: Action | UpsertPlan) -> Outcome:
         def prepare(call: HookCall) -> HookCall:
             if isinstance(about, Action):
                 return replace(call, action=about)

@@ -26,12 +26,11 @@ from prloom.errors import AgentError
 from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.event import Event
+from prloom.model.kinds import TRIAGE
 from prloom.model.plan import Plan
 from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
-
-STAGE = "triage"
 
 LATEST = 50
 """The number of a plan's latest runs among which those are stopped that no job waits for."""
@@ -130,9 +129,9 @@ class AgentTriager:
         batch = tuple(text for text in texts if text is not None)
         if not batch:
             return
-        run_id = run_spec.new_id(runtime.clock(), STAGE)
+        run_id = run_spec.new_id(runtime.clock(), TRIAGE)
         try:
-            agent, model = self._pool.choose(runtime.rules.config, STAGE)
+            agent, model = self._pool.choose(runtime.rules.config, TRIAGE)
         except AgentError as error:
             _triage_run(runtime, run_id, "prloom").fail(batch, str(error))
             return
@@ -151,7 +150,7 @@ class AgentTriager:
         # The folder is made first: that it is missing means from then on that something removed it.
         try:
             text = self._prompt(runtime.plan, runtime.text.read(), batch, folders.runs / run_id / run_folder.ANSWER)
-            request = self._request(runtime, STAGE, text, model, run_id=run_id)
+            request = self._request(runtime, TRIAGE, text, model, run_id=run_id)
             commit = await self._pool.commits.of_other(runtime.id, run_id, folders.worktree)
             limit = self._limit_of(runtime, agent, batch)  # other runs may have begun meanwhile
             if limit is not None:
@@ -163,7 +162,7 @@ class AgentTriager:
             results.fail(batch, str(error))
             return
         changes = tuple(Change(event_id=event.id, verdict="started", state="pending") for event in batch)
-        store.commit(STAGE, agent.name, changes=changes, run=run_id)
+        store.commit(TRIAGE, agent.name, changes=changes, run=run_id)
         await self._finish(runtime, agent, folder)
 
     def _limit_of(self, runtime: PlanRuntime, agent: Agent, batch: tuple[Event, ...]) -> UsageLimit | None:
@@ -196,7 +195,7 @@ class AgentTriager:
 
     def _request(self, runtime: PlanRuntime, stage: str, text: str, model: str | None, *, run_id: str) -> RunRequest:
         rights: Rights = "work"
-        if stage == STAGE:
+        if stage == TRIAGE:
             rights = "read"
         return RunRequest(
             prompt=text,

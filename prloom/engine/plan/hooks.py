@@ -100,7 +100,7 @@ async def _run(
                 log.info("plugin %s: %s runs again: %s", plugin.key, step.hook, plugin.without_name(failure))
             else:
                 if not overtaken(runtime.stores_by_scope, plugin.key, runtime.text.read(), call, result):
-                    _commit(runtime, plugin, call, result, since=seq, duration_ms=_ms(started))
+                    _commit(runtime, step, call, result, since=seq, duration_ms=_ms(started))
                     return
         again += 1
         await asyncio.sleep(pause.total_seconds())
@@ -208,7 +208,7 @@ def overtaken(
 
 
 def _commit(
-    runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome, *, since: int, duration_ms: int
+    runtime: PlanRuntime, step: RunHook, call: HookCall, outcome: Outcome, *, since: int, duration_ms: int
 ) -> None:
     """Let the outcome take effect as a whole; one that cannot be written down is the hook's failure.
 
@@ -219,7 +219,7 @@ def _commit(
             call,
             outcome,
             runtime.event_store.state.open,
-            plugin=plugin.key,
+            plugin=step.plugin,
             now=runtime.clock(),
             policy=runtime.rules.backoff,
             plan_target=reply_target(runtime.plan),
@@ -227,16 +227,16 @@ def _commit(
         )
         arrived = [each for seq, each in runtime.event_store.arrivals if seq > since]
         runtime.event_store.commit(
-            call.hook,
-            plugin.key,
+            step.hook,
+            step.plugin,
             changes=(*settled.changes, *wake.missed(settled.changes, arrived)),
             actions=settled.actions,
-            writes=store_writes(runtime.stores_by_scope, plugin.key, outcome),
+            writes=store_writes(runtime.stores_by_scope, step.plugin, outcome),
             plan=changed_plan(runtime, call, outcome),
             duration_ms=duration_ms,
         )
     except (TooLongError, TypeError, ValueError) as error:
-        raise HookFailed(f"plugin {plugin.key}: the result of {call.hook} cannot be saved: {error}") from error
+        raise HookFailed(f"plugin {step.plugin}: the result of {step.hook} cannot be saved: {error}") from error
     runtime.in_flight.clear({event.id for event in call.events}, runtime.event_store.state.open.keys())
 
 

@@ -16,6 +16,7 @@ from prloom.engine.plan.plugin_set import RunningPlugin
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import HookCall, Outcome
+from prloom.model.hook_points import HookPoint
 
 SLOW = timedelta(seconds=1)
 """From this time on, a call is recorded even if it has decided nothing: `prloom stats` names the slow plugins."""
@@ -29,7 +30,7 @@ Prepare = Callable[[HookCall], HookCall]
 async def run(
     runtime: PlanRuntime,
     plugin: RunningPlugin,
-    hook: str,
+    hook: HookPoint,
     services: PlanServices,
     *,
     prepare: Prepare,
@@ -52,13 +53,15 @@ async def run(
         else:
             stateful = replace(outcome, plan=None)  # the text is not that of the plan, which others may change
             if not hooks.overtaken(runtime.stores_by_scope, plugin.key, "", call, stateful):
-                _commit(runtime, plugin, call, outcome, took=timedelta(seconds=time.monotonic() - started))
+                _commit(runtime, plugin, hook, call, outcome, took=timedelta(seconds=time.monotonic() - started))
                 return outcome
         await asyncio.sleep(pause.total_seconds())
     raise HookFailed(f"plugin {plugin.key}: {hook} was overtaken by other changes of the plan each time")
 
 
-def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome: Outcome, *, took: timedelta) -> None:
+def _commit(
+    runtime: PlanRuntime, plugin: RunningPlugin, hook: HookPoint, call: HookCall, outcome: Outcome, *, took: timedelta
+) -> None:
     if not is_recorded(outcome, took):
         return
     settled = hook_results.settle(
@@ -71,7 +74,7 @@ def _commit(runtime: PlanRuntime, plugin: RunningPlugin, call: HookCall, outcome
         plan_target=reply_target(runtime.plan),
     )
     runtime.event_store.commit(
-        call.hook,
+        hook,
         plugin.key,
         changes=settled.changes,
         actions=settled.actions,

@@ -11,11 +11,11 @@ from prloom.core.answers import json_answer, triage_answer
 from prloom.core.answers.triage_answer import TriageAnswer
 from prloom.core.events import hook_results, triage
 from prloom.core.waits import usage_limit
-from prloom.core.waits.deferral import TRIAGE
 from prloom.core.waits.usage_limit import UsageLimit
 from prloom.engine.bus.event_store import EventStore
 from prloom.model.decision import Change
 from prloom.model.event import Event, Target
+from prloom.model.kinds import TRIAGE
 from prloom.model.record import Json
 from prloom.model.state import OpenEvent
 

@@ -22,9 +22,9 @@ from prloom.engine.tools.arguments import ArgumentChecks
 from prloom.engine.tools.catalog import ToolCatalog
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import Outcome
-from prloom.model.hook_points import POST_TOOL, PRE_TOOL, TRANSFORM
+from prloom.model.hook_points import POST_TOOL, PRE_TOOL, TRANSFORM, HookName, HookPoint, NamedHook
 from prloom.model.record import Json
-from prloom.model.tool import CHECK, ToolCall, ToolResult, ToolSpec
+from prloom.model.tool import CHECK, TOOL, ToolCall, ToolResult, ToolSpec
 
 log = logging.getLogger(__name__)
 
@@ -141,7 +141,8 @@ class ToolCaller:
 
     async def _check(self, scene: CallScene, tool: ToolSpec, call: ToolCall) -> None:
         try:
-            outcome = await self._run(scene, tool.plugin, f"{CHECK}{tool.name}", call, scene.runtime.rules.hook_timeout)
+            hook = NamedHook(f"{CHECK}{tool.name}")
+            outcome = await self._run(scene, tool.plugin, hook, call, scene.runtime.rules.hook_timeout)
         except HookFailed as failure:
             raise ToolFailed(f"{tool.name} unavailable: {failure}", "unavailable") from failure
         if outcome.result is not True:
@@ -170,10 +171,10 @@ class ToolCaller:
                 result = tool_rules.transformed(result, outcome.result)
         return result
 
-    def _with_hook(self, scene: CallScene, hook: str) -> tuple[str, ...]:
+    def _with_hook(self, scene: CallScene, hook: HookName) -> tuple[str, ...]:
         return self.plugins.with_hook(hook, scene.runtime.rules.config.plugins.disabled)
 
-    async def _intercept(self, scene: CallScene, plugin: str, hook: str, call: ToolCall) -> Outcome:
+    async def _intercept(self, scene: CallScene, plugin: str, hook: HookName, call: ToolCall) -> Outcome:
         """Ask a plugin's guard; one that fails forbids."""
         try:
             return await self._run(scene, plugin, hook, call, scene.runtime.rules.hook_timeout)
@@ -183,7 +184,7 @@ class ToolCaller:
                 text = f"the tool ran, but {hook} failed, so its result is kept back: {failure}"
             raise ToolFailed(text, "guard_failed") from failure
 
-    async def _run(self, scene: CallScene, plugin: str, hook: str, call: ToolCall, limit: timedelta) -> Outcome:
+    async def _run(self, scene: CallScene, plugin: str, hook: HookPoint, call: ToolCall, limit: timedelta) -> Outcome:
         return await plugin_calls.run(
             scene.runtime,
             self.plugins[plugin],
@@ -206,7 +207,7 @@ class PythonHandler:
             outcome = await plugin_calls.run(
                 scene.runtime,
                 self.plugins[tool.plugin],
-                f"tool:{tool.name}",
+                NamedHook(f"{TOOL}{tool.name}"),
                 scene.services,
                 prepare=lambda made: replace(made, tool=call),
                 limit=timedelta(milliseconds=tool.timeout_ms),

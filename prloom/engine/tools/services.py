@@ -23,7 +23,7 @@ from prloom.engine.tools.call_sequence import CallScene, ToolCaller
 from prloom.engine.tools.run_client import RunClient
 from prloom.engine.tools.run_sessions import RunSession, RunSessions
 from prloom.engine.tools.session_hooks import ServicesOf
-from prloom.model.hook_points import SESSION_END, SESSION_START
+from prloom.model.hook_points import SESSION_END, SESSION_START, HookName
 from prloom.model.tool import Session, SessionResult
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class ToolServices:
             scene = CallScene(runtime, self._services(runtime))
         return RunClient(session, self._caller, scene)
 
-    async def _show(self, hook: str, about: Session, plan_id: str) -> None:
+    async def _show(self, hook: HookName, about: Session, plan_id: str) -> None:
         runtime = self._plans.get(plan_id)
         if runtime is not None:
             await session_hooks.run(hook, about, runtime, self._plugins, self._services)

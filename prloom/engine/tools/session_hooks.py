@@ -12,6 +12,7 @@ from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
+from prloom.model.hook_points import HookName
 from prloom.model.tool import Session
 
 log = logging.getLogger(__name__)
@@ -19,7 +20,7 @@ log = logging.getLogger(__name__)
 ServicesOf = Callable[[PlanRuntime], PlanServices]
 
 
-async def run(hook: str, session: Session, runtime: PlanRuntime, plugins: PluginSet, services: ServicesOf) -> None:
+async def run(hook: HookName, session: Session, runtime: PlanRuntime, plugins: PluginSet, services: ServicesOf) -> None:
     """Run a hook about a run in each plugin that has it; they only see it, so what fails is logged, and no more."""
     for key in plugins.with_hook(hook, runtime.rules.config.plugins.disabled):
         try:

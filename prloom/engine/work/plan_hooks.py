@@ -20,6 +20,7 @@ from prloom.engine.work.context import current
 from prloom.errors import PrloomError
 from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import HookCall, HookTodo, Outcome
+from prloom.model.hook_points import HookName
 from prloom.model.work import TodoWork, WorkStep
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class PlanHook:
     the outcome of one more plugin's hook.
     """
 
-    name: str
+    name: HookName
     done: Collection[str]
     record: Callable[[str], WorkStep]
     todo: HookTodo | None = None
@@ -48,7 +49,7 @@ class PlanHook:
     summary: str | None = None
 
 
-def of_todo(runtime: PlanRuntime, name: str, work: TodoWork, item: TodoItem) -> PlanHook:
+def of_todo(runtime: PlanRuntime, name: HookName, work: TodoWork, item: TodoItem) -> PlanHook:
     """Return a hook about the TODO that is worked on; which plugins' hooks have run is kept in the work."""
     return PlanHook(
         name,
