@@ -7,7 +7,7 @@ from msgspec import field
 
 from prloom.model.action import Action
 from prloom.model.event import Target
-from prloom.model.kinds import State, Verdict
+from prloom.model.kinds import PlanState, State, Verdict
 from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Cursor, Json, Position, Record, Timestamp
 from prloom.model.work import Block, CiFixes, Kept, WorkStep
@@ -183,7 +183,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     duration_ms: int | None = None
     note: str | None = None
     paused: bool | None = None
-    plan_status: str | None = None
+    plan_status: str | None = None  # a PlanState, or one of another version
     rebase_requested: bool | None = None
     work: WorkStep | None = None
     block: Block | None = None
@@ -218,7 +218,7 @@ class DecisionParts(TypedDict, total=False):
     duration_ms: int | None
     note: str | None
     paused: bool | None
-    plan_status: str | None
+    plan_status: PlanState | None
     rebase_requested: bool | None
     work: WorkStep | None
     block: Block | None

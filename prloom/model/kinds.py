@@ -28,6 +28,17 @@ WaitVerdict = Literal["due", "woken", "expired", "retried", "dropped", "supersed
 Verdict = TrustVerdict | HookVerdict | AgentVerdict | RunVerdict | WaitVerdict
 """What put an event into its state; docs/files.md says what each of them means."""
 
+PlanDraftStatus = Literal["draft", "queued"]
+"""The states of a plan that has no branch yet."""
+
+PlanAtWork = Literal["active", "review"]
+PlanEnd = Literal["merged", "closed"]
+PlanState = Literal[PlanAtWork, "paused", PlanEnd, PlanDraftStatus]
+AT_WORK: Final[frozenset[PlanAtWork]] = frozenset(get_args(PlanAtWork))
+"""The states of a plan in which prloom goes on by itself."""
+ENDED: Final[frozenset[PlanEnd]] = frozenset(get_args(PlanEnd))
+"""The states of a plan whose pull request has come to its end."""
+
 TRIAGE: Final = "triage"
 """The stage in which an agent says what is to be done about events; it owns the waits that its runs bring about."""
 
@@ -77,7 +88,7 @@ class Kind(Struct, frozen=True):
     commands: bool = False
     threaded: bool = False
     notice: bool = False
-    plan_status: str | None = None
+    plan_status: PlanState | None = None
     control: bool = False
     noun: tuple[str, str] = ("event", "events")
 

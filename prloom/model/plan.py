@@ -1,11 +1,6 @@
 """A pull request that prloom looks after, and what prloom remembers of it outside its worktree."""
 
-from typing import Final
-
 from prloom.model.record import Record, Timestamp
-
-ENDED: Final = frozenset({"merged", "closed"})
-"""The states of a plan whose pull request has come to its end."""
 
 
 class Plan(Record, frozen=True, kw_only=True):
@@ -22,7 +17,7 @@ class Plan(Record, frozen=True, kw_only=True):
     branch: str
     base: str | None = None
     title: str = ""
-    status: str = "active"
+    status: str = "active"  # a PlanState, or one of another version of prloom, which must be able to share the file
     pr: int | None = None
     pr_base: str | None = None
     forge: str | None = None

@@ -14,13 +14,12 @@ from typing import Any, Final, NamedTuple, get_args, get_type_hints
 from msgspec.structs import replace
 from operator_scene import OperatorScene
 
-from prloom.core.plans.front_matter import PlanDraftStatus
 from prloom.core.plans.plan_reader import BOXES, TodoState
 from prloom.core.plugins.daemon_life import DaemonState
 from prloom.engine.bus import adopted
 from prloom.engine.views.status_schema import BridgeStatus, PluginStatus
 from prloom.model.decision import DeliveryChange
-from prloom.model.kinds import KINDS, State
+from prloom.model.kinds import PlanState, State
 from prloom.model.plan import Adopted, Counts, Plan
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.run import RunState
@@ -47,9 +46,6 @@ def _flags(record: type) -> tuple[str, ...]:
     return tuple(name for name, kind in get_type_hints(record).items() if kind is bool)
 
 
-_STORED = tuple(kind.plan_status for kind in KINDS.values() if kind.plan_status not in (None, "active"))
-
-
 def _values(record: type, name: str) -> tuple[str, ...]:
     """Return the values that a field of a record can have."""
     return get_args(get_type_hints(record)[name])
@@ -61,7 +57,7 @@ DECLARED: Final[Mapping[str, tuple[str, ...]]] = {
     "todo": get_args(TodoState),
     "phase": get_args(Phase),
     "block": _values(Block, "cause"),
-    "plan": ("active", "review", "paused", *_STORED, *get_args(PlanDraftStatus)),
+    "plan": get_args(PlanState),
     "run": get_args(RunState),
     "daemon": get_args(DaemonState),
     "plugin": tuple(name for name in PluginStatus.__struct_fields__ if name in {"loaded", "error"}),

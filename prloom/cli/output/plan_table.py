@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from prloom.cli.output import layout, terminal
 from prloom.cli.output.terminal import Role
 from prloom.engine.views import dashboard_words
+from prloom.model.kinds import ENDED
 
 if TYPE_CHECKING:
     from prloom.engine.views.dashboard_schema import PlanLine
@@ -93,7 +94,7 @@ def _painted(plan: PlanLine, line: str) -> str:
         role = "bad"
     elif plan.needs:
         role = "warn"
-    elif plan.status in {"merged", "closed"}:
+    elif plan.status in ENDED:
         role = "dim"
     if role is None:
         return line

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from prloom.cli.output import dashboard_text, layout, terminal, work_text
+from prloom.model.kinds import AT_WORK
 
 if TYPE_CHECKING:
     from prloom.engine.views.dashboard_schema import Dashboard
@@ -108,7 +109,7 @@ def _head(plan: PlanStatus) -> str:
     if plan.branch not in {"", plan.id}:
         words.append(terminal.paint(terminal.clean(plan.branch), "name"))
     status = terminal.clean(plan.status)
-    if status not in {"active", "review"}:
+    if status not in AT_WORK:
         status = terminal.paint(status, "warn")
     words.append(status)
     if plan.blocked:

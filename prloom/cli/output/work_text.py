@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from prloom.cli.output import layout, terminal
+from prloom.model.kinds import ENDED
 
 if TYPE_CHECKING:
     from prloom.engine.views.status_schema import CurrentTodo, PlanStatus, WorkWait
@@ -84,7 +85,7 @@ def _wait(wait: WorkWait, now: datetime) -> str:
 
 def _open(plan: PlanStatus) -> int:
     """Return how many TODOs have yet to be begun; those of a merged or closed plan are not."""
-    if plan.status in {"merged", "closed"}:
+    if plan.status in ENDED:
         return 0
     todos = plan.todos
     return max(todos.total - todos.done - todos.blocked - (todos.current is not None), 0)

@@ -14,6 +14,7 @@ from prloom.core.text import bounds, naming
 from prloom.model import record
 from prloom.model.decision import Change, Intake
 from prloom.model.event import LONGEST_ID, Event, digest
+from prloom.model.kinds import PlanState
 from prloom.model.plan import Plan
 from prloom.model.record import JsonValue, Position
 from prloom.model.state import DispatchState, OpenEvent, Receipt
@@ -205,7 +206,7 @@ def intake(event: Event, position: Position) -> Intake:
     )
 
 
-def plan_status(events: Iterable[Event]) -> str | None:
+def plan_status(events: Iterable[Event]) -> PlanState | None:
     """Return the plan's status after these events, in the order in which they came; None where it does not change."""
     statuses = [event.kind.plan_status for event in events if event.notice]
     changed = [status for status in statuses if status is not None]

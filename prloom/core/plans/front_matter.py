@@ -7,7 +7,7 @@ that name the line of the text; the caller adds the file.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import Struct, structs
 
@@ -15,11 +15,10 @@ from prloom.core.plans import plan_reader
 from prloom.core.plans.plan_reader import FRONT_FENCE, LONGEST_FRONT
 from prloom.core.text import naming
 from prloom.errors import PrloomError
+from prloom.model.kinds import PlanDraftStatus
 
 if TYPE_CHECKING:
     from yaml import Node
-
-PlanDraftStatus = Literal["draft", "queued"]
 
 _MOST_NAMES = 100
 

@@ -16,7 +16,8 @@ from prloom.core.pull_requests import front_matter_actions
 from prloom.core.pull_requests.cockpit import CockpitDraft, CockpitTodo, CockpitView
 from prloom.core.work.work_steps import WorkRules
 from prloom.model.decision import DecisionParts
-from prloom.model.plan import ENDED, Plan
+from prloom.model.kinds import ENDED
+from prloom.model.plan import Plan
 from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState

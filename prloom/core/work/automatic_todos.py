@@ -12,7 +12,8 @@ from prloom.core.text.naming import printable
 from prloom.core.work.work_steps import WorkContext
 from prloom.model.decision import Change, DecisionParts, Thread, Todo
 from prloom.model.event import Event
-from prloom.model.plan import ENDED, Plan
+from prloom.model.kinds import ENDED
+from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
 from prloom.model.work import Block, CiFixes

@@ -8,7 +8,8 @@ from datetime import timedelta
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.work.work_steps import Continue, RunHooks, Withdraw
 from prloom.model.hook_points import AFTER_ACTIVATE, AFTER_FINISH, AFTER_MERGE
-from prloom.model.plan import ENDED, Plan
+from prloom.model.kinds import ENDED
+from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
 from prloom.model.work import Kept

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from prloom.model import record
 from prloom.model.decision import Decision, Thread
 from prloom.model.hook_points import AFTER_FINISH, AFTER_MERGE, BEFORE_FINISH
-from prloom.model.plan import ENDED
+from prloom.model.kinds import ENDED
 from prloom.model.record import Json, Timestamp
 from prloom.model.state import DispatchState
 from prloom.model.work import DoneTodo, TodoWork, WorkStep

@@ -16,7 +16,7 @@ from prloom.engine.plan.dependencies import Job
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import PrloomError
-from prloom.model.plan import ENDED
+from prloom.model.kinds import ENDED
 from prloom.model.work import Kept
 from prloom.workspace import remote, repository
 from prloom.workspace.repository import Repository

@@ -7,11 +7,12 @@ from typing import get_args
 from msgspec.structs import replace
 
 from prloom.core.plans import front_matter, plan_file
-from prloom.core.plans.front_matter import FrontMatter, PlanDraftStatus, PlanSource
+from prloom.core.plans.front_matter import FrontMatter, PlanSource
 from prloom.core.text import markdown, naming
 from prloom.engine.bus import inbox, plans
 from prloom.errors import PrloomError
 from prloom.model.action import UpsertPlan
+from prloom.model.kinds import PlanDraftStatus
 from prloom.storage import locks, paths, repair
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir

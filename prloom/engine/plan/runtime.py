@@ -32,7 +32,8 @@ from prloom.engine.plan.rules import Rules
 from prloom.errors import StorageError
 from prloom.model.action import Action
 from prloom.model.event import Target
-from prloom.model.plan import ENDED, Plan
+from prloom.model.kinds import ENDED
+from prloom.model.plan import Plan
 from prloom.model.record import Cursor, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths, repair

@@ -24,12 +24,11 @@ from prloom.engine.views.snapshot import SnapshotCache
 from prloom.engine.views.stall import AtWork, StallRule
 from prloom.engine.views.status_schema import BridgeStatus, PlanStatus, Spent, StatusDocument
 from prloom.engine.views.working import StartedRun
+from prloom.model.kinds import ENDED
 from prloom.model.record import Timestamp
 from prloom.storage import file_stamp, paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-
-_ENDED = frozenset({"merged", "closed"})
 
 
 class Activity(Struct, frozen=True):
@@ -184,7 +183,7 @@ def _order(line: PlanLine) -> tuple[bool, bool, bool, float]:
     number = math.inf
     if line.pr is not None:
         number = line.pr
-    return line.status in _ENDED, not line.working, not line.needs, number
+    return line.status in ENDED, not line.working, not line.needs, number
 
 
 def _age(plan: PlanStatus, listed: int | None, now: datetime) -> int | None:

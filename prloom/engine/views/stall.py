@@ -15,12 +15,10 @@ from prloom.engine.views.dashboard_schema import Need
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import PlanStatus, StatusDocument
 from prloom.model import record
+from prloom.model.kinds import AT_WORK
 from prloom.model.record import Timestamp
 from prloom.storage import dispatcher_files, paths
 from prloom.storage.safe_dir import SafeDir
-
-_AT_WORK = frozenset({"active", "review"})
-"""The statuses of plans in which prloom goes on by itself."""
 
 
 class StallRule(Struct, frozen=True):
@@ -54,7 +52,7 @@ def of_plan(of: Snapshot, shown: PlanStatus, now: datetime) -> Standstill | Unse
     `shown` is the plan's status, without this. What a person has to do first is in no standstill.
     """
     state, todos, untaken = of.bus.state, OpenTodos(), []
-    if shown.status not in _AT_WORK or shown.last_error or (shown.blocked and state.block is None) or shown.session:
+    if shown.status not in AT_WORK or shown.last_error or (shown.blocked and state.block is None) or shown.session:
         return UNSET
     if state.block is None and not shown.todos.proposed and shown.work is not False:
         count = shown.todos.total - shown.todos.done - shown.todos.blocked

@@ -25,8 +25,8 @@ from prloom.engine.views.status_schema import (
     Totals,
 )
 from prloom.engine.views.waiting_schema import ActionCounts, EventCounts
+from prloom.model.kinds import ENDED
 from prloom.model.permission import PermissionRequest
-from prloom.model.plan import ENDED
 from prloom.model.record import Timestamp
 from prloom.storage import paths, plan_session
 from prloom.storage.paths import RepositoryPaths

@@ -12,7 +12,7 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.branch_errors import BranchBlockedError
 from prloom.engine.work.context import context
 from prloom.errors import WorkspaceError
-from prloom.model.plan import ENDED
+from prloom.model.kinds import ENDED
 from prloom.workspace import checkout, commits, repository, snapshot
 from prloom.workspace.repository import Repository
 
