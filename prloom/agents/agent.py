@@ -11,16 +11,10 @@ import msgspec
 
 from prloom.agents.activity.adapter import Adapter, PlainAdapter
 from prloom.agents.mcp_server import McpServer
+from prloom.model.kinds import RunOutcome
 
 EndedBy = Literal["exit", "timeout", "silence", "output", "limit", "terminated"]
 """What ended a run: the agent itself, one of prloom's three limits, a usage limit that it met, or prloom's own end."""
-
-Status = Literal["ok", "failed", "limited", "interrupted"]
-"""What a run came to.
-
-`limited` is a used-up allowance: a wait, not a failed attempt. It lasts until `retry_at`, or nobody knows until when.
-`interrupted` is a run that prloom itself ended or lost, for instance with its own end: not a failed attempt either.
-"""
 
 Rights = Literal["read", "work"]
 """What a run may do in its worktree.
@@ -142,7 +136,7 @@ class TokenUsage(RunValue, frozen=True):
 class RunResult(RunValue, frozen=True):
     """What a run came to. What was not measured is None: a cost is never computed from a price list."""
 
-    status: Status
+    status: RunOutcome
     message: str = ""
     trouble: Trouble | None = None
     error: str | None = None

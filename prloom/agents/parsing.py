@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import cast
 
 from prloom.agents import error_kinds, limits
-from prloom.agents.agent import EndedBy, LimitReport, ProgramEnding, RunResult, Status, TokenUsage, Trouble
+from prloom.agents.agent import EndedBy, LimitReport, ProgramEnding, RunResult, TokenUsage, Trouble
+from prloom.model.kinds import RunOutcome
 from prloom.model.record import JsonObject
 
 NOTHING: JsonObject = {}
@@ -148,7 +149,7 @@ def _session_id(found: str | None) -> str | None:
     return None
 
 
-def _status(trouble: Trouble | None) -> Status:
+def _status(trouble: Trouble | None) -> RunOutcome:
     if trouble is None:
         return "ok"
     if trouble in ("stopped", "lost"):

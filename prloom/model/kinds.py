@@ -153,6 +153,13 @@ StageName = Literal["default", "triage", "worker", "designer", "commit_review"]
 STAGES: tuple[StageName, ...] = get_args(StageName)
 """The stages of the work, for each of which an agent and a model are configured."""
 
+RunOutcome = Literal["ok", "failed", "limited", "interrupted"]
+"""What a run came to.
+
+`limited` is a used-up allowance: a wait, not a failed attempt. It lasts until `retry_at`, or nobody knows until when.
+`interrupted` is a run that prloom itself ended or lost, for instance with its own end: not a failed attempt either.
+"""
+
 CHECK = "check"
 """The stage of runs that are the operator's own checks: they are no agents', and count for no limit."""
 

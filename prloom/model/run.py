@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from prloom.model.kinds import RunOutcome
 from prloom.model.record import Record, Timestamp
 
 INVOCATION = "invocation.json"
@@ -11,7 +12,7 @@ INVOCATION = "invocation.json"
 LOCK = "running.lock"
 """The file there whose lock the run's supervisor has as long as the run goes on."""
 
-RunState = Literal["queued", "running", "ok", "failed", "limited", "interrupted"]
+RunState = Literal["queued", "running", RunOutcome]
 """What has become of a run: no worker has begun it yet, it goes on, or what it came to."""
 
 

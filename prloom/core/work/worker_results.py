@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from msgspec.structs import replace
 
@@ -15,9 +14,8 @@ from prloom.core.work import work_failures, work_results
 from prloom.core.work.work_failures import AttemptFailed
 from prloom.core.work.work_steps import WorkContext
 from prloom.model.decision import DecisionParts
+from prloom.model.kinds import RunOutcome
 from prloom.model.work import TodoWork
-
-RunEnd = Literal["ok", "failed", "limited", "interrupted"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +28,7 @@ class WorkerReport:
     agent was started.
     """
 
-    end: RunEnd
+    end: RunOutcome
     error: str = ""
     retry_at: datetime | None = None
     answer: WorkAnswer | InvalidAnswer | None = None

@@ -9,13 +9,14 @@ from typing import Any, get_args
 import pytest
 
 from prloom.agents import run_folder
-from prloom.agents.agent import RunResult, Status
+from prloom.agents.agent import RunResult
 from prloom.agents.run_folder import ProcessExit, ProcessWatch
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.activity.unended_runs import QUEUED_FOR, UnendedRuns
 from prloom.model import record
 from prloom.model.activity import ActivityEvent
+from prloom.model.kinds import RunOutcome
 from prloom.processes import Process
 from prloom.storage.paths import RepositoryPaths
 
@@ -123,8 +124,8 @@ def test_a_tool_call_that_is_open_at_the_end_ends_with_the_run(tmp_path: Path) -
     assert over["data"]["interrupted"] is True
 
 
-@pytest.mark.parametrize("status", get_args(Status))
-def test_a_run_has_one_end_however_it_ended(tmp_path: Path, status: Status) -> None:
+@pytest.mark.parametrize("status", get_args(RunOutcome))
+def test_a_run_has_one_end_however_it_ended(tmp_path: Path, status: RunOutcome) -> None:
     folder = a_folder(tmp_path, "")
     asyncio.run(done(a_log(tmp_path), folder, "claude", RunResult(status=status)))
     assert types(folder) == ["AGENT_START", "AGENT_END"]
