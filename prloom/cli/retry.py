@@ -8,6 +8,7 @@ import click
 
 from prloom.cli import completion, context, selection, submit
 from prloom.cli.context import Options, pass_options
+from prloom.model.kinds import PUT_OFF
 
 if TYPE_CHECKING:
     from prloom.engine.views.request_targets import RequestTarget
@@ -43,7 +44,7 @@ def command(
             return
     else:
         wanted = selection.Selection(events, plan, yes)
-        found = selection.find(where, wanted, ["deferred", "parked"], actions="failed")
+        found = selection.find(where, wanted, PUT_OFF, actions="failed")
         event_requests.check_retry(found)
     selection.confirm("retry", wanted, found)
     submit.submit_request(where, "retry", found, done="Due now")

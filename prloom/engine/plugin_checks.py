@@ -28,7 +28,7 @@ from prloom.model import kinds
 from prloom.model.record import Json
 from prloom.storage.paths import RepositoryPaths
 
-_OF_CALLS: Final = ("TOOL_CALL_START", "TOOL_CALL_END", "PERMISSION_REQUEST", "PERMISSION_RESPONSE")
+_OF_CALLS: Final = (*kinds.TOOL_CALL, "PERMISSION_REQUEST", "PERMISSION_RESPONSE")
 """The types that prloom's own tools fire in runs that can call them."""
 
 _OF_PLANS: Final = ("TODO_UPDATE",)

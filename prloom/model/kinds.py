@@ -17,11 +17,16 @@ State = Literal[OpenState, DoneState]
 WAITING: tuple[WaitState, ...] = get_args(WaitState)
 OPEN: tuple[OpenState, ...] = get_args(OpenState)
 DONE: tuple[DoneState, ...] = get_args(DoneState)
+PUT_OFF: Final[tuple[WaitState, ...]] = ("deferred", "parked")
+"""The states of an event that a retry ends: a held one needs an approval, not another try."""
 
 AgentVerdict = Literal["todo", "answered", "acknowledged", "declined"]
+AGENT_VERDICTS: tuple[AgentVerdict, ...] = get_args(AgentVerdict)
 """What a triage agent says of an event."""
 
 TrustVerdict = Literal["admitted", "held", "vouched"]
+LET_IN: Final[tuple[TrustVerdict, ...]] = ("admitted", "vouched")
+"""The verdicts after which an event may be read: its author is trusted, or a person approved its text."""
 HookVerdict = Literal["seen", "passed", "handled", "deferred", "parked"]
 RunVerdict = Literal["started", "failed", "limited", "quota", "cut_short"]
 WaitVerdict = Literal["due", "woken", "expired", "retried", "dropped", "superseded"]
@@ -184,6 +189,12 @@ ActivityType = Literal[
 ]
 ACTIVITY_TYPES: tuple[ActivityType, ...] = get_args(ActivityType)
 """The types of activity events that one can subscribe to."""
+TOOL_CALL: Final[tuple[ActivityType, ...]] = ("TOOL_CALL_START", "TOOL_CALL_END")
+"""Those of a call of a tool."""
 
 UNKNOWN_ACTIVITY = "UNKNOWN"
 """The type of a line of an agent program that its adapter does not know: it is kept, and nobody can subscribe to it."""
+
+RequestOutcome = Literal["ok", "denied", "limited", "failed"]
+REQUEST_OUTCOMES: tuple[RequestOutcome, ...] = get_args(RequestOutcome)
+"""How a request of a plugin can end, in the order in which pages and commands list the counts."""

@@ -11,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from prloom.engine.views import dashboard
 from prloom.engine.views.dashboard_schema import Dashboard
+from prloom.model.kinds import OPEN
 from prloom.web.site import Site
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
@@ -43,10 +44,10 @@ class _Figures:
         events = GaugeMetricFamily("prloom_open_events", "Open events by their state.", labels=["state"])
         actions = GaugeMetricFamily("prloom_open_actions", "Actions that are not delivered.", labels=["state"])
         plans = self._shown.plans
-        for state in ("pending", "deferred", "held", "parked"):
+        for state in OPEN:
             events.add_metric([state], sum(getattr(plan, state) for plan in plans))
-        for state in ("queued", "failed", "drafts"):
-            actions.add_metric([state], sum(getattr(plan, state) for plan in plans))
+        for name in ("queued", "failed", "drafts"):
+            actions.add_metric([name], sum(getattr(plan, name) for plan in plans))
         yield events
         yield actions
 

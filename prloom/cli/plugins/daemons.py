@@ -14,6 +14,7 @@ from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import layout, terminal
 from prloom.cli.plugins import daemon_names
 from prloom.errors import PrloomError
+from prloom.model.kinds import REQUEST_OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,8 +163,8 @@ def _details(daemon: DaemonStatus) -> Iterator[str]:
 
 def _counts(found: RequestCounts) -> str:
     """Return how the requests of a method ended, as far as there were any."""
-    counts = {"ok": found.ok, "denied": found.denied, "limited": found.limited, "failed": found.failed}
-    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    counts = [(getattr(found, outcome), outcome) for outcome in REQUEST_OUTCOMES]
+    return ", ".join(f"{count} {outcome}" for count, outcome in counts if count)
 
 
 def _wait() -> None:

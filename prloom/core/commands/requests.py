@@ -14,6 +14,7 @@ from prloom.core.work import work_requests
 from prloom.model.action import Action, Comment, InlineComment, Payload, Review
 from prloom.model.decision import Change, DecisionParts, DeliveryChange
 from prloom.model.event import Event
+from prloom.model.kinds import PUT_OFF
 from prloom.model.record import Json, Position
 from prloom.model.state import DispatchState, OpenEvent
 
@@ -200,7 +201,7 @@ def retried(events: Iterable[OpenEvent]) -> tuple[Change, ...]:
     return tuple(
         Change(event_id=event.id, verdict="retried", state="pending", reason="a retry was requested")
         for event in events
-        if event.state in {"deferred", "parked"}
+        if event.state in PUT_OFF
     )
 
 

@@ -11,7 +11,7 @@ from prloom.model import record
 from prloom.model.action import Action, React
 from prloom.model.decision import Change
 from prloom.model.event import Event
-from prloom.model.kinds import Verdict
+from prloom.model.kinds import LET_IN
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 OWNER = "prloom"
@@ -30,7 +30,6 @@ IN_A_MINUTE, IN_AN_HOUR = 10, 100
 """Acknowledgements that go through one bridge: what it may write in that time is for the answers."""
 
 _MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
-_APPROVING: tuple[Verdict, ...] = ("admitted", "vouched")
 
 
 class Recent(NamedTuple):
@@ -93,7 +92,7 @@ def action(event: Event, sign: React) -> Action | None:
 
 def for_approved(changes: Iterable[Change], state: DispatchState) -> tuple[Action, ...]:
     """Return the acknowledgements of the held events that these changes approve, of which the latest few."""
-    let_in = [change.event_id for change in changes if change.state == "pending" and change.verdict in _APPROVING]
+    let_in = [change.event_id for change in changes if change.state == "pending" and change.verdict in LET_IN]
     found = [state.open[event_id].acknowledgement for event_id in let_in if event_id in state.open]
     return limit_waiting([each for each in found if each is not None], state.queue.values())
 

@@ -10,16 +10,13 @@ from msgspec import Struct
 
 from prloom.core.delivery import reply_limit
 from prloom.model.decision import Decision
-from prloom.model.kinds import Verdict
+from prloom.model.kinds import AGENT_VERDICTS, Verdict
 from prloom.model.record import Record, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work import WorkStep, WorkVerdict
 
 _EVENT_MOVED: Final[frozenset[Verdict]] = frozenset(
-    {
-        *("todo", "answered", "acknowledged", "declined"),
-        *("handled", "parked", "expired", "retried", "dropped", "superseded"),
-    }
+    {*AGENT_VERDICTS, "handled", "parked", "expired", "retried", "dropped", "superseded"}
 )
 """Verdicts that bring an event on. The others are a step of another try, put it off, or only take it in."""
 

@@ -10,10 +10,10 @@ from msgspec import Struct
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.text.naming import printable
 from prloom.model.decision import Change, WakeOn
+from prloom.model.kinds import LET_IN
 from prloom.model.state import OpenEvent
 
 _ARRIVED = frozenset({"pending", "handled"})
-_ADMITTED = frozenset({"admitted", "vouched"})
 _ENDED = frozenset({"done", "dropped"})
 
 
@@ -36,7 +36,7 @@ def arrivals(changes: Iterable[Change], opened: Mapping[str, OpenEvent], thread_
         before = opened.get(change.event_id)
         if change.intake is not None and change.state in _ARRIVED:
             found.append(Arrival(change.event_id, change.intake.type, thread_of(change.event_id, before)))
-        elif before is not None and before.state == "held" and change.verdict in _ADMITTED:
+        elif before is not None and before.state == "held" and change.verdict in LET_IN:
             found.append(Arrival(change.event_id, before.type, thread_of(change.event_id, before)))
     return tuple(found)
 

@@ -35,6 +35,7 @@ from prloom.engine.plugin_requests.registered_actions import RegisteredActions
 from prloom.engine.plugin_requests.request_log import RequestLog
 from prloom.engine.plugin_requests.stores import StateRequests
 from prloom.model.activity import ActivityEvent
+from prloom.model.kinds import TOOL_CALL
 from prloom.model.record import Json
 
 
@@ -100,7 +101,7 @@ def watch(publisher: Publisher, chains: Chains, daemons: Daemons, plugins: Plugi
             publisher.subscribe(daemon.events, partial(chains.showed_activity, key))
         names = frozenset(tool.name for tool in plugins[key].tools if tool.kind == "background_rpc")
         if names:
-            publisher.subscribe(("TOOL_CALL_START", "TOOL_CALL_END"), partial(_showed_call, chains, key, names))
+            publisher.subscribe(TOOL_CALL, partial(_showed_call, chains, key, names))
 
 
 def _showed_call(chains: Chains, plugin: str, names: frozenset[str], event: ActivityEvent) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final, Literal
+from typing import Final
 
 from prloom.core.text import naming
 from prloom.engine.host_socket import server
+from prloom.model.kinds import REQUEST_OUTCOMES, RequestOutcome
 from prloom.model.record import Json
 
 log = logging.getLogger(__name__)
-
-Outcome = Literal["ok", "denied", "limited", "failed"]
 
 LIMITED: Final = -32002
 """The code of an error that says that a plugin requests too much; its data say when it may again."""
@@ -20,7 +19,7 @@ LIMITED: Final = -32002
 OTHER: Final = "other"
 """What all methods are counted under that do not exist."""
 
-_OUTCOMES: Final[Mapping[int, Outcome]] = {server.DENIED: "denied", LIMITED: "limited"}
+_OUTCOMES: Final[Mapping[int, RequestOutcome]] = {server.DENIED: "denied", LIMITED: "limited"}
 
 
 class RequestLog:
@@ -28,7 +27,7 @@ class RequestLog:
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
-        self._counts: dict[str, dict[str, dict[Outcome, int]]] = {}
+        self._counts: dict[str, dict[str, dict[RequestOutcome, int]]] = {}
 
     def of(self, plugin: str) -> dict[str, Json]:
         """Return a plugin's counts by method."""
@@ -45,8 +44,8 @@ class RequestLog:
         self._count(plugin, method, outcome)
         log.info("plugin %s: %s: %s (%d): %s", plugin, method, outcome, code, naming.printable(text, 500))
 
-    def _count(self, plugin: str, method: str, outcome: Outcome) -> None:
+    def _count(self, plugin: str, method: str, outcome: RequestOutcome) -> None:
         counts = self._counts.setdefault(plugin, {})
-        blank: dict[Outcome, int] = {"ok": 0, "denied": 0, "limited": 0, "failed": 0}
+        blank = dict.fromkeys(REQUEST_OUTCOMES, 0)
         counts.setdefault(method, blank)[outcome] += 1
         self._changed()
