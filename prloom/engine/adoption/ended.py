@@ -12,6 +12,7 @@ from typing import Final
 
 from prloom.core.work import plan_life
 from prloom.engine.adoption import forget
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan.dependencies import Job
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.plan_registry import PlanRegistry
@@ -79,7 +80,7 @@ class EndedPlans:
         except PrloomError as error:
             log.warning("plan %s is %s and is kept: %s", runtime.id, runtime.plan.status, error)
             if runtime.usable:
-                _note(runtime, Kept(reason=str(error)))
+                _note(runtime.event_store, Kept(reason=str(error)))
             return False
         log.info("plan %s: given up, for its pull request is %s. %s", runtime.id, runtime.plan.status, branch)
         return True
@@ -106,11 +107,11 @@ def _is_over(runtime: PlanRuntime, now: datetime) -> bool:
         return False
     if kept.until is not None and kept.until <= now:
         return True
-    _note(runtime, kept)
+    _note(runtime.event_store, kept)
     return False
 
 
-def _note(runtime: PlanRuntime, kept: Kept) -> None:
-    if runtime.event_store.state.kept != kept:
-        runtime.event_store.commit("plan", "prloom", kept=kept)
-        runtime.event_store.save()
+def _note(store: EventStore, kept: Kept) -> None:
+    if store.state.kept != kept:
+        store.commit("plan", "prloom", kept=kept)
+        store.save()

@@ -13,6 +13,7 @@ from prloom.core.text import secret_scan
 from prloom.engine.plan import plugin_calls
 from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import PluginSet
+from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import PrloomError
 from prloom.extensions.host.interface import HookFailed
@@ -28,9 +29,9 @@ class ActionHooks:
     plugins: PluginSet
     services: Callable[[PlanRuntime], PlanServices]
 
-    def has(self, hook: HookName, runtime: PlanRuntime) -> bool:
-        """Whether any plugin of a plan has a hook."""
-        return bool(self._keys(hook, runtime))
+    def has(self, hook: HookName, rules: Rules) -> bool:
+        """Whether any plugin of a plan with these rules has a hook."""
+        return bool(self._keys(hook, rules))
 
     async def route(self, runtime: PlanRuntime, action: Action, secrets: Mapping[str, str]) -> Action | Refused:
         """Return an action as it is to be sent, or why it is not; an action that a hook failed on is tried again.
@@ -38,7 +39,7 @@ class ActionHooks:
         `secrets` are values that must not get out, each by what it is.
         """
         before = action
-        for key in self._keys(BEFORE_ROUTE, runtime):
+        for key in self._keys(BEFORE_ROUTE, runtime.rules):
             try:
                 outcome = await self._run(runtime, key, BEFORE_ROUTE, action)
             except HookFailed as failure:
@@ -54,7 +55,7 @@ class ActionHooks:
 
     async def upsert(self, runtime: PlanRuntime, payload: UpsertPlan) -> UpsertPlan:
         """Return a plan as it is to be written; raises PrloomError where a plugin refuses it, or fails."""
-        for key in self._keys(BEFORE_UPSERT, runtime):
+        for key in self._keys(BEFORE_UPSERT, runtime.rules):
             try:
                 outcome = await self._run(runtime, key, BEFORE_UPSERT, payload)
             except HookFailed as failure:
@@ -65,8 +66,8 @@ class ActionHooks:
                 payload = replace(payload, plan_markdown=outcome.plan)
         return payload
 
-    def _keys(self, hook: HookName, runtime: PlanRuntime) -> tuple[str, ...]:
-        return self.plugins.with_hook(hook, runtime.rules.config.plugins.disabled)
+    def _keys(self, hook: HookName, rules: Rules) -> tuple[str, ...]:
+        return self.plugins.with_hook(hook, rules.config.plugins.disabled)
 
     async def _run(self, runtime: PlanRuntime, key: str, hook: HookName, about: Action | UpsertPlan) -> Outcome:
         def prepare(call: HookCall) -> HookCall:

@@ -192,7 +192,7 @@ def _changes(
         if came_in.notice:
             noticed.append(event)
         if change.state == "pending" and observers is not None and observers.miss(event, paused=store.state.paused):
-            change = _unobserved(runtime, event, came_in)
+            change = _unobserved(runtime.id, event, came_in)
         if change.state != "handled":
             store.texts.add(event)
             coming.add(event.id)
@@ -223,10 +223,10 @@ def _is_known(seen_ids: SeenIds, known: Known | None, event: Event, position: Po
     return known(event, position)
 
 
-def _unobserved(runtime: PlanRuntime, event: Event, came_in: Intake) -> Change:
+def _unobserved(plan_id: str, event: Event, came_in: Intake) -> Change:
     """Return the end of an event that nobody gets; one that is for a plan which is not there waits for a person."""
     reason = None
-    if not runtime.id:
+    if not plan_id:
         reason = admission.misdirected(event)
     if reason is None:
         return _handled(event, UNOBSERVED, came_in)

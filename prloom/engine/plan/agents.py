@@ -168,7 +168,9 @@ class AgentTriager:
     def _limit_of(self, runtime: PlanRuntime, agent: Agent, batch: tuple[Event, ...]) -> UsageLimit | None:
         """Return the limit that keeps a run about these events from being prepared at this moment, or None."""
         limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
-        if limit is None or not usage_limit.applies(limit, _still_open(runtime, batch), runtime.clock()):
+        if limit is None or not usage_limit.applies(
+            limit, _still_open(runtime.event_store.state, batch), runtime.clock()
+        ):
             return None
         return limit
 
@@ -210,9 +212,8 @@ class AgentTriager:
         )
 
 
-def _still_open(runtime: PlanRuntime, batch: tuple[Event, ...]) -> list[OpenEvent]:
-    opened = runtime.event_store.state.open
-    return [opened[event.id] for event in batch if event.id in opened]
+def _still_open(state: DispatchState, batch: tuple[Event, ...]) -> list[OpenEvent]:
+    return [state.open[event.id] for event in batch if event.id in state.open]
 
 
 def _unfinished(runs: Path, own: Collection[str | None]) -> list[Path]:

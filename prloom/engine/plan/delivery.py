@@ -147,7 +147,7 @@ async def _routed(
 
     Without a hook an action is None: what stands in the log is sent.
     """
-    if not hooks.has(BEFORE_ROUTE, runtime):
+    if not hooks.has(BEFORE_ROUTE, runtime.rules):
         return dict.fromkeys(batch)
     routed: dict[str, Action | None] = {}
     for action_id in batch:

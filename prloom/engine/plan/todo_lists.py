@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from prloom.core.activity.activity_data import cleaned
+from prloom.core.plans.plan_file import TodoItem
 from prloom.core.plans.plan_reader import TodoState
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.plan.runtime import PlanRuntime
@@ -47,7 +48,7 @@ class TodoLists:
         seen = (runtime.todos_checked, current)
         if runtime.todos_checked is None or self._seen.get(runtime) == seen:
             return
-        data = cleaned({"todos": _listed(runtime, current)}, self._activity.mask())
+        data = cleaned({"todos": _listed(runtime.text.todos(), current)}, self._activity.mask())
         if data != self._last(runtime):
             self._activity.record(TODO_UPDATE, data, plan_id=runtime.id)
         self._written[runtime] = data
@@ -68,9 +69,9 @@ class TodoLists:
         return {"todos": []}
 
 
-def _listed(runtime: PlanRuntime, current: str | None) -> list[Json]:
+def _listed(items: Sequence[TodoItem], current: str | None) -> list[Json]:
     todos: list[Json] = []
-    for todo in runtime.text.todos():
+    for todo in items:
         status = STATUSES[todo.state]
         if todo.id is not None and todo.id == current and todo.state == "open":
             status = IN_PROGRESS

@@ -24,7 +24,7 @@ NOBODY: Final = "nobody"
 
 def begin(runtime: PlanRuntime, batch: Sequence[QueuedAction], tasks: BackgroundTasks, hooks: ActionHooks) -> bool:
     """Decide these actions, beside everything else where plugins are to look at plans; return whether that began."""
-    if not hooks.has(BEFORE_UPSERT, runtime):
+    if not hooks.has(BEFORE_UPSERT, runtime.rules):
         runtime.event_store.commit("deliver", NOBODY, deliveries=tuple(_end(runtime, queued) for queued in batch))
         return True
     if (NOBODY, False) in runtime.in_flight.deliveries:

@@ -12,6 +12,7 @@ from prloom.core.plans import plan_status
 from prloom.core.plans.plan_file import TodoItem
 from prloom.engine.bus.event_store import Clock
 from prloom.engine.plan.hook_services import HookServices
+from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.runtime import PlanRuntime, is_triaging
 from prloom.engine.plugin_requests import caller as request
 from prloom.engine.plugin_requests import request_errors
@@ -23,6 +24,8 @@ from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.record import Json
 from prloom.model.run import RunRecord
+from prloom.model.state import DispatchState
+from prloom.model.work import TodoWork
 from prloom.storage.paths import RepositoryPaths
 
 GET_CONTEXT: Final = "get_context"
@@ -76,8 +79,8 @@ class Contexts:
             "events": [record.to_wire(event) for event in events],
             "runs": [record.to_wire(run) for run in runs[-_LATEST_RUNS:]],
             "token_usage": _usage(runs),
-            "focus": _focus(runtime),
-            "is_processing": _is_processing(runtime),
+            "focus": _focus(runtime.event_store.state.work),
+            "is_processing": _is_processing(runtime.in_flight, runtime.event_store.state),
             "read_only": True,
         }
 
@@ -148,15 +151,13 @@ def _usage(runs: Sequence[RunRecord]) -> Json:
     }
 
 
-def _focus(runtime: PlanRuntime) -> Json:
+def _focus(work: TodoWork | None) -> Json:
     """Return the TODO that is worked on."""
-    work = runtime.event_store.state.work
     if work is None:
         return None
     return {"id": work.id, "title": work.title, "attempt": work.attempt, "phase": work.phase, "run": work.run}
 
 
-def _is_processing(runtime: PlanRuntime) -> bool:
+def _is_processing(in_flight: InFlight, state: DispatchState) -> bool:
     """Whether a hook or an agent is at work on the plan."""
-    state, in_flight = runtime.event_store.state, runtime.in_flight
     return bool(in_flight.hooks or in_flight.writers or is_triaging(state))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from prloom.core.commands import permission, questions
@@ -12,6 +13,7 @@ from prloom.core.commands.requests import OPERATOR
 from prloom.core.delivery import outbox, reply_limit
 from prloom.core.text import markdown
 from prloom.engine.bus import emitted
+from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan.runtime import PlanRuntime, local_target, reply_target
 from prloom.engine.tools import confirmations
 from prloom.engine.tools.call_sequence import CallScene, ToolFailed
@@ -73,13 +75,13 @@ class People:
         self.questions.give(found)
         if found.answer is not None:
             return _result(found.answer)
-        post = _post_id(scene.runtime, key, found.number)
+        post = _post_id(scene.runtime.id, key, found.number)
         posted = PostedQuestion(found.request, call.arguments["question"], post)
         try:
             given = await self.confirmations.wait(scene, ASK, call, posted)
         finally:
             self.questions.over(found.request)
-        braked = _withdraw(scene.runtime, post)
+        braked = _withdraw(scene.runtime.event_store, post)
         if braked is not None and given.choice == "timeout":
             raise ToolFailed(f"the question was not posted in time: {braked}", "timeout_error")
         return _result(given)
@@ -91,7 +93,7 @@ class People:
         target = reply_target(runtime.plan)
         in_file = target == local_target(runtime.plan)
         text = permission.question_text(request, call.arguments["question"], options, in_file=in_file)
-        posted = Action(id=_post_id(runtime, key, number), target=target, payload=Comment(text))
+        posted = Action(id=_post_id(runtime.id, key, number), target=target, payload=Comment(text))
         after = runtime.event_store.events.end()
         if not runtime.event_store.issued(posted.id):
             runtime.event_store.commit("tool", "prloom", actions=(posted,))
@@ -115,7 +117,7 @@ class People:
             return taken
         waiting = self.questions.open(runtime.id)
         found = questions.find(waiting, permission.readable(opened, event, OPERATOR), event)
-        if found is None or _was_emitted(runtime, event):
+        if found is None or _was_emitted(runtime.folders.repo_root, event):
             return None
         by = OPERATOR
         if event.author is not None:
@@ -130,7 +132,7 @@ class People:
         """Carry out `/prloom allow` or `/prloom deny`, whose words follow, and return the reply."""
         opened = runtime.event_store.state.open.get(event.id)
         problem = permission.comment_problem(event, vouched=opened is None or opened.vouched)
-        if problem is None and _was_emitted(runtime, event):
+        if problem is None and _was_emitted(runtime.folders.repo_root, event):
             problem = permission.BY_HAND
         if problem is not None or event.author is None:
             return problem or permission.BY_HAND
@@ -146,18 +148,18 @@ class People:
         return permission.decided_text(known[names[0]], choice)
 
 
-def _post_id(runtime: PlanRuntime, key: str, number: int) -> str:
+def _post_id(plan_id: str, key: str, number: int) -> str:
     """Return the id of the action that posts a question."""
-    return outbox.action_id(f"{runtime.id}/{key}", "prloom", number)
+    return outbox.action_id(f"{plan_id}/{key}", "prloom", number)
 
 
-def _withdraw(runtime: PlanRuntime, post: str) -> str | None:
+def _withdraw(store: EventStore, post: str) -> str | None:
     """Post a question no more if the brake on replies holds it back, for nobody waits; return what the brake says."""
-    queued = runtime.event_store.state.queue.get(post)
+    queued = store.state.queue.get(post)
     if queued is None or not reply_limit.is_on(queued):
         return None
     reason = "the agent does not wait for an answer to it any more"
-    runtime.event_store.commit("tool", "prloom", deliveries=(outbox.dropped(queued, reason),))
+    store.commit("tool", "prloom", deliveries=(outbox.dropped(queued, reason),))
     return queued.error
 
 
@@ -170,6 +172,6 @@ def _result(given: PermissionAnswer) -> Json:
     raise ToolFailed(f"{given.by} does not answer the question", "denied")
 
 
-def _was_emitted(runtime: PlanRuntime, event: Event) -> bool:
+def _was_emitted(root: Path, event: Event) -> bool:
     """Whether an event came by `prloom emit`, which an agent with a shell could run."""
-    return emitted.was_emitted(runtime.folders.repo_root, event)
+    return emitted.was_emitted(root, event)

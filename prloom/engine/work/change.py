@@ -15,7 +15,7 @@ from prloom.core.work import commit_message, moved_refs, work_results
 from prloom.core.work.commit_message import Trailers
 from prloom.core.work.repository_changes import RepositoryState
 from prloom.core.work.worker_results import WorkerReport
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.work import before_run, branch, change_rules, lost_branch, todo_events
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
@@ -56,9 +56,9 @@ class Changes:
             self._repository = repository.find(self.root)
         return self._repository
 
-    async def head(self, runtime: PlanRuntime) -> str:
+    async def head(self, folders: PlanFolders) -> str:
         """Return the commit that is checked out in the plan's worktree."""
-        return await asyncio.to_thread(lambda: worktree.head(self.repo, runtime.folders.worktree))
+        return await asyncio.to_thread(lambda: worktree.head(self.repo, folders.worktree))
 
     async def update(self, runtime: PlanRuntime) -> str | None:
         """Bring what others pushed into the plan's branch, and say what that was; raises BranchBlockedError."""
@@ -91,10 +91,10 @@ class Changes:
         """Push the plan's branch where there is a remote, and return what that comes to."""
         return await asyncio.to_thread(self._push, runtime, work)
 
-    async def require_base(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        """Raise BranchMovedError where the plan's branch is not at the TODO's base any more."""
+    async def require_base(self, branch_name: str, work: TodoWork) -> None:
+        """Raise BranchMovedError where this branch of a plan is not at the TODO's base any more."""
         base = work.base or ""
-        await asyncio.to_thread(lambda: commits.require_at(self.repo, runtime.plan.branch, base))
+        await asyncio.to_thread(lambda: commits.require_at(self.repo, branch_name, base))
 
     async def keep(self, runtime: PlanRuntime, work: TodoWork) -> None:
         """Keep the change of a TODO under a ref of its own, and leave the worktree clean, as the branch has it."""
@@ -217,7 +217,7 @@ def _inspected(work: TodoWork) -> tuple[str, str]:
 
 
 def _message(runtime: PlanRuntime, work: TodoWork, secrets: Mapping[str, str]) -> str:
-    approved_by = todo_events.approved_by(runtime, work.id)
+    approved_by = todo_events.approved_by(runtime.issued, work.id)
     trailers = Trailers(plan=runtime.id, todo=work.id, round=work.round, events=work.event_ids, approved_by=approved_by)
     said = secret_scan.masked(work.message or "", secrets)
     return commit_message.write(said, title=secret_scan.masked(work.title, secrets), trailers=trailers)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.work.work_steps import WorkContext
 from prloom.engine.plan.runtime import PlanRuntime
+from prloom.model.state import DispatchState
 from prloom.model.work import TodoWork
 
 
@@ -13,12 +16,12 @@ def context(runtime: PlanRuntime) -> WorkContext:
     return WorkContext(runtime.id, runtime.rules.work, runtime.clock())
 
 
-def current(runtime: PlanRuntime, work: TodoWork) -> TodoWork:
+def current(state: DispatchState, work: TodoWork) -> TodoWork:
     """Return the work as it is now: hooks may have been recorded since a step began with it."""
-    return runtime.event_store.state.work or work
+    return state.work or work
 
 
-def item_of(runtime: PlanRuntime, work: TodoWork) -> TodoItem:
+def item_of(todos: Sequence[TodoItem], work: TodoWork) -> TodoItem:
     """Return the TODO as the plan has it now; after its commit it may have been taken out."""
-    found = (todo for todo in runtime.text.todos() if todo.id == work.id)
+    found = (todo for todo in todos if todo.id == work.id)
     return next(found, None) or TodoItem(work.id, work.title)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from prloom.core.work import plan_life, work_steps
 from prloom.core.work.work_steps import Step
 from prloom.engine.plan.dependencies import PlanDependencies
+from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import plan_hooks, pull_request
 from prloom.engine.work.plan_hooks import PlanHook
@@ -21,9 +22,9 @@ def next_step(runtime: PlanRuntime, dependencies: PlanDependencies) -> plan_life
     )
 
 
-def runs_programs(runtime: PlanRuntime, step: Step, dependencies: PlanDependencies) -> bool:
+def runs_programs(rules: Rules, step: Step, dependencies: PlanDependencies) -> bool:
     """Whether a step may run programs that can write in the plan's folder: a hook that no plugin has runs none."""
-    return work_steps.runs_programs(step, lambda hook: bool(plan_hooks.keys(runtime, hook, dependencies.plugin_set)))
+    return work_steps.runs_programs(step, lambda hook: bool(plan_hooks.keys(rules, hook, dependencies.plugin_set)))
 
 
 async def run(runtime: PlanRuntime, name: LifeHook, dependencies: PlanDependencies) -> None:

@@ -15,6 +15,7 @@ from prloom.core.work import work_results
 from prloom.engine.plan import hooks
 from prloom.engine.plan.hook_services import PlanServices
 from prloom.engine.plan.plugin_set import PluginSet, RunningPlugin
+from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work.context import current
 from prloom.errors import PrloomError
@@ -54,15 +55,15 @@ def of_todo(runtime: PlanRuntime, name: HookName, work: TodoWork, item: TodoItem
     return PlanHook(
         name,
         work.hooked,
-        lambda plugin: work_results.hooked(current(runtime, work), plugin),
+        lambda plugin: work_results.hooked(current(runtime.event_store.state, work), plugin),
         todo=HookTodo(id=work.id, title=item.title, context=item.context, event_ids=work.event_ids),
         summary=work.summary,
     )
 
 
-def keys(runtime: PlanRuntime, hook: str, plugins: PluginSet) -> tuple[str, ...]:
-    """Return the keys of the plugins that have a hook for this plan, in their order."""
-    return plugins.with_hook(hook, runtime.rules.config.plugins.disabled)
+def keys(rules: Rules, hook: str, plugins: PluginSet) -> tuple[str, ...]:
+    """Return the keys of the plugins that have a hook for a plan with these rules, in their order."""
+    return plugins.with_hook(hook, rules.config.plugins.disabled)
 
 
 async def run_all(runtime: PlanRuntime, hook: PlanHook, plugins: PluginSet, services: PlanServices) -> None:
@@ -70,7 +71,7 @@ async def run_all(runtime: PlanRuntime, hook: PlanHook, plugins: PluginSet, serv
 
     Raises PlanHookBlockedError where one fails or blocks the plan; what those before it did has taken effect.
     """
-    for key in keys(runtime, hook.name, plugins):
+    for key in keys(runtime.rules, hook.name, plugins):
         if key not in hook.done:
             await _run(runtime, hook, plugins[key], services)
 

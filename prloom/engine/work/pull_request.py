@@ -26,6 +26,7 @@ from prloom.extensions.bridges import LoadedBridge
 from prloom.extensions.checked_forge import CheckedForge
 from prloom.model.decision import DecisionParts
 from prloom.model.event import Target
+from prloom.model.plan import Plan
 from prloom.model.pull_request import OpenedPullRequest
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ def begin(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
     """Begin what is to be done with the plan's pull request; return whether there is anything."""
     if runtime.in_flight.at_forge or not runtime.usable:
         return False
-    bridge = _bridge(runtime, dependencies)
+    bridge = _bridge(runtime.plan.forge, dependencies)
     if bridge is None or _next(runtime) is None:
         return False
     runtime.in_flight.at_forge = True
@@ -68,17 +69,17 @@ def begin(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
 
 def is_presented(runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
     """Whether nothing is left to be done at the forge before the hooks that come after it."""
-    if _bridge(runtime, dependencies) is None:
+    if _bridge(runtime.plan.forge, dependencies) is None:
         return True
     opens = runtime.rules.config.work.open == "first_commit"
     return pull_request.is_presented(runtime.plan, runtime.event_store.state, opens=opens)
 
 
-def _bridge(runtime: PlanRuntime, dependencies: PlanDependencies) -> LoadedBridge | None:
+def _bridge(forge: str | None, dependencies: PlanDependencies) -> LoadedBridge | None:
     """Return the bridge to the plan's forge; for a plan without a pull request, to the only forge that there is."""
     loaded = dependencies.bridges.loaded
-    if runtime.plan.forge is not None:
-        found = loaded.claimant(runtime.plan.forge)
+    if forge is not None:
+        found = loaded.claimant(forge)
         if found is not None and isinstance(found.bridge, Forge):
             return found
         return None
@@ -180,7 +181,7 @@ async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess
             return pull_request.shown(state, shown, runtime.clock(), status=status, comment_id=comment_id)
         case MarkReady():
             front = front_matter.parse(runtime.text.read())
-            await access.forge.mark_ready(access.context, _number(runtime))
+            await access.forge.mark_ready(access.context, _number(runtime.plan))
             reviews = front_matter_actions.when_ready(runtime.id, front, reply_target(runtime.plan))
             return {**pull_request.ready(state), "actions": reviews}
 
@@ -196,14 +197,14 @@ def _front(runtime: PlanRuntime) -> FrontMatter:
 
 async def _describe(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> None:
     """Write the cockpit into the description; what people wrote around it stays as it is."""
-    number = _number(runtime)
+    number = _number(runtime.plan)
     found = await access.forge.pull_request(access.context, number)
     if found is None:
         raise LookupError(f"there is no pull request #{number} any more")
     runtime.note_base(found.base)
     before = found.body
     for _ in range(_TRIES):
-        _refuse_unheard(runtime, before)
+        _refuse_unheard(runtime.ticked, before)
         wanted = cockpit_markers.merge(before, shown)
         if wanted == before:
             return
@@ -218,23 +219,23 @@ async def _comment(runtime: PlanRuntime, access: ForgeAccess, shown: str) -> str
     """Keep one comment with the cockpit on a pull request that another opened, and return its id."""
     mark = cockpit_marker(runtime.id)
     known = runtime.event_store.state.pull_request.comment_id
-    upsert = partial(access.forge.upsert_comment, access.context, _number(runtime), marker=mark, body=shown)
+    upsert = partial(access.forge.upsert_comment, access.context, _number(runtime.plan), marker=mark, body=shown)
     posted = await upsert(remote_id=known, expected="")  # there is none with an empty text: it is read, or posted
     for _ in range(_TRIES):
         if posted.body == shown:
             return posted.remote_id
-        _refuse_unheard(runtime, posted.body)
+        _refuse_unheard(runtime.ticked, posted.body)
         posted = await upsert(remote_id=posted.remote_id, expected=posted.body)
     raise RuntimeError("prloom's comment was edited again and again while prloom wrote it")
 
 
-def _refuse_unheard(runtime: PlanRuntime, body: str) -> None:
+def _refuse_unheard(heard: Collection[str], body: str) -> None:
     """Raise where a box is ticked of which no event has come: to clear it would lose what a person wants."""
-    unheard = set(cockpit_markers.ticked(body)) - set(runtime.ticked)
+    unheard = set(cockpit_markers.ticked(body)) - set(heard)
     if unheard:
         raise UnheardTick(unheard)
 
 
-def _number(runtime: PlanRuntime) -> int:
-    assert runtime.plan.pr is not None  # noqa: S101 - a step for a pull request is decided only where there is one
-    return runtime.plan.pr
+def _number(plan: Plan) -> int:
+    assert plan.pr is not None  # noqa: S101 - a step for a pull request is decided only where there is one
+    return plan.pr

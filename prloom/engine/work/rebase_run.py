@@ -87,6 +87,7 @@ class RebaseRuns:
         return work_results.changed(work, tree=done.tip, summary=summary, message=None, notes=None)
 
     def _commit(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
+        """Commit a step to the store of now: the plan may have been opened anew while its parts were awaited."""
         runtime.event_store.commit("work", "prloom", **parts)
 
     # ---- in a thread

@@ -41,7 +41,7 @@ class ReviewRuns:
         run_id = run_spec.new_id(runtime.clock(), STAGE)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
         request = RunRequest(
-            prompt=await self._prompt(runtime, work, item, answer_path),
+            prompt=await self._prompt(runtime.text.read(), work, item, answer_path),
             stage=STAGE,
             cwd=runtime.folders.worktree,
             root=self.pool.root,
@@ -64,8 +64,7 @@ class ReviewRuns:
         said = await asyncio.to_thread(run_folder.read_answer, folder)
         return _judged(runtime, work, result, said)
 
-    async def _prompt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, answer_path: Path) -> str:
-        text = runtime.text.read()
+    async def _prompt(self, text: str, work: TodoWork, item: TodoItem, answer_path: Path) -> str:
         earlier = None
         if work.rejections:
             earlier = work.feedback

@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from prloom.engine.bus import entries
+from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.model.event import Event
 
 
-def ids(runtime: PlanRuntime, todo_id: str) -> tuple[str, ...]:
+def ids(issued: IssuedPosts, todo_id: str) -> tuple[str, ...]:
     """Return the events that requested a TODO, as they were recorded when it was added to the plan.
 
     What `plan.md` says of them is not used: a worker can write that file, and the text of an event that nobody approved
     must not reach it.
     """
-    issued = runtime.issued.posts().todos.get(todo_id)
-    if issued is None:
+    found = issued.posts().todos.get(todo_id)
+    if found is None:
         return ()
-    return issued.todo.event_ids
+    return found.todo.event_ids
 
 
-def approved_by(runtime: PlanRuntime, todo_id: str) -> tuple[str, ...]:
+def approved_by(issued: IssuedPosts, todo_id: str) -> tuple[str, ...]:
     """Return who approved those of a TODO's events whose authors are not trusted."""
-    issued = runtime.issued.posts().todos.get(todo_id)
-    if issued is None:
+    found = issued.posts().todos.get(todo_id)
+    if found is None:
         return ()
-    return issued.todo.approved_by
+    return found.todo.approved_by
 
 
 def of(runtime: PlanRuntime, event_ids: Iterable[str]) -> tuple[Event, ...]:

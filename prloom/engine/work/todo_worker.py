@@ -91,11 +91,11 @@ class TodoWorker:
     async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies, lock: int) -> None:
         try:
             while (step := await self._next_allowed(runtime, dependencies)) is not None:
-                if not life_hooks.runs_programs(runtime, step, dependencies):
+                if not life_hooks.runs_programs(runtime.rules, step, dependencies):
                     await self._do(runtime, step, dependencies)
                     continue
                 async with appended_lines.watching(runtime):
-                    while step is not None and life_hooks.runs_programs(runtime, step, dependencies):
+                    while step is not None and life_hooks.runs_programs(runtime.rules, step, dependencies):
                         await self._do(runtime, step, dependencies)
                         step = await self._next_allowed(runtime, dependencies)
             await appended_lines.close(runtime)
@@ -166,18 +166,18 @@ class TodoWorker:
         assert step.todo.id is not None  # noqa: S101 - next_step takes no other
         rebase = step.todo.id == runtime.event_store.state.rebase_todo
         answer = runtime.event_store.state.answers.get(step.todo.id)
-        event_ids = todo_events.ids(runtime, step.todo.id)
+        event_ids = todo_events.ids(runtime.issued, step.todo.id)
         _commit(runtime, work_results.taken(step, event_ids, rebase=rebase, answer=answer))
 
     async def _continue(self, runtime: PlanRuntime, work: TodoWork, dependencies: PlanDependencies) -> None:
         """Do what the phase of the work says; see `prloom.model.work.Phase`."""
-        item = item_of(runtime, work)
+        item = item_of(runtime.text.todos(), work)
         match work.phase:
             case "taken":
                 await self._prepare(runtime, work)
             case "prepared":
                 await _run_hooks(runtime, plan_hooks.of_todo(runtime, BEFORE_TODO, work, item), dependencies)
-                _commit(runtime, work_results.ready(current(runtime, work)))
+                _commit(runtime, work_results.ready(current(runtime.event_store.state, work)))
             case "ready" | "running":
                 await self._workers.attempt(runtime, work, item)
             case "changed":
@@ -187,7 +187,7 @@ class TodoWorker:
             case "reviewed":
                 hook = replace(plan_hooks.of_todo(runtime, AFTER_TODO, work, item), diff=await self._changes.diff(work))
                 await _run_hooks(runtime, hook, dependencies)
-                _commit(runtime, work_results.accepted(current(runtime, work)))
+                _commit(runtime, work_results.accepted(current(runtime.event_store.state, work)))
             case "accepted":
                 await self._commit_change(runtime, work)
             case "committed":
@@ -207,29 +207,28 @@ class TodoWorker:
             case "committed":
                 _commit(runtime, await self._rebases.push(runtime, work))
             case _:
-                await self._rebases.attempt(runtime, work, item_of(runtime, work))
+                await self._rebases.attempt(runtime, work, item_of(runtime.text.todos(), work))
 
     async def _prepare(self, runtime: PlanRuntime, work: TodoWork) -> None:
         """Find the commit that the change is to be made on; changes that prloom did not make block the plan."""
-        base = await self._changes.head(runtime)
+        base = await self._changes.head(runtime.folders)
         changed = await self._changes.uncommitted(runtime, base)
         if changed:
             reason = f"the worktree has changes that prloom did not make: {work_results.named(changed)}"
             self._block(runtime, reason, "worktree", way_on=f"prloom resume {runtime.id} --commit | --stash")
             return
         moved = await self._changes.update(runtime)
-        _commit(runtime, work_results.prepared(work, await self._changes.head(runtime), moved))
+        _commit(runtime, work_results.prepared(work, await self._changes.head(runtime.folders), moved))
 
     async def _check(self, runtime: PlanRuntime, work: TodoWork) -> None:
         failure = await self._checks.first_failure(runtime, work)
         if failure is None:
             _commit(runtime, work_results.checked(work, runtime.rules.config.work.checks))
             return
+        parts = work_failures.failed(context(runtime), work, failure)
         if work.rebase:
             parts = work_failures.parked(context(runtime), work, f"after the rebase, {failure.reason}")
-            await self._fail(runtime, parts)
-            return
-        await self._fail(runtime, work_failures.failed(context(runtime), work, failure))
+        await self._fail(runtime, parts)
 
     async def _review(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
         if not runtime.rules.work.review:
@@ -293,6 +292,7 @@ class TodoWorker:
 
 
 def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:
+    """Commit a step to the store of now: the plan may have been opened anew while its parts were awaited."""
     runtime.event_store.commit("work", "prloom", **parts)
 
 

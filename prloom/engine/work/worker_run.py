@@ -57,7 +57,7 @@ class WorkerRuns:
         """
         if work.phase == "ready":
             try:
-                await self.changes.require_base(runtime, work)
+                await self.changes.require_base(runtime.plan.branch, work)
             except BranchMovedError as error:
                 await self.begin_again(runtime, work, str(error))
                 return
@@ -231,7 +231,7 @@ class WorkerRuns:
             )
             if step.verdict == "parked" and answer.outcome == "blocked" and answer.question:
                 parts.update(await self._question(runtime, work, answer.question, step))
-        _end(runtime, parts, by=work.agent or "prloom")
+        runtime.event_store.commit("work", work.agent or "prloom", **parts)
 
     async def _question(self, runtime: PlanRuntime, work: TodoWork, question: str, step: WorkStep) -> DecisionParts:
         """Return that a question is posted, and what its answer will be known by."""
@@ -239,11 +239,6 @@ class WorkerRuns:
         posts = work_replies.question(work, question, events, reply_target(runtime.plan))
         after = runtime.event_store.events.end()
         return {"actions": posts, "work": replace(step, question=questions.question(question, events, posts, after))}
-
-
-def _end(runtime: PlanRuntime, parts: DecisionParts, *, by: str) -> None:
-    """Commit what a run came to."""
-    runtime.event_store.commit("work", by, **parts)
 
 
 def _report(result: RunResult, said: str | None) -> WorkerReport:
