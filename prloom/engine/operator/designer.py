@@ -13,6 +13,7 @@ from prloom.agents.agent import RunRequest
 from prloom.config.models import Config
 from prloom.core.prompts import design
 from prloom.engine.operator import session
+from prloom.engine.plan import repository_context
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanFolders
 from prloom.errors import AgentError
@@ -29,7 +30,7 @@ async def run(root: Path, config: Config, request: str, *, plan: str | None = No
         request=request,
         plan=plan,
         fence=secrets.token_hex(12),
-        repository_context=pool.repository_context("planner.md"),
+        repository_context=repository_context.read(pool.root, "planner.md"),
     )
     return design.read_plan(await run_stage(root, config, STAGE, prompt, environ=environ))
 
@@ -54,7 +55,7 @@ def talk(root: Path, config: Config, request: str, *, plan: str | None = None, e
             request=request,
             plan=plan,
             fence=secrets.token_hex(12),
-            repository_context=pool.repository_context("planner.md"),
+            repository_context=repository_context.read(pool.root, "planner.md"),
             plan_path=path,
         )
         argv = interactive.argv(agent, model=model, prompt=prompt)

@@ -24,7 +24,6 @@ from prloom.core.waits.usage_limit import UsageLimit
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.bus.event_store import Clock
-from prloom.engine.plan import repository_context
 from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.program_limits import ProgramLimits
 from prloom.engine.plan.run_tools import ResultReceiver, RunTools
@@ -278,10 +277,6 @@ class AgentPool:
     async def close(self) -> None:
         """Have the workers end."""
         await self.runs.close()
-
-    def repository_context(self, name: str) -> str | None:
-        """Return the operator's own words for agents, from the checkout in which prloom was started."""
-        return repository_context.read(self.root, name)
 
 
 def daily_limit(

@@ -17,7 +17,7 @@ from prloom.core.events.dispatch import RunTriage
 from prloom.core.prompts import triage_prompt
 from prloom.core.waits import usage_limit
 from prloom.core.waits.usage_limit import UsageLimit
-from prloom.engine.plan import appended_lines
+from prloom.engine.plan import appended_lines, repository_context
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.hook_services import HookServices, PlanServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
@@ -192,7 +192,7 @@ class AgentTriager:
             events=batch,
             answer_path=str(answer),
             fence=secrets.token_hex(12),
-            repository_context=self._pool.repository_context("planner.md"),
+            repository_context=repository_context.read(self._pool.root, "planner.md"),
         )
 
     def _request(self, runtime: PlanRuntime, stage: str, text: str, model: str | None, *, run_id: str) -> RunRequest:

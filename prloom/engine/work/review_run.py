@@ -17,6 +17,7 @@ from prloom.core.prompts import review_prompt
 from prloom.core.waits import usage_limit
 from prloom.core.work import work_failures, work_results
 from prloom.core.work.work_failures import AttemptFailed
+from prloom.engine.plan import repository_context
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.change import Changes
@@ -76,7 +77,7 @@ class ReviewRuns:
             fence=secrets.token_hex(12),
             summary=work.summary or "",
             earlier=earlier,
-            repository_context=self.pool.repository_context("worker.md"),
+            repository_context=repository_context.read(self.pool.root, "worker.md"),
             answer_path=str(answer_path),
         )
 

@@ -20,6 +20,7 @@ from prloom.core.plans.plan_file import TodoItem
 from prloom.core.prompts import worker_prompt
 from prloom.core.work import work_failures, work_replies, work_requests, work_results, worker_results
 from prloom.core.work.worker_results import WorkerReport
+from prloom.engine.plan import repository_context
 from prloom.engine.plan.agent_pool import AgentPool, daily_limit
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.work import todo_events
@@ -183,7 +184,7 @@ class WorkerRuns:
             plan_text=plan_text.body(text),
             todo=item,
             events=todo_events.of(runtime, work.event_ids),
-            repository_context=self.pool.repository_context("worker.md"),
+            repository_context=repository_context.read(self.pool.root, "worker.md"),
             notes=plan_text.notes(text),
             failure=work.feedback,
             answer=work.answer,
