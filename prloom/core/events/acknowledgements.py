@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -15,6 +15,9 @@ from prloom.model.kinds import LET_IN
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 
 OWNER = "prloom"
+
+Sign = Callable[[Event], React | None]
+"""Returns the reaction that acknowledges an event, if there is one."""
 
 FRESH = timedelta(hours=1)
 """How long ago something may have been written that is acknowledged as it comes in.
@@ -49,21 +52,36 @@ def recent(*, begun: datetime | None, now: datetime, ahead: timedelta = timedelt
     return Recent(since, record.iso(since - timedelta(days=2))[:10])
 
 
-def is_wanted(
+def for_new(
     event: Event,
     written_at: str | None,
+    sign: Sign,
     recent: Recent,
     opened: Mapping[str, OpenEvent],
-    coming: Collection[str],
     *,
+    coming: Collection[str],
     known: bool,
-) -> bool:
-    """Whether a person wrote the event just now, and it is no edit of one that has got its acknowledgement.
+) -> Action | None:
+    """Return the acknowledgement of an event that comes in; it is the first action that the event causes.
 
-    `written_at` is the event's own time. An old one is found by comparing texts, which costs a burst of old events no
-    parsing of times. `known` says that the plan has had the event that this one supersedes.
+    There is one where a person wrote the event just now, and it is no edit of one that has got its acknowledgement.
+    `written_at` is the event's own time. `known` says that the plan has had the event that this one supersedes.
     """
-    if written_at is None or written_at < recent.day or _was_acknowledged(event, opened, coming, known=known):
+    if not _is_recent(event, written_at, recent) or _was_acknowledged(event, opened, coming, known=known):
+        return None
+    reaction = sign(event)
+    if reaction is None or event.reply_to is None:
+        return None
+    ident = outbox.action_id(event.id, OWNER, 0)
+    return Action(id=ident, target=event.reply_to, payload=reaction, related_event_id=event.id)
+
+
+def _is_recent(event: Event, written_at: str | None, recent: Recent) -> bool:
+    """Whether a person wrote the event just now, and can be answered.
+
+    An old one is found by comparing texts, which costs a burst of old events no parsing of times.
+    """
+    if written_at is None or written_at < recent.day:
         return False
     author, at = event.author, record.read_time(written_at)
     if author is None or author.bot or event.reply_to is None or not event.body.strip():
@@ -80,14 +98,6 @@ def _was_acknowledged(event: Event, opened: Mapping[str, OpenEvent], coming: Col
     if older is None or not known or older in coming:
         return False
     return older not in opened or opened[older].state != "held"
-
-
-def action(event: Event, sign: React) -> Action | None:
-    """Return the action that acknowledges an event; it is the first that the event causes."""
-    if event.reply_to is None:
-        return None
-    ident = outbox.action_id(event.id, OWNER, 0)
-    return Action(id=ident, target=event.reply_to, payload=sign, related_event_id=event.id)
 
 
 def for_approved(changes: Iterable[Change], state: DispatchState) -> tuple[Action, ...]:

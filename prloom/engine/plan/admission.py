@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias, assert_never
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from prloom.core import trust
 from prloom.core.delivery import outbox
 from prloom.core.events import acknowledgements, admission, dispatch
-from prloom.core.events.acknowledgements import Recent
+from prloom.core.events.acknowledgements import Sign
 from prloom.core.events.admission import OwnPosts
 from prloom.core.events.dispatch import Subscribers
 from prloom.core.trust import Held, Trusted, Unknown
@@ -24,7 +24,7 @@ from prloom.engine.bus.seen_ids import SeenIds
 from prloom.engine.plan import appended_lines, torn_line
 from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.model.action import Action, React
+from prloom.model.action import Action
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
 from prloom.model.record import Cursor, Position, Timestamp
@@ -42,8 +42,6 @@ REPLACED = "events.jsonl was cut or replaced; prloom reads it again from its beg
 
 LATE = "a program kept events.jsonl open while it was rotated twice; prloom takes in the lines that it appended then"
 
-Sign = Callable[[Event], React | None]
-"""Returns the reaction that acknowledges an event, if there is one."""
 Known = Callable[[Event, Position], bool]
 """Whether the event of a line was taken in before."""
 
@@ -179,8 +177,9 @@ def _changes(
             changes.append(_handled(event, answer, came_in))
             continue
         since = recent_at.get(event.source, recent)
-        acknowledgement = _acknowledgement(
-            store.state.open, runtime.seen_ids, event, came_in, sign, coming=coming, recent=since
+        known_before = event.supersedes is not None and event.supersedes in runtime.seen_ids
+        acknowledgement = acknowledgements.for_new(
+            event, came_in.written_at, sign, since, store.state.open, coming=coming, known=known_before
         )
         older = admission.superseded(event, store.state.open, coming)
         if older is not None:
@@ -237,26 +236,6 @@ def _unobserved(plan_id: str, event: Event, came_in: Intake) -> Change:
 def _handled(event: Event, reason: str, came_in: Intake) -> Change:
     """Return the first and last change of an event that ends as it comes in."""
     return Change(event_id=event.id, verdict="handled", state="handled", reason=reason, intake=came_in)
-
-
-def _acknowledgement(
-    opened: Mapping[str, OpenEvent],
-    seen_ids: SeenIds,
-    event: Event,
-    came_in: Intake,
-    sign: Sign,
-    *,
-    coming: Collection[str],
-    recent: Recent,
-) -> Action | None:
-    """Return the action by which a recent event is acknowledged when it is admitted, or None for none."""
-    known = event.supersedes is not None and event.supersedes in seen_ids
-    if not acknowledgements.is_wanted(event, came_in.written_at, recent, opened, coming, known=known):
-        return None
-    reaction = sign(event)
-    if reaction is None:
-        return None
-    return acknowledgements.action(event, reaction)
 
 
 def own_posts(runtime: PlanRuntime) -> OwnPosts:
