@@ -10,7 +10,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -80,8 +80,11 @@ class ProcessExit(RunValue, frozen=True):
     refusal: LimitReport | None = None
 
 
-def create(folder: Path) -> None:
-    """Make the folder of a run; raise AgentError when it is there already or cannot be made."""
+def create(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Make the folder of a run, and these files in it, one after the other.
+
+    Raises AgentError where the folder is there already, and where it or a file cannot be made.
+    """
     try:
         folder.mkdir(mode=0o700)
         with _opened(folder.parent) as fd:
@@ -89,6 +92,13 @@ def create(folder: Path) -> None:
     except OSError as error:
         raise AgentError(
             f"the run's folder {folder} cannot be made ({error.strerror}); is the worktree writable?"
+        ) from error
+    try:
+        for name, content in files.items():
+            write_new(folder, name, content)
+    except OSError as error:
+        raise AgentError(
+            f"run {folder.name} could not be started in {folder}: {error.strerror}; check the disk and the permissions"
         ) from error
 
 

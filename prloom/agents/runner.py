@@ -72,18 +72,12 @@ def prepare(
     started = build_launch(agent, request, environ=environ, names=names)
     message = _message(agent, request, limits, repository=repository, commit=commit)
     spec = _spec(agent, request, started, limits=limits, names=names)
-    run_folder.create(folder)
-    try:
-        run_folder.write_new(folder, run_folder.PROMPT, message.prompt.encode())
-        run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
-        if access is not None and request.server is not None:
-            more = agent.server_settings(request.server) or {}
-            run_folder.write_new(folder, mcp_server.CONFIG, mcp_server.config(request.server, access, **more))
-        run_folder.write_new(folder, run_folder.MESSAGE, run_message.encode(message).encode())
-    except OSError as error:
-        raise AgentError(
-            f"run {folder.name} could not be started in {folder}: {error.strerror}; check the disk and the permissions"
-        ) from error
+    files = {run_folder.PROMPT: message.prompt.encode(), run_folder.INVOCATION: run_folder.encode(spec)}
+    if access is not None and request.server is not None:
+        more = agent.server_settings(request.server) or {}
+        files[mcp_server.CONFIG] = mcp_server.config(request.server, access, **more)
+    files[run_folder.MESSAGE] = run_message.encode(message).encode()
+    run_folder.create(folder, files)
     return folder
 
 

@@ -21,7 +21,7 @@ NOW = datetime(2026, 11, 21, 12, 30, 20, 123456, tzinfo=UTC)
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "run"
-    run_folder.create(path)
+    run_folder.create(path, {})
     return path
 
 
@@ -44,7 +44,19 @@ def test_an_id_is_a_safe_name_whatever_the_stage_is_called() -> None:
 
 def test_a_folder_that_is_there_already_is_refused(folder: Path) -> None:
     with pytest.raises(AgentError, match=r"the run's folder .* cannot be made \(File exists\)"):
-        run_folder.create(folder)
+        run_folder.create(folder, {})
+
+
+def test_a_run_begins_with_the_files_that_it_needs(tmp_path: Path) -> None:
+    run_folder.create(tmp_path / "run", {"prompt.md": b"Do it.", "message.json": b"{}"})
+
+    found = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    assert found == {"prompt.md": b"Do it.", "message.json": b"{}"}
+
+
+def test_a_run_without_one_of_its_files_is_not_started(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match=r"run r could not be started in .*/r: No such file or directory; check the"):
+        run_folder.create(tmp_path / "r", {"missing/prompt.md": b"Do it."})
 
 
 def test_files_are_for_the_operator_alone(folder: Path) -> None:

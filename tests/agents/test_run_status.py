@@ -21,7 +21,7 @@ END = ProcessExit(code=0, ended_by="exit", started_at=NOW, ended_at=NOW, duratio
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "run"
-    run_folder.create(path)
+    run_folder.create(path, {})
     return path
 
 

@@ -100,11 +100,10 @@ class ToolBench:
         folder.parent.mkdir(exist_ok=True)
         if folder.exists():
             return folder
-        run_folder.create(folder)
         spec = RunSpec(argv=(), cwd="", environment=(), limits=RunLimits(), stage=stage, plan=plan)
-        run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
         server = mcp_server.of_run(folder, self.stage.root, timedelta(seconds=60))
-        run_folder.write_new(folder, mcp_server.CONFIG, mcp_server.config(server, parts.services.access()))
+        config = mcp_server.config(server, parts.services.access())
+        run_folder.create(folder, {run_folder.INVOCATION: run_folder.encode(spec), mcp_server.CONFIG: config})
         return folder
 
     @asynccontextmanager

@@ -227,13 +227,9 @@ class SwiftPool(AgentPool):
     ) -> Path:
         folders.local.make_sub("runs").close()
         folder = folders.runs / run_id
-        run_folder.create(folder)
-        try:
-            run_folder.write_new(folder, run_folder.PROMPT, request.prompt.encode())
-            spec = RunSpec(argv=("true",), cwd=str(request.cwd), environment=(), limits=limits or RunLimits())
-            run_folder.write_new(folder, run_folder.INVOCATION, run_folder.encode(spec))
-        except OSError as error:
-            raise AgentError(f"run {run_id} could not be started in {folder}: {error.strerror}; see to it") from error
+        spec = RunSpec(argv=("true",), cwd=str(request.cwd), environment=(), limits=limits or RunLimits())
+        prompt = request.prompt.encode()
+        run_folder.create(folder, {run_folder.PROMPT: prompt, run_folder.INVOCATION: run_folder.encode(spec)})
         return folder
 
 

@@ -507,7 +507,9 @@ async def test_a_run_that_was_never_started_because_prloom_ended_counts_as_no_at
     stage.append(said("a"))
     (stage.local() / "runs").mkdir()
 
-    await begun_by_a_dispatcher_that_ended(stage, "command", lambda: run_folder.create(stage.local() / "runs/run-x"))
+    await begun_by_a_dispatcher_that_ended(
+        stage, "command", lambda: run_folder.create(stage.local() / "runs/run-x", {})
+    )
 
     await stage.tick()
 

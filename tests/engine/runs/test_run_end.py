@@ -32,7 +32,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.now = datetime(2026, 11, 21, 20, 15, tzinfo=UTC)
         self.folder = folder / RUN
-        run_folder.create(self.folder)
+        run_folder.create(self.folder, {})
         self.exchange = Exchange(MemoryStore(clock=lambda: self.now))
         body = run_message.encode(run_messages.a_message())
         self._draft = Draft(id=RUN, key=RUN, topic=TOPIC, body=body, max_attempts=1)
