@@ -52,7 +52,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        board: PlanRegistry,
+        registry: PlanRegistry,
         *,
         plugin_set: PluginSet,
         bridges: LoadedBridges,
@@ -65,27 +65,27 @@ class Dispatcher:
         components: Sequence[Component] = (),
         people: AgentRequests | None = None,
     ) -> None:
-        self.board = board
+        self.registry = registry
         self.bridges = bridges
         self.clock = clock
         self.plugin_set = plugin_set
-        board.plugins = plugin_set.keys
+        registry.plugins = plugin_set.keys
         self._triager = triager
         self._todo_worker = todo_worker
         self._components = components
         self._people = people
         self._rules = rules
-        state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
+        state = registry.local.make_sub(paths.BUS, paths.BUS_STATE)
         self._network = Network(bridges, environ, clock, state, connect=connect)
-        self._pollers = Pollers(bridges, state, board, self._network)
+        self._pollers = Pollers(bridges, state, registry, self._network)
         hooks = ActionHooks(plugin_set, triager.services)
-        self._pollers.check_plans(partial(hooks.upsert, board.repository))
-        self._control = request_reader.RequestReader(board.local)
+        self._pollers.check_plans(partial(hooks.upsert, registry.repository))
+        self._control = request_reader.RequestReader(registry.local)
         self._queue = WorkQueue()
-        board.read_files = partial(self._pollers.read_files, self._queue.add_all)
-        self._drafts = Drafts(board.paths.root, board.local, rules.config, clock)
-        board.refused_drafts = self._drafts.refused
-        self._rule_adoption = RuleAdoption(board, rules.config, bridges, self._pollers.context)
+        registry.read_files = partial(self._pollers.read_files, self._queue.add_all)
+        self._drafts = Drafts(registry.paths.root, registry.local, rules.config, clock)
+        registry.refused_drafts = self._drafts.refused
+        self._rule_adoption = RuleAdoption(registry, rules.config, bridges, self._pollers.context)
         self._watcher: FileWatcher | None = None
         self._watched: dict[tuple[str, str], str] = {}
         self._horizon: datetime | None = None
@@ -94,21 +94,21 @@ class Dispatcher:
             bridges, self._pollers.context, self._network.secrets, self._pollers.look_up, DeliveryLimiter()
         )
         self._ticked_at = clock()
-        self._clock_check = ClockCheck(clock, (board, self._pollers, plugin_set))
+        self._clock_check = ClockCheck(clock, (registry, self._pollers, plugin_set))
         self._health = Health()
 
     async def run(self, tick: timedelta) -> None:
         """Run until cancelled, a tick at least this often; raises where prloom's folder is gone, or is another's."""
         try:
             await component.start(self.plugin_set, self._components)
-            self._health.begin(self.board.local)
+            self._health.begin(self.registry.local)
             watcher = self._watcher = FileWatcher()
             async with asyncio.TaskGroup() as group:
                 watching = group.create_task(self._watch_files(watcher))
                 while self._run_tick():
                     await self._work_until_next_tick(tick)
                 watching.cancel()
-            self.board.record_heartbeat()
+            self.registry.record_heartbeat()
         finally:
             await self._stop()
 
@@ -140,7 +140,7 @@ class Dispatcher:
     def tick(self) -> None:
         """Do all that can be done now, and begin what takes time; costs the same however much history there is."""
         for phase in self._phases():
-            if phase in {self.board.record_heartbeat, self._publish}:
+            if phase in {self.registry.record_heartbeat, self._publish}:
                 self._health.run_report(phase)
             else:
                 phase()
@@ -148,7 +148,7 @@ class Dispatcher:
     def _phases(self) -> tuple[Callable[[], None], ...]:
         return (
             self._clock_check.compare,
-            self.board.record_heartbeat,
+            self.registry.record_heartbeat,
             self._update_plans,
             self._check_drafts,
             self._adopt_by_rules,
@@ -161,7 +161,7 @@ class Dispatcher:
     async def _stop(self) -> None:
         """End what is at work; nothing is lost by that, it is found out by the next start."""
         try:
-            self.board.accepting = False
+            self.registry.accepting = False
             await self._tasks.end()
             await self._triager.close()
             if self._todo_worker is not None:
@@ -174,20 +174,22 @@ class Dispatcher:
                 self._health.close()
                 if self._watcher is not None:
                     self._watcher.close()
-                self.board.close()
+                self.registry.close()
 
     def _update_plans(self) -> None:
         """Look for plans that were adopted or given up since the last tick."""
-        self.board.update(self._rules)
+        self.registry.update(self._rules)
         self._drop_lost()
-        if self._watcher is not None and self._watcher.wants(self.board.runtimes):
-            self._watched = {place: each.id for each in self.board.all() for place in idle_plans.watched(each)}
-            self._watcher.follow([*(folder for folder, _ in self._watched), self.board.local.path, self._drafts.path])
+        if self._watcher is not None and self._watcher.wants(self.registry.runtimes):
+            self._watched = {place: each.id for each in self.registry.all() for place in idle_plans.watched(each)}
+            self._watcher.follow(
+                [*(folder for folder, _ in self._watched), self.registry.local.path, self._drafts.path]
+            )
 
     def _drop_lost(self) -> None:
         """End what is at work on plans that are gone: it could write nothing any more."""
-        while self.board.closed:
-            self._tasks.cancel(self.board.closed.pop())
+        while self.registry.closed:
+            self._tasks.cancel(self.registry.closed.pop())
 
     def _run_tick(self) -> bool:
         """Tick, and return whether to go on; whatever the disk says, the next tick tries. An error is logged once."""
@@ -199,15 +201,15 @@ class Dispatcher:
             except (FolderRemovedError, AlreadyRunningError):
                 return False
         unwatched = None if self._watcher is None else self._watcher.problem
-        self._health.report(self.clock() - self._ticked_at, self.board.unreported_error(), unwatched)
+        self._health.report(self.clock() - self._ticked_at, self.registry.unreported_error(), unwatched)
         return True
 
     def _adopt_by_rules(self) -> None:
         self._rule_adoption.begin(partial(self._tasks.spawn, None), partial(self._begin_plan, ""))
 
     def _check_drafts(self) -> None:
-        if self._drafts.check(self.board.repository.event_store, partial(self._tasks.spawn, None), self._begin_plan):
-            self._queue.add(self.board.repository.id)
+        if self._drafts.check(self.registry.repository.event_store, partial(self._tasks.spawn, None), self._begin_plan):
+            self._queue.add(self.registry.repository.id)
 
     def _begin_plan(self, plan_id: str) -> None:
         self._update_plans()
@@ -218,7 +220,7 @@ class Dispatcher:
     def _run_requests(self) -> None:
         """Carry out the requests of other commands."""
         take_in = partial(admission.take_in, sign=self.bridges.acknowledgement)
-        if control.carry_out_all(self._control, self.board, take_in):
+        if control.carry_out_all(self._control, self.registry, take_in):
             self.poll()
 
     def _poll(self) -> None:
@@ -228,28 +230,28 @@ class Dispatcher:
         """Once all bridges were polled, take in what is on the buses by now, and nothing that comes later."""
         if self._pollers:
             return
-        for runtime in self.board.all():
+        for runtime in self.registry.all():
             if reconcile.bound_reading(runtime):
                 self._queue.add(runtime.id)
 
     def _work_through_all(self) -> None:
-        for runtime in self.board.ready:
+        for runtime in self.registry.ready:
             self._advance(runtime)
 
     def _work_through(self, plan_ids: Iterable[str]) -> None:
         """Reconcile plans once, and queue those again in which something changed."""
         for plan_id in plan_ids:
-            runtime = self.board.check(plan_id)
+            runtime = self.registry.check(plan_id)
             if runtime is not None:
                 self._advance(runtime)
         self._drop_lost()
 
     def _advance(self, runtime: PlanRuntime) -> None:
-        since, stamp = self.clock(), self.board.idle_plans.stamp(runtime)
+        since, stamp = self.clock(), self.registry.idle_plans.stamp(runtime)
         if reconcile.reconcile(runtime, self._subscribers(runtime), self.dependencies(agents=bool(runtime.id))):
             self._queue.add(runtime.id)
         else:
-            self.board.idle_plans.add(runtime, stamp, since)
+            self.registry.idle_plans.add(runtime, stamp, since)
 
     def _subscribers(self, runtime: PlanRuntime) -> Subscribers:
         without = runtime.rules.config.plugins.disabled
@@ -285,7 +287,7 @@ class Dispatcher:
         """Return how many seconds it is until something is due; what was due when the last tick began is at work."""
         since = self._ticked_at
         polls = (time.timestamp() for time in self._pollers.next_times() if time > since)
-        ahead = min((*polls, *self.board.next_times(since)), default=inf)
+        ahead = min((*polls, *self.registry.next_times(since)), default=inf)
         return max(ahead - self.clock().timestamp(), 0)
 
     async def _watch_files(self, watcher: FileWatcher) -> None:
@@ -297,4 +299,6 @@ class Dispatcher:
                 self._queue.add(plan_id)
 
     def _publish(self) -> None:
-        self.board.publish(self.plugin_set.report(), self._pollers.reports(self._rule_adoption.problems), self.clock())
+        self.registry.publish(
+            self.plugin_set.report(), self._pollers.reports(self._rule_adoption.problems), self.clock()
+        )

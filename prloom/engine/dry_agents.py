@@ -25,9 +25,9 @@ from prloom.model.state import DispatchState
 class DryTriager:
     """A triager that says which agent would run."""
 
-    def __init__(self, config: Config, board: PlanRegistry) -> None:
+    def __init__(self, config: Config, registry: PlanRegistry) -> None:
         self._agent = stages.stage(config, TRIAGE).agent
-        self._board = board
+        self._registry = registry
 
     def slot(self) -> asyncio.Semaphore:
         """Return a semaphore that is free: nothing is run."""
@@ -45,7 +45,7 @@ class DryTriager:
 
     def services(self, runtime: PlanRuntime) -> PlanServices:
         """Return the services of hooks; agents are not among them."""
-        return HookServices(runtime, run=_no_agent, read_plan=self._board.read_plan)
+        return HookServices(runtime, run=_no_agent, read_plan=self._registry.read_plan)
 
     async def triage(self, runtime: PlanRuntime, step: RunTriage) -> None:
         """Put the events aside in the copy."""

@@ -49,20 +49,20 @@ async def decisions(
         ids = (REPOSITORY, *plans.ids(copied))
         begun = {plan_id: _last(copied, plan_id) for plan_id in ids}
         general = rules(config)
-        board = PlanRegistry(copied, general, clock, guard=WorktreeGuard(None))
+        registry = PlanRegistry(copied, general, clock, worktree_guard=WorktreeGuard(None))
         loaded = configured_bridges.load(root, config)
         dispatcher = Dispatcher(
-            board,
+            registry,
             plugin_set=load_plugins(root, config, environ),
             bridges=replace(loaded, loaded=tuple(replace(b, bridge=DryBridge(b.bridge)) for b in loaded.loaded)),
-            triager=DryTriager(config, board),
+            triager=DryTriager(config, registry),
             todo_worker=DryWorker(config, where.root),
             rules=general,
             clock=clock,
             environ=environ,
         )
         await dispatcher.once()
-        refused |= board.unreadable
+        refused |= registry.unreadable
         lines = [f"{plan_id}: prloom would not work on it: {why}" for plan_id, why in refused.items()]
         return (
             *lines,
@@ -130,13 +130,13 @@ class DryBridge:
 def _copy(where: RepositoryPaths, scratch: Path) -> tuple[RepositoryPaths, dict[str, str]]:
     """Copy the state of the repository and its plans; return where the copy is, and which plans are not in it."""
     copied = RepositoryPaths(scratch, scratch / "worktrees")
-    guard = WorktreeGuard(where.root)
+    worktree_guard = WorktreeGuard(where.root)
     refused: dict[str, str] = {}
     _copy_state(where.local, copied.local)
     for plan_id in plans.ids(where):
         worktree = where.worktree(plan_id)
         try:
-            problem = guard.problem(worktree)
+            problem = worktree_guard.problem(worktree)
         except PrloomError as error:
             problem = str(error)
         if problem is None:

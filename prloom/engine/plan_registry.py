@@ -54,7 +54,7 @@ class PlanRegistry:
         clock: Clock,
         *,
         disk: Disk = REAL,
-        guard: WorktreeGuard | None = None,
+        worktree_guard: WorktreeGuard | None = None,
         rotate_at: int = ROTATE_AT,
     ) -> None:
         self.paths = repository
@@ -74,7 +74,7 @@ class PlanRegistry:
         self._present: tuple[str, ...] = ()
         self._disk = disk
         self._rotate_at = rotate_at
-        self._guard = guard or WorktreeGuard(repository.root)
+        self._worktree_guard = worktree_guard or WorktreeGuard(repository.root)
         self.local = SafeDir.make(repository.root, *paths.LOCAL, disk=disk)
         if (worktrees := SafeDir.open(repository.worktrees)) is not None:
             worktrees.close()  # an earlier version made it open to others; opening it closes it to them
@@ -83,7 +83,7 @@ class PlanRegistry:
         self._lock.acquire()
         try:
             repair.tidy(self.local, (paths.PLUGIN_STATE_GLOBAL,), (paths.ADOPTED,))
-            everywhere = partial(plugin_stores.global_writes, repository, self._guard)
+            everywhere = partial(plugin_stores.global_writes, repository, self._worktree_guard)
             self._shared = PluginStores(self.local.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
             plan = Plan(id=REPOSITORY, branch="", title="the repository as a whole")
             self.repository = self._runtime(plan, self.local, general)
@@ -138,11 +138,11 @@ class PlanRegistry:
         if runtime is None or runtime.failure.active(self.clock()):
             return runtime
         try:
-            problem = self._guard.problem(runtime.folders.worktree)
+            problem = self._worktree_guard.problem(runtime.folders.worktree)
         except PrloomError as error:
             runtime.fail(str(error))
             return runtime
-        runtime.without_branch = runtime.folders.worktree in self._guard.without_branch
+        runtime.without_branch = runtime.folders.worktree in self._worktree_guard.without_branch
         if problem is None and runtime.folders.unchanged():
             return runtime
         self._close(plan_id)
@@ -245,7 +245,7 @@ class PlanRegistry:
 
     def _open(self, plan_id: str, general: Rules) -> PlanRuntime:
         worktree = self.paths.worktree(plan_id)
-        problem = self._guard.problem(worktree)
+        problem = self._worktree_guard.problem(worktree)
         if problem is not None:
             raise PrloomError(problem)
         local = SafeDir.open(worktree, *paths.LOCAL, disk=self._disk)
@@ -274,7 +274,7 @@ class PlanRegistry:
             clock=self.clock,
             rotate_at=self._rotate_at,
         )
-        runtime.without_branch = worktree in self._guard.without_branch
+        runtime.without_branch = worktree in self._worktree_guard.without_branch
         if self.read_files is not None:
             runtime.read_files = self.read_files
         if self.show_todos is not None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from prloom.engine.views.dashboard_schema import Need
 
-Asks = Literal["", "reason", "text"]
+InputField = Literal["", "reason", "text"]
 Fields = tuple[tuple[str, str], ...]
 
 NEVER_READ: Final = "No plugin and no agent looks at it any more."
@@ -24,7 +24,7 @@ class Button(NamedTuple):
     label: str
     fields: Fields
     question: str = ""
-    asks: Asks = ""
+    input_field: InputField = ""
 
 
 class PageLink(NamedTuple):
@@ -49,7 +49,7 @@ def _of(need: Need) -> Iterator[Button | PageLink]:
             yield Button("allow-always", "Always", about)
             yield Button("deny", "Deny", about)
         case "question":
-            yield Button("answer", "Answer", about, asks="text")
+            yield Button("answer", "Answer", about, input_field="text")
             yield Button("deny", "Leave it", about)
         case "bridge" | "source" | "plugin" | "settings":
             yield PageLink("Look", "/extensions")
@@ -65,7 +65,7 @@ def _of_command(need: Need, about: Fields) -> Iterator[Button | PageLink]:
         case ["todo", _, change, _]:
             chosen = (*plan, *(("todo", each) for each in need.ids))
             if 'asks "' in need.text:
-                yield Button("answer", "Answer", chosen, asks="text")
+                yield Button("answer", "Answer", chosen, input_field="text")
             label = "Allow"
             if change == "open":
                 label = "Open again"
@@ -80,7 +80,7 @@ def _of_command(need: Need, about: Fields) -> Iterator[Button | PageLink]:
         case ["retry", *_]:
             yield Button("retry", "Try again", about)
             if need.kind == "parked":
-                yield Button("drop", "Drop", about, NEVER_READ, asks="reason")
+                yield Button("drop", "Drop", about, NEVER_READ, input_field="reason")
 
 
 def _reading(need: Need) -> str:

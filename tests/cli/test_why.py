@@ -240,7 +240,7 @@ async def test_an_event_whose_run_nobody_has_begun_says_what_that_waits_for(stag
     stage.adopt()
     stage.append(said("e"))
     async with stage.running() as dispatcher:
-        dispatcher.board.run_waits = {"run-1": wait}
+        dispatcher.registry.run_waits = {"run-1": wait}
         told = (
             "Now pending; the run run-1 of the agent scripted waits since 2026-01-01 11:59:00: "
             "no machine does the run yet; next try 2026-01-01 12:04:00."

@@ -82,10 +82,10 @@ def test_a_run_that_was_cut_short_is_no_attempt(steps: list[tuple[str, int | Non
 async def test_a_todo_that_waits_for_a_free_worker_names_the_setting(stage: Stage, prloom: Prloom) -> None:
     WorkedPlan(stage, "Make it fast").at("ready")
     async with stage.running() as dispatcher:
-        await stage.until(lambda: "pr-7" in dispatcher.board.runtimes)
+        await stage.until(lambda: "pr-7" in dispatcher.registry.runtimes)
         since = Timestamp.of(stage.clock())
         limit = RunLimit(setting="agents.claude.max_parallel", since=since)
-        dispatcher.board.runtimes["pr-7"].in_flight.todo_limit = limit
+        dispatcher.registry.runtimes["pr-7"].in_flight.todo_limit = limit
 
         await stage.until(
             lambda: prloom("why", "t-1").out.endswith(

@@ -26,7 +26,7 @@ def git_stage(project: Project) -> Stage:
 
 
 @pytest.fixture
-def board(stage: Stage) -> Iterator[PlanRegistry]:
+def registry(stage: Stage) -> Iterator[PlanRegistry]:
     """Return the plans of the stage, opened: one, `pr-7`."""
     stage.adopt()
     opened = PlanRegistry(stage.paths, rules(stage.config), stage.clock)

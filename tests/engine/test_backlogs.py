@@ -163,12 +163,12 @@ async def test_what_is_withdrawn_while_a_bridge_fails_on_many_at_once_is_not_sen
     async with stage.running() as dispatcher:
 
         def withdraw(action: Action) -> None:
-            runtime = dispatcher.board.runtimes["pr-7"]
+            runtime = dispatcher.registry.runtimes["pr-7"]
             (other,) = [each for each in runtime.event_store.state.queue.values() if each.event_id == "a2"]
             runtime.event_store.commit("operator", "operator", deliveries=(outbox.dropped(other, "withdrawn"),))
 
         bridge.refuse = lambda action: withdraw(action) if len(bridge.actions_seen) == 1 else None
-        await stage.until(lambda: bridge.said != [] and not dispatcher.board.runtimes["pr-7"].in_flight.deliveries)
+        await stage.until(lambda: bridge.said != [] and not dispatcher.registry.runtimes["pr-7"].in_flight.deliveries)
 
     assert bridge.said == ["re a1"]
 
@@ -193,7 +193,7 @@ async def test_actions_that_no_bridge_claims_fail_many_at_a_time(many: Stage):
 
     await many.tick()
 
-    failed = [decision for decision in many.decisions() if decision["by"] == unclaimed_actions.NOBODY]
+    failed = [decision for decision in many.decisions() if decision["by"] == unclaimed_actions.NO_BRIDGE]
     assert [len(decision["deliveries"]) for decision in failed] == [delivery.BATCH] * (MANY // delivery.BATCH)
 
 
@@ -266,18 +266,20 @@ async def test_a_request_takes_in_only_so_much_of_a_backlog_in_one_tick_and_is_c
     backlog = control.CATCH_UP_BATCHES * admission.LINES
     stage.append(*(said(f"e{number}", author=Author("eve", "none")) for number in range(backlog + 1)))
     dispatcher = stage.dispatcher()
-    board = dispatcher.board
-    control.append_request(board.local, OperatorRequest("r-1", "drop", (f"e{backlog}",), reason="spam"), stage.clock())
-    reader = RequestReader(board.local)
-    board.update(dispatcher._rules)
+    registry = dispatcher.registry
+    control.append_request(
+        registry.local, OperatorRequest("r-1", "drop", (f"e{backlog}",), reason="spam"), stage.clock()
+    )
+    reader = RequestReader(registry.local)
+    registry.update(dispatcher._rules)
 
-    control.carry_out_all(reader, board, take_in)
+    control.carry_out_all(reader, registry, take_in)
 
-    runtime = board.runtimes["pr-7"]
+    runtime = registry.runtimes["pr-7"]
     assert len(runtime.event_store.state.open) == backlog
-    control.carry_out_all(reader, board, take_in)
+    control.carry_out_all(reader, registry, take_in)
     assert runtime.event_store.state.done == {"dropped": 1}
-    board.close()
+    registry.close()
 
 
 async def test_a_hook_that_asks_for_too_many_actions_fails_with_an_error_that_names_the_plugin_and_the_limit(

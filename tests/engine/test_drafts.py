@@ -126,7 +126,7 @@ async def test_an_inbox_that_was_removed_and_made_anew_is_noticed(git_stage: Sta
         await until((git_stage.root / "prloom/.local/inbox").is_dir)
         (git_stage.root / "prloom/.local/inbox").rmdir()
         put(git_stage)
-        await until(lambda: "fast" in dispatcher.board.runtimes)
+        await until(lambda: "fast" in dispatcher.registry.runtimes)
 
 
 async def test_a_new_draft_is_announced_once(git_stage: Stage, project: Project):
@@ -162,7 +162,7 @@ async def test_an_inbox_that_has_not_changed_is_not_read(git_stage: Stage, proje
     drafts, spawned = dispatcher._drafts, []
     file = put(git_stage, DRAFT)
     os.utime(file.parent, (0, 0))
-    bus = dispatcher.board.repository.event_store
+    bus = dispatcher.registry.repository.event_store
 
     def check() -> None:
         drafts.check(bus, spawned.append, lambda plan_id: None)

@@ -57,8 +57,8 @@ async def test_an_append_wakes_only_the_plan_that_it_is_for(stage: Stage):
     async with stage.running(tick=HOUR) as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._tasks)
         checked = []
-        check = dispatcher.board.check
-        dispatcher.board.check = lambda plan_id: checked.append(plan_id) or check(plan_id)  # type: ignore[method-assign]
+        check = dispatcher.registry.check
+        dispatcher.registry.check = lambda plan_id: checked.append(plan_id) or check(plan_id)  # type: ignore[method-assign]
 
         await asyncio.to_thread(append_from_elsewhere, stage, "a", "pr-1")
         await stage.until(lambda: len(stage.decisions("pr-1")) > 2)

@@ -16,28 +16,28 @@ from prloom.storage.safe_dir import TEMPORARY
 
 
 @pytest.fixture
-def board(stage: Stage) -> Iterator[PlanRegistry]:
+def registry(stage: Stage) -> Iterator[PlanRegistry]:
     opened = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
     yield opened
     opened.close()
 
 
-def update(stage: Stage, board: PlanRegistry) -> None:
-    board.update(rules(stage.config))
+def update(stage: Stage, registry: PlanRegistry) -> None:
+    registry.update(rules(stage.config))
 
 
-def test_plans_that_were_adopted_are_taken_up_and_those_given_up_are_let_go_of(stage: Stage, board: PlanRegistry):
+def test_plans_that_were_adopted_are_taken_up_and_those_given_up_are_let_go_of(stage: Stage, registry: PlanRegistry):
     first = stage.adopt("pr-1", pr=1)
     stage.adopt("pr-2", pr=2)
-    update(stage, board)
-    assert list(board.runtimes) == ["pr-1", "pr-2"]
+    update(stage, registry)
+    assert list(registry.runtimes) == ["pr-1", "pr-2"]
     (first / "state.json").unlink()
     stage.adopt("pr-3", pr=3)
 
-    update(stage, board)
+    update(stage, registry)
 
-    assert list(board.runtimes) == ["pr-2", "pr-3"]
-    assert [runtime.id for runtime in board.closed] == ["pr-1"]
+    assert list(registry.runtimes) == ["pr-2", "pr-3"]
+    assert [runtime.id for runtime in registry.closed] == ["pr-1"]
 
 
 @pytest.mark.parametrize(
@@ -50,56 +50,56 @@ def test_plans_that_were_adopted_are_taken_up_and_those_given_up_are_let_go_of(s
     ],
 )
 def test_a_plan_that_cannot_be_opened_says_why_and_keeps_no_other_from_it(
-    stage: Stage, board: PlanRegistry, state: str, reason: str
+    stage: Stage, registry: PlanRegistry, state: str, reason: str
 ):
     (stage.adopt("pr-1", pr=1) / "state.json").write_text(state)
     stage.adopt("pr-2", pr=2)
 
-    update(stage, board)
+    update(stage, registry)
 
-    assert list(board.runtimes) == ["pr-2"]
-    assert reason in board.unreadable["pr-1"]
+    assert list(registry.runtimes) == ["pr-2"]
+    assert reason in registry.unreadable["pr-1"]
 
 
-def test_a_plan_that_is_mended_is_taken_up(stage: Stage, board: PlanRegistry):
+def test_a_plan_that_is_mended_is_taken_up(stage: Stage, registry: PlanRegistry):
     file = stage.adopt() / "state.json"
     good = file.read_text()
     file.write_text("{")
-    update(stage, board)
+    update(stage, registry)
     file.write_text(good)
 
-    update(stage, board)
+    update(stage, registry)
 
-    assert list(board.runtimes) == ["pr-7"]
-    assert board.unreadable == {}
+    assert list(registry.runtimes) == ["pr-7"]
+    assert registry.unreadable == {}
 
 
-def test_that_the_plans_cannot_be_listed_is_told_until_they_can(stage: Stage, board: PlanRegistry):
+def test_that_the_plans_cannot_be_listed_is_told_until_they_can(stage: Stage, registry: PlanRegistry):
     stage.adopt()
-    update(stage, board)
+    update(stage, registry)
     home = stage.paths.worktrees
     home.rename(home.with_name("away"))
     home.write_text("")
-    update(stage, board)
-    assert "cannot read" in board.unreadable[""]
+    update(stage, registry)
+    assert "cannot read" in registry.unreadable[""]
     home.unlink()
     home.with_name("away").rename(home)
 
-    update(stage, board)
+    update(stage, registry)
 
-    assert list(board.runtimes) == ["pr-7"]
-    assert board.unreadable == {}
+    assert list(registry.runtimes) == ["pr-7"]
+    assert registry.unreadable == {}
 
 
-def test_a_link_in_the_place_of_a_plans_folder_is_not_followed(stage: Stage, board: PlanRegistry):
+def test_a_link_in_the_place_of_a_plans_folder_is_not_followed(stage: Stage, registry: PlanRegistry):
     local = stage.adopt()
     local.rename(stage.root / "elsewhere")
     local.symlink_to(stage.root / "elsewhere")
 
-    update(stage, board)
+    update(stage, registry)
 
-    assert board.runtimes == {}
-    assert "is a symbolic link, and prloom does not use it" in board.unreadable["pr-7"]
+    assert registry.runtimes == {}
+    assert "is a symbolic link, and prloom does not use it" in registry.unreadable["pr-7"]
 
 
 async def test_each_plan_is_worked_by_the_rules_of_its_preset(stage: Stage):
@@ -114,13 +114,13 @@ async def test_each_plan_is_worked_by_the_rules_of_its_preset(stage: Stage):
     assert stage.open("pr-2")["e2"]["state"] == "held"
 
 
-def test_the_text_of_a_plan_is_read_by_its_id(stage: Stage, board: PlanRegistry):
+def test_the_text_of_a_plan_is_read_by_its_id(stage: Stage, registry: PlanRegistry):
     (stage.adopt() / "plan.md").write_text("# The plan\n")
-    update(stage, board)
+    update(stage, registry)
 
-    assert board.read_plan("pr-7") == "# The plan\n"
+    assert registry.read_plan("pr-7") == "# The plan\n"
     with pytest.raises(PrloomError, match="there is no plan 'pr-8'; the plans are pr-7"):
-        board.read_plan("pr-8")
+        registry.read_plan("pr-8")
 
 
 def test_where_its_own_bus_cannot_be_opened_the_repository_is_free_for_another_dispatcher(stage: Stage):

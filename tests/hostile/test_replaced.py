@@ -156,7 +156,7 @@ async def test_a_replaced_bus_whose_reading_is_cut_short_is_read_on_and_nobody_i
 
     dispatcher = stage.dispatcher()
     dispatcher._update_plans()
-    runtime = next(runtime for runtime in dispatcher.board.all() if runtime.id)
+    runtime = next(runtime for runtime in dispatcher.registry.all() if runtime.id)
     admission.take_in(runtime, lambda _: None)
     assert runtime.event_store.state.rereading is not None
     await dispatcher._stop()

@@ -66,35 +66,35 @@ class RequestBench:
     def open(self) -> Iterator[None]:
         """Open the repository, as a dispatcher does."""
         general = rules(self.stage.config)
-        board = self.board = PlanRegistry(self.stage.paths, general, self.stage.clock)
+        registry = self.registry = PlanRegistry(self.stage.paths, general, self.stage.clock)
         try:
-            board.update(general)
-            self._assemble(board)
+            registry.update(general)
+            self._assemble(registry)
             yield
         finally:
-            board.close()
+            registry.close()
 
-    def _assemble(self, board: PlanRegistry) -> None:
+    def _assemble(self, registry: PlanRegistry) -> None:
         log = ActivityLog(self.stage.paths, self.stage.clock, {})
         self.publisher: Publisher = log.publisher
         plugin_types = ("PLUGIN_MESSAGE_RECEIVED", "PLUGIN_EVENT_EMITTED", "PLUGIN_ACTION_REQUESTED")
         log.publisher.subscribe(plugin_types, self.activity.append)
-        self.chains = Chains(board.runtimes, lambda: self.ticks)
+        self.chains = Chains(registry.runtimes, lambda: self.ticks)
         grants = self.grants = Grants(lambda: self.stage.root / "host.sock", log.hide)
-        known = RequestParts(board, log, grants, RequestLog(lambda: None), self.chains, Rates(lambda: self.ticks))
-        names = ActionNames(Document(board.local.make_sub(paths.BUS, paths.BUS_STATE), paths.ACTION_NAMES))
+        known = RequestParts(registry, log, grants, RequestLog(lambda: None), self.chains, Rates(lambda: self.ticks))
+        names = ActionNames(Document(registry.local.make_sub(paths.BUS, paths.BUS_STATE), paths.ACTION_NAMES))
         self.actions = RegisteredActions(self._call, self.chains, known.record, names)
         self.plugins = PluginSet([RunningPlugin(host.key, "test", host, "defer") for host in self.stage.hosts])
         self.actions.plugins = self.plugins
-        board.plugins = self.plugins.keys
-        self.methods = Methods(board, self.stage.config, plugin_requests.methods(known, self.actions, self._run))
+        registry.plugins = self.plugins.keys
+        self.methods = Methods(registry, self.stage.config, plugin_requests.methods(known, self.actions, self._run))
         self.authority = PluginAuthority(grants, lambda plugin, pid: True, self.methods, known.log)
         self.log = known.log
         self.tokens = {key: grants.begin(key)[TOKEN_VARIABLE] for key in ("ci", "other")}
 
     @property
     def plan(self) -> PlanRuntime:
-        return self.board.runtimes["pr-7"]
+        return self.registry.runtimes["pr-7"]
 
     async def ask(self, method: str, params: Json = None, plugin: str = "ci") -> Any:
         """Return the result of a request of a plugin."""

@@ -68,18 +68,18 @@ class ToolBench:
         """Have a dispatcher's socket at work."""
         stage = self.stage
         general = rules(stage.config)
-        board = PlanRegistry(stage.paths, general, stage.clock)
+        registry = PlanRegistry(stage.paths, general, stage.clock)
         plugins = PluginSet(
             [
                 RunningPlugin(host.key, "test", host, "defer", self.manifest_tools.get(host.key, ()))
                 for host in stage.hosts
             ]
         )
-        board.plugins = plugins.keys
-        board.update(general)
-        self.board, self.plugins = board, plugins
+        registry.plugins = plugins.keys
+        registry.update(general)
+        self.registry, self.plugins = registry, plugins
         parts = tools.assemble(
-            board,
+            registry,
             plugins,
             stage.triager.services,
             self.notes,
@@ -92,7 +92,7 @@ class ToolBench:
             yield parts
         finally:
             await component.close(plugins, (parts.socket,))
-            board.close()
+            registry.close()
 
     def prepare(self, parts: ToolParts, run: str = "run-1", plan: str = "pr-7", stage: str = "worker") -> Path:
         """Make the folder of a run, as the dispatcher does."""

@@ -138,15 +138,15 @@ async def _tick(base: Path, now: datetime) -> None:
     where = work_story.paths(base)
     config = loading.load(where.root, {})
     general = rules(config)
-    board = PlanRegistry(where, general, lambda: now)
+    registry = PlanRegistry(where, general, lambda: now)
     environ = {"PATH": os.environ["PATH"], "HOME": str(base)}
     pool = ShellPool(root=where.root, environ=environ, parallel=1, workers=1)
     forge = KeptForge(base / STATE)
     dispatcher = Dispatcher(
-        board,
+        registry,
         plugin_set=PluginSet([]),
         bridges=LoadedBridges((LoadedBridge("forge", "test", forge, ("forge",), timedelta(seconds=60)),)),
-        triager=AgentTriager(pool, board.read_plan),
+        triager=AgentTriager(pool, registry.read_plan),
         todo_worker=TodoWorker(pool),
         rules=general,
         clock=lambda: now,

@@ -313,13 +313,13 @@ async def _round(root: Path, now: datetime) -> None:
     _ask(root, now)
     general = rules(CONFIG)
     where = RepositoryPaths(root, root / "prloom/.local/worktrees")
-    board = PlanRegistry(where, general, lambda: now, rotate_at=ROTATE_AT)
+    registry = PlanRegistry(where, general, lambda: now, rotate_at=ROTATE_AT)
     bridge = LoadedBridge("story", "test", StoryBridge(root / "remote"), ("story",), timedelta(seconds=1))
     dispatcher = Dispatcher(
-        board,
+        registry,
         plugin_set=PluginSet([RunningPlugin("counter", "test", FunctionHost("counter", counter), "defer")]),
         bridges=LoadedBridges((bridge,)),
-        triager=AgentTriager(SwiftPool(root=root, environ=os.environ, parallel=1, workers=1), board.read_plan),
+        triager=AgentTriager(SwiftPool(root=root, environ=os.environ, parallel=1, workers=1), registry.read_plan),
         rules=general,
         clock=lambda: now,
     )

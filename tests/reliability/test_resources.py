@@ -296,7 +296,7 @@ async def test_the_files_of_plans_that_are_gone_are_closed_at_once(stage: Stage)
         most = opened()
         for plan_id in plans:
             shutil.rmtree(stage.paths.worktree(plan_id))
-        await stage.until(lambda: not dispatcher.board.runtimes)
+        await stage.until(lambda: not dispatcher.registry.runtimes)
         return most
 
     def opened() -> int:

@@ -285,14 +285,14 @@ async def _tick(base: Path, now: datetime) -> None:
     where = paths(base)
     config = loading.load(where.root, {})
     general = rules(config)
-    board = PlanRegistry(where, general, lambda: now)
+    plan_registry = PlanRegistry(where, general, lambda: now)
     environ = {"PATH": os.environ["PATH"], "HOME": str(base)}
     pool = ShellPool(root=where.root, environ=environ, parallel=1, workers=1)
     dispatcher = Dispatcher(
-        board,
+        plan_registry,
         plugin_set=PluginSet([]),
         bridges=configured_bridges.load(where.root, config),
-        triager=AgentTriager(pool, board.read_plan),
+        triager=AgentTriager(pool, plan_registry.read_plan),
         todo_worker=TodoWorker(pool),
         rules=general,
         clock=lambda: now,

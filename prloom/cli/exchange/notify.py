@@ -74,10 +74,10 @@ def _report(ended: Ended, argv: Sequence[str]) -> bool:
     if argv:
         return _run(ended, argv)
     how = terminal.paint(ended.outcome.replace("_", " "), output.ROLES[ended.outcome])
-    bell = ""
+    bell_character = ""
     if sys.stderr.isatty():
-        bell = "\a"
-    click.echo(f"{bell}{terminal.clean(ended.conversation_id)}  {how}", err=True)
+        bell_character = "\a"
+    click.echo(f"{bell_character}{terminal.clean(ended.conversation_id)}  {how}", err=True)
     return True
 
 

@@ -41,9 +41,9 @@ from prloom.model.record import Json
 
 @dataclass(frozen=True)
 class RequestParts:
-    """What is known of the plugins that request something: their tokens, their counts, and what they were shown."""
+    """What the methods for the requests of plugins share: tokens, counts, and what daemons were shown."""
 
-    board: PlanRegistry
+    registry: PlanRegistry
     activity: ActivityLog
     grants: Grants
     log: RequestLog
@@ -55,28 +55,28 @@ class RequestParts:
         return self.activity.record(kind, data, plan_id=plan_id, run_id=run_id).id
 
 
-def parts(board: PlanRegistry, activity: ActivityLog, changed: Callable[[], None]) -> RequestParts:
+def parts(registry: PlanRegistry, activity: ActivityLog, changed: Callable[[], None]) -> RequestParts:
     """Return the parts, before there are any daemons; `changed` is called when there is one more request."""
-    grants = Grants(lambda: server.folder(board.paths.root) / server.NAME, activity.hide)
-    return RequestParts(board, activity, grants, RequestLog(changed), Chains(board.runtimes), Rates())
+    grants = Grants(lambda: server.folder(registry.paths.root) / server.NAME, activity.hide)
+    return RequestParts(registry, activity, grants, RequestLog(changed), Chains(registry.runtimes), Rates())
 
 
 def authority(
-    known: RequestParts, config: Config, daemons: Daemons, actions: RegisteredActions, run: RunNamed
+    shared: RequestParts, config: Config, daemons: Daemons, actions: RegisteredActions, run: RunNamed
 ) -> PluginAuthority:
     """Return what admits the daemons at the dispatcher's socket, and answers them."""
-    found = methods(known, actions, run)
-    return PluginAuthority(known.grants, daemons.owns, Methods(known.board, config, found), known.log)
+    found = methods(shared, actions, run)
+    return PluginAuthority(shared.grants, daemons.owns, Methods(shared.registry, config, found), shared.log)
 
 
-def methods(known: RequestParts, actions: RegisteredActions, run: RunNamed) -> Mapping[str, Method]:
+def methods(shared: RequestParts, actions: RegisteredActions, run: RunNamed) -> Mapping[str, Method]:
     """Return all methods by name."""
-    board, chains, rates = known.board, known.chains, known.rates
-    record: RecordActivity = known.record
+    registry, chains, rates = shared.registry, shared.chains, shared.rates
+    record: RecordActivity = shared.record
     adding = Messages(chains, rates, record)
-    reading = Contexts(chains, board.paths, board.read_plan, board.clock)
-    state = StateRequests(board.repository, rates)
-    emitting = PluginEvents(chains, rates, record, known.activity.follows)
+    reading = Contexts(chains, registry.paths, registry.read_plan, registry.clock)
+    state = StateRequests(registry.repository, rates)
+    emitting = PluginEvents(chains, rates, record, shared.activity.follows)
     return {
         messages.ADD_MESSAGE: Method(messages.AddMessage, adding.add),
         events.EMIT_EVENT: Method(events.EmitEvent, emitting.emit),

@@ -60,7 +60,7 @@ class ProcessChecks:
 
 
 def assemble(
-    board: PlanRegistry,
+    registry: PlanRegistry,
     plugins: PluginSet,
     services_of: ServicesOf,
     activity: CallActivity,
@@ -74,23 +74,23 @@ def assemble(
 
     `operator_methods` answer other methods of the operator's commands, `authorities` admit further clients.
     """
-    state = board.local.make_sub(paths.BUS, paths.BUS_STATE)
-    waiting = Confirmations(AllowedTools(board.local), activity, board.clock, Document(state, paths.REQUESTS))
-    folder = server.folder(board.paths.root)
+    state = registry.local.make_sub(paths.BUS, paths.BUS_STATE)
+    waiting = Confirmations(AllowedTools(registry.local), activity, registry.clock, Document(state, paths.REQUESTS))
+    folder = server.folder(registry.paths.root)
     sessions = RunSessions(folder / server.NAME, activity.hide)
-    goes_on = partial(sessions.goes_on, board.paths)
+    goes_on = partial(sessions.goes_on, registry.paths)
     answering = People(waiting, RunQuestions(Document(state, paths.QUESTIONS), goes_on))
-    budget = Budget(board.paths.root, lambda: sessions.plans)
+    budget = Budget(registry.paths.root, lambda: sessions.plans)
     caller = ToolCaller(
         ToolCatalog(plugins, OWN_TOOLS), plugins, _handlers(plugins, answering, budget, targets), waiting, activity
     )
-    services = ToolServices(plugins, board.runtimes, services_of, sessions=sessions, caller=caller)
-    known: tuple[Authority, ...] = (
+    services = ToolServices(plugins, registry.runtimes, services_of, sessions=sessions, caller=caller)
+    all_authorities: tuple[Authority, ...] = (
         RunAuthority(sessions, services.open_client, checks.belongs),
         OperatorAuthority(waiting, checks.run_of, operator_methods),
         *authorities,
     )
-    return ToolParts(services, HostSocket(folder, known, board.local), answering)
+    return ToolParts(services, HostSocket(folder, all_authorities, registry.local), answering)
 
 
 def _handlers(plugins: PluginSet, answering: People, budget: Budget, targets: CallTargets) -> Mapping[str, Handler]:

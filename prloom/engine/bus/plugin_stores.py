@@ -152,11 +152,11 @@ def writes(bus: SafeDir, scope: Scope, plugin: str) -> tuple[StateWrite, ...]:
     return tuple(found)
 
 
-def global_writes(repository: RepositoryPaths, guard: WorktreeGuard, plugin: str) -> Iterator[StateWrite]:
+def global_writes(repository: RepositoryPaths, worktree_guard: WorktreeGuard, plugin: str) -> Iterator[StateWrite]:
     """Yield a plugin's writes to the store that all plans share, from the logs of all plans and of the repository."""
     for plan_id in ("", *plans.ids(repository)):
         try:
-            bus = _bus(repository, guard, plan_id)
+            bus = _bus(repository, worktree_guard, plan_id)
         except PrloomError as error:
             log.warning("what %s wrote for all plans from plan %s cannot be read: %s", plugin, plan_id, error)
             continue
@@ -165,11 +165,11 @@ def global_writes(repository: RepositoryPaths, guard: WorktreeGuard, plugin: str
                 yield from writes(bus, "global", plugin)
 
 
-def _bus(repository: RepositoryPaths, guard: WorktreeGuard, plan_id: str) -> SafeDir | None:
+def _bus(repository: RepositoryPaths, worktree_guard: WorktreeGuard, plan_id: str) -> SafeDir | None:
     if not plan_id:
         return SafeDir.open(repository.root, *paths.LOCAL, paths.BUS)
     worktree = repository.worktree(plan_id)
-    problem = guard.problem(worktree)
+    problem = worktree_guard.problem(worktree)
     if problem is not None:
         raise PrloomError(problem)
     return SafeDir.open(worktree, *paths.LOCAL, paths.BUS)

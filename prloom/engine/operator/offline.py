@@ -112,14 +112,14 @@ def _concerns(request: OperatorRequest, of: Snapshot, now: datetime) -> bool:
 def _opened_plans(
     repository: RepositoryPaths, plan_ids: Collection[str], clock: Clock
 ) -> Iterator[tuple[OfflinePlan, ...]]:
-    guard = WorktreeGuard(repository.root)
+    worktree_guard = WorktreeGuard(repository.root)
     with ExitStack() as closing:
         top = closing.enter_context(SafeDir.make(repository.root, *paths.LOCAL))
-        everywhere = partial(plugin_stores.global_writes, repository, guard)
+        everywhere = partial(plugin_stores.global_writes, repository, worktree_guard)
         shared = PluginStores(top.make_sub(paths.PLUGIN_STATE_GLOBAL), "global", everywhere)
         opened = []
         for plan_id in plan_ids:
-            local = closing.enter_context(_folder(repository, plan_id, guard))
+            local = closing.enter_context(_folder(repository, plan_id, worktree_guard))
             bus = local.make_sub(paths.BUS)
             stores = PluginStores(
                 local.make_sub(paths.PLUGIN_STATE), "plan", partial(plugin_stores.writes, bus, "plan")
@@ -138,12 +138,12 @@ def _plan_state(local: SafeDir) -> PlanState:
     return PlanState(lambda edit: plans.change(local, plans.load(local), edit))
 
 
-def _folder(repository: RepositoryPaths, plan_id: str, guard: WorktreeGuard) -> SafeDir:
+def _folder(repository: RepositoryPaths, plan_id: str, worktree_guard: WorktreeGuard) -> SafeDir:
     """Open a plan's folder as the dispatcher does: not if its branch brings files that would pass for prloom's."""
     if plan_id == REPOSITORY:
         return SafeDir.make(repository.root, *paths.LOCAL)
     worktree = repository.worktree(plan_id)
-    problem = guard.problem(worktree)
+    problem = worktree_guard.problem(worktree)
     if problem:
         local = None
     else:

@@ -42,7 +42,7 @@ REPLACED = "events.jsonl was cut or replaced; prloom reads it again from its beg
 
 LATE = "a program kept events.jsonl open while it was rotated twice; prloom takes in the lines that it appended then"
 
-Known = Callable[[Event, Position], bool]
+WasTakenIn = Callable[[Event, Position], bool]
 """Whether the event of a line was taken in before."""
 
 _Found: TypeAlias = tuple[tuple[Change, ...], tuple[Action, ...], tuple[Event, ...]]
@@ -155,7 +155,11 @@ def full(state: DispatchState) -> bool:
 
 
 def _changes(
-    runtime: PlanRuntime, batch: JournalBatch, sign: Sign, observers: Observers | None, known: Known | None = None
+    runtime: PlanRuntime,
+    batch: JournalBatch,
+    sign: Sign,
+    observers: Observers | None,
+    was_taken_in: WasTakenIn | None = None,
 ) -> _Found:
     """Return what becomes of each event of a batch, the acknowledgements, and the notices; remember the events' ids."""
     store = runtime.event_store
@@ -166,7 +170,7 @@ def _changes(
     signs: dict[str, Action] = {}
     noticed: list[Event] = []
     coming: set[str] = set()
-    for event, came_in in _new_events(runtime, batch, known):
+    for event, came_in in _new_events(runtime, batch, was_taken_in):
         suspect = appended_lines.check(runtime, event, came_in)
         if suspect is not None:
             store.texts.add(event)
@@ -200,7 +204,9 @@ def _changes(
     return tuple(changes), few, tuple(noticed)
 
 
-def _new_events(runtime: PlanRuntime, batch: JournalBatch, known: Known | None) -> Iterator[tuple[Event, Intake]]:
+def _new_events(
+    runtime: PlanRuntime, batch: JournalBatch, was_taken_in: WasTakenIn | None
+) -> Iterator[tuple[Event, Intake]]:
     """Yield the events of a batch that are new and not prloom's own posts; remember the id of every event."""
     posts = own_posts(runtime)
     for entry in batch.entries:
@@ -208,7 +214,7 @@ def _new_events(runtime: PlanRuntime, batch: JournalBatch, known: Known | None) 
         if event is None:
             log.warning("plan %s: a line of events.jsonl cannot be read; `prloom doctor` names it", runtime.id)
             continue
-        if _is_known(runtime.seen_ids, known, event, entry.position):  # also where it came in just now
+        if _is_known(runtime.seen_ids, was_taken_in, event, entry.position):  # also where it came in just now
             runtime.seen_ids.add_again(event.id, entry.position)
             continue
         runtime.seen_ids.add(event.id, entry.position)
@@ -216,10 +222,10 @@ def _new_events(runtime: PlanRuntime, batch: JournalBatch, known: Known | None) 
             yield event, admission.intake(event, entry.position)
 
 
-def _is_known(seen_ids: SeenIds, known: Known | None, event: Event, position: Position) -> bool:
-    if known is None:
+def _is_known(seen_ids: SeenIds, was_taken_in: WasTakenIn | None, event: Event, position: Position) -> bool:
+    if was_taken_in is None:
         return event.id in seen_ids
-    return known(event, position)
+    return was_taken_in(event, position)
 
 
 def _unobserved(plan_id: str, event: Event, came_in: Intake) -> Change:
@@ -240,9 +246,11 @@ def _handled(event: Event, reason: str, came_in: Intake) -> Change:
 
 def own_posts(runtime: PlanRuntime) -> OwnPosts:
     """Return what the plan knows of prloom's own posts."""
-    known = receipts.all_of(runtime.folders.local, runtime.clock())
-    remote = frozenset(receipt.remote_id for receipt in known.values() if receipt.remote_id)
-    return OwnPosts(known, remote, lambda action: runtime.event_store.issued(action) or runtime.issued.knows(action))
+    delivered = receipts.all_of(runtime.folders.local, runtime.clock())
+    remote = frozenset(receipt.remote_id for receipt in delivered.values() if receipt.remote_id)
+    return OwnPosts(
+        delivered, remote, lambda action: runtime.event_store.issued(action) or runtime.issued.knows(action)
+    )
 
 
 def _admit(event: Event, came_in: Intake, acknowledgement: Action | None, rules: Rules, now: datetime) -> Change:

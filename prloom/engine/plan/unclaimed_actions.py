@@ -18,18 +18,18 @@ from prloom.model.hook_points import BEFORE_UPSERT
 from prloom.model.record import Timestamp
 from prloom.model.state import QueuedAction, Receipt
 
-NOBODY: Final = "nobody"
+NO_BRIDGE: Final = "nobody"
 """The name in the log for a target that no bridge claims."""
 
 
 def begin(runtime: PlanRuntime, batch: Sequence[QueuedAction], tasks: BackgroundTasks, hooks: ActionHooks) -> bool:
     """Decide these actions, beside everything else where plugins are to look at plans; return whether that began."""
     if not hooks.has(BEFORE_UPSERT, runtime.rules):
-        runtime.event_store.commit("deliver", NOBODY, deliveries=tuple(_end(runtime, queued) for queued in batch))
+        runtime.event_store.commit("deliver", NO_BRIDGE, deliveries=tuple(_end(runtime, queued) for queued in batch))
         return True
-    if (NOBODY, False) in runtime.in_flight.deliveries:
+    if (NO_BRIDGE, False) in runtime.in_flight.deliveries:
         return False
-    runtime.in_flight.deliveries.add((NOBODY, False))
+    runtime.in_flight.deliveries.add((NO_BRIDGE, False))
     tasks.spawn(runtime, partial(_decide, runtime, batch, hooks))
     return True
 
@@ -46,9 +46,9 @@ async def _decide(runtime: PlanRuntime, batch: Sequence[QueuedAction], hooks: Ac
                     end = _written(runtime, queued, await hooks.upsert(runtime, action.payload))
                 except PrloomError as refusal:
                     end = _refused(runtime, queued, str(refusal))
-            runtime.event_store.commit("deliver", NOBODY, deliveries=(end or _end(runtime, queued),))
+            runtime.event_store.commit("deliver", NO_BRIDGE, deliveries=(end or _end(runtime, queued),))
     finally:
-        runtime.in_flight.deliveries.discard((NOBODY, False))
+        runtime.in_flight.deliveries.discard((NO_BRIDGE, False))
 
 
 def _end(runtime: PlanRuntime, queued: QueuedAction) -> DeliveryChange:

@@ -35,8 +35,8 @@ class Method(NamedTuple):
 class Methods:
     """All methods that a daemon may call, by name; implements `authority.RequestMethods`."""
 
-    def __init__(self, board: PlanRegistry, general: Config, methods: Mapping[str, Method]) -> None:
-        self._board = board
+    def __init__(self, registry: PlanRegistry, general: Config, methods: Mapping[str, Method]) -> None:
+        self._registry = registry
         self._general = general
         self._methods = methods
 
@@ -62,7 +62,7 @@ class Methods:
         """Return what a plugin is permitted at this moment; raises RpcError where the request is not."""
         if grant.over:
             raise request_errors.denied("this token is not valid any more, for its daemon was ended")
-        if not self._board.accepting:
+        if not self._registry.accepting:
             raise request_errors.not_ready("the dispatcher is starting or stopping")
         runtime, config = self._plan(plan_id), self._general
         if runtime is not None:
@@ -80,7 +80,7 @@ class Methods:
         tables = config.plugins.permissions
         if plugin in tables:
             return tables[plugin].rights
-        named = (name for name in tables if keys.resolve(name, self._board.plugins) == plugin)
+        named = (name for name in tables if keys.resolve(name, self._registry.plugins) == plugin)
         found = next(named, None)
         if found is None:
             return PluginRights()
@@ -90,7 +90,7 @@ class Methods:
         """Return the open plan of an id; the repository as a whole is none."""
         if plan_id is None:
             return None
-        return self._board.runtimes.get(plan_id)
+        return self._registry.runtimes.get(plan_id)
 
 
 def _named(params: Json, name: str) -> str | None:

@@ -15,11 +15,11 @@ RUN: Final = "runAction"
 """What the command asks over the dispatcher's socket: {"plugin", "name", "params", "plan"}."""
 
 
-async def run(actions: RegisteredActions, board: PlanRegistry, limit: timedelta, params: Json) -> Json:
+async def run(actions: RegisteredActions, registry: PlanRegistry, limit: timedelta, params: Json) -> Json:
     """Run an action; raises PrloomError with the reason why it cannot be run, or has failed."""
     match params:
         case {"plugin": str(plugin), "name": str(name), "params": dict(given), "plan": str() | None as plan}:
-            if plan is not None and plan not in board.runtimes:
+            if plan is not None and plan not in registry.runtimes:
                 raise PrloomError(f"there is no plan {plan}")
             return {"result": await actions.run(plugin, name, given, plan_id=plan, by=OPERATOR, limit=limit)}
         case _:

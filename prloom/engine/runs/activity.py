@@ -14,8 +14,8 @@ from prloom.storage.safe_dir import SafeDir
 
 _BELOW_ROOT: Final = len((*paths.LOCAL, paths.RUNS, "<run>"))
 _PIECE: Final = 256 * 1024
-_LOOKS: Final = 10
-"""How often one looks for the end of a run that is over: the dispatcher writes it a moment later, or does not run."""
+_MOST_READS: Final = 10
+"""How often the file of a run that is over is read again for its end, which a dispatcher writes a moment later."""
 
 
 def exists(folder: Path) -> bool:
@@ -24,20 +24,20 @@ def exists(folder: Path) -> bool:
 
 
 def events(folder: Path, *, wait: Callable[[], None] | None) -> Iterator[ActivityEvent]:
-    """Yield the events of a run so far; with `wait`, which is called between two looks, until the run has ended."""
-    offset, looks = 0, 0
+    """Yield the events of a run so far; with `wait`, which is called between two reads, until the run has ended."""
+    offset, reads = 0, 0
     while True:
         if records.is_over(folder):  # first: what it did until then is read after
-            looks += 1
+            reads += 1
         read, end = stored(folder, offset)
         found = [each.event for each in read]
         yield from found
         if end > offset:
-            offset, looks = end, 0
+            offset, reads = end, 0
             if any(event.type == "AGENT_END" for event in found):
                 return
             continue
-        if wait is None or looks >= _LOOKS:
+        if wait is None or reads >= _MOST_READS:
             return
         wait()
 

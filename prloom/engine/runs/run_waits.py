@@ -19,7 +19,7 @@ _SLOW: Final = 5.0  # seconds in which an exchange answers that can be reached
 _UNTAKEN: Final = timedelta(seconds=30)  # by then, a pool of this machine has begun a run
 _LONGEST: Final = 300
 _AWAY: Final = "the exchange of the runs does not answer; prloom tries to reach it"
-_NOBODY: Final = "no worker has taken the run yet"
+_NOT_TAKEN: Final = "no worker has taken the run yet"
 _ELSEWHERE: Final = "; `prloom worker` on a machine that has the agent does"
 
 
@@ -65,7 +65,7 @@ def wait_for_worker(entry: MessageEntry, asked: RunMessage, now: datetime) -> Ru
     message, delivery = entry.message, entry.delivery
     if delivery.state != "ready":
         return None
-    since, until, reason = message.created_at, None, _NOBODY
+    since, until, reason = message.created_at, None, _NOT_TAKEN
     if delivery.available_at is not None and entry.claims:
         reason = printable(f"no machine does the run yet; the last one said: {entry.claims[-1].error}", _LONGEST)
         until = Timestamp.of(delivery.available_at)

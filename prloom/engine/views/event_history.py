@@ -39,47 +39,49 @@ def follow(repository: RepositoryPaths, plan_id: str, event_id: str) -> EventHis
     with bus:
         # Before the log: what the dispatcher takes in meanwhile is no post of its own.
         read_to = snapshot.current_state(bus).cursor
-        trail = _Trail(event_id)
-        for step in replay.steps(JournalReader(bus, paths.DECISIONS), trail.mentions.is_in):
-            trail.add(step)
-        return _followed(bus, trail, read_to)
+        replayed = _EventReplay(event_id)
+        for step in replay.steps(JournalReader(bus, paths.DECISIONS), replayed.mentions.is_in):
+            replayed.add(step)
+        return _followed(bus, replayed, read_to)
 
 
-def _followed(bus: SafeDir, trail: _Trail, read_to: Cursor) -> EventHistory:
-    came = search.find_event(bus, trail.event_id, trail.intake.position if trail.intake else None)
-    if came is None and trail.intake is None:
-        raise PrloomError(f"{trail.event_id} was never taken in; `prloom doctor` shows what is wrong with its line")
-    if trail.state is None and came is not None and not entries.is_behind(came.position, read_to):
-        raise PrloomError(f"{trail.event_id} was not taken in, because prloom posted it itself, or knew it already")
+def _followed(bus: SafeDir, replayed: _EventReplay, read_to: Cursor) -> EventHistory:
+    came = search.find_event(bus, replayed.event_id, replayed.intake.position if replayed.intake else None)
+    if came is None and replayed.intake is None:
+        raise PrloomError(f"{replayed.event_id} was never taken in; `prloom doctor` shows what is wrong with its line")
+    if replayed.state is None and came is not None and not entries.is_behind(came.position, read_to):
+        raise PrloomError(f"{replayed.event_id} was not taken in, because prloom posted it itself, or knew it already")
     if came is not None:
         event = came.event
     else:
-        event = _without_text(trail)
+        event = _without_text(replayed)
     came_at = ""
     if came is not None:
         came_at = came.ts
-    return EventHistory(event, came_at, trail.state or "pending", trail.steps(), tuple(trail.todos.values()))
+    return EventHistory(event, came_at, replayed.state or "pending", replayed.steps(), tuple(replayed.todos.values()))
 
 
-def _without_text(trail: _Trail) -> Event:
+def _without_text(replayed: _EventReplay) -> Event:
     """Return what the log still knows of an event whose line is gone."""
-    intake = trail.intake
+    intake = replayed.intake
     assert intake is not None  # noqa: S101 - the caller has looked
     if intake.author:
         author = Author(intake.author)
     else:
         author = None
-    return Event(id=trail.event_id, source=intake.source, type=intake.type, author=author, created_at=intake.created_at)
+    return Event(
+        id=replayed.event_id, source=intake.source, type=intake.type, author=author, created_at=intake.created_at
+    )
 
 
-_TOLD = frozenset(
+_SHOWN_STEPS = frozenset(
     ("taken", "started", "failed", "violated", "rejected", "limited", "delayed", "committed", "done", "nothing_to_do")
 ) | frozenset(("parked", "retried", "reopened", "removed"))
 """The steps of the work on a TODO that belong to the history of its event; `prloom why TODO-ID` has all of them."""
 
 
 @dataclass
-class _Trail:
+class _EventReplay:
     """What the log says of one event, as far as it was read."""
 
     event_id: str
@@ -130,7 +132,7 @@ class _Trail:
         history.follow_todos(self.todos, said)
         steps = []
         work = decision.work
-        if work is not None and work.todo_id in before and work.verdict in _TOLD:
+        if work is not None and work.todo_id in before and work.verdict in _SHOWN_STEPS:
             steps.append(history.worked(said, work))
         for ended, verdict in ((decision.todos_done, "done"), (decision.todos_dropped, "taken out")):
             moved = [self.todos[todo_id] for todo_id in ended if todo_id in before]

@@ -90,25 +90,25 @@ def _of_plan(repository: RepositoryPaths, plan_id: str, todo_id: str) -> TodoHis
     local = SafeDir.open(repository.worktree(plan_id), *paths.LOCAL)
     if local is None:
         return None
-    trail, now = _Trail(todo_id), DispatchState()
+    replayed, now = _TodoReplay(todo_id), DispatchState()
     with local:
         text = (local.read_bytes(paths.PLAN_TEXT) or b"").decode("utf-8", "replace")
         bus = local.sub(paths.BUS)
     if bus is not None:
         with bus:
             now = snapshot.current_state(bus)
-            for step in replay.steps(JournalReader(bus, paths.DECISIONS), trail.is_mentioned):
-                trail.add(step)
+            for step in replay.steps(JournalReader(bus, paths.DECISIONS), replayed.is_mentioned):
+                replayed.add(step)
     item = next((todo for todo in plan_file.todos(text) if todo.id == todo_id), None)
     state = "removed"
     if item is not None:
         state = item.state
     if item is None:
-        item = trail.item()
+        item = replayed.item()
     if item is None:
         return None
-    events = _events(repository, plan_id, trail.event_ids or item.event_ids)
-    steps = _with_late_results(trail.steps(), repository.worktree(plan_id))
+    events = _events(repository, plan_id, replayed.event_ids or item.event_ids)
+    steps = _with_late_results(replayed.steps(), repository.worktree(plan_id))
     return TodoHistory(plan_id, item, state, steps, now, events, _wait(repository, plan_id, now))
 
 
@@ -144,7 +144,7 @@ def _events(repository: RepositoryPaths, plan_id: str, event_ids: tuple[str, ...
 
 
 @dataclass
-class _Trail:
+class _TodoReplay:
     """What the log says of one TODO, as far as it was read; `at_work` says that it is the one that is worked on."""
 
     todo_id: str

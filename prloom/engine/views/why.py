@@ -100,10 +100,10 @@ def find(repository: RepositoryPaths, named: str, *, plan: str | None = None) ->
         choices = shown_text.any_to_run([("why", named, ("--plan", each.plan)) for each in found])
         raise PrloomError(f"{named} is in several plans; choose one: {choices}")
     one = found[0]
-    return trail_of(repository, one)
+    return life_of(repository, one)
 
 
-def trail_of(repository: RepositoryPaths, found: search.SearchHits) -> EventLife:
+def life_of(repository: RepositoryPaths, found: search.SearchHits) -> EventLife:
     """Return the history of an event that was found."""
     followed = event_history.follow(repository, found.plan, found.event_ids[-1])
     return EventLife(

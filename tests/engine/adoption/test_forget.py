@@ -125,8 +125,8 @@ async def test_a_running_dispatcher_lets_go_of_the_plan_first(project: Project, 
         await asyncio.to_thread(give_up, project, git_stage)
 
         assert not worktree.exists()
-        assert dispatcher.board.runtimes == {}
-        assert dispatcher.board.unreadable == {}
+        assert dispatcher.registry.runtimes == {}
+        assert dispatcher.registry.unreadable == {}
 
 
 def test_a_dispatcher_that_does_not_let_go_keeps_the_plan_and_is_named(project: Project, git_stage: Stage):

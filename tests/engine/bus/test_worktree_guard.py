@@ -85,10 +85,10 @@ async def test_while_it_runs_a_plan_whose_branch_brings_prlooms_files_is_let_go_
     worktree = project.adopt(git_stage)
     good = project.git("rev-parse", "work")
     async with git_stage.running() as dispatcher:
-        await git_stage.until(lambda: "work" in dispatcher.board.runtimes)
-        runtime = dispatcher.board.runtimes["work"]
+        await git_stage.until(lambda: "work" in dispatcher.registry.runtimes)
+        runtime = dispatcher.registry.runtimes["work"]
         project.bring_prlooms_files()
-        await git_stage.until(lambda: "work" not in dispatcher.board.runtimes)
+        await git_stage.until(lambda: "work" not in dispatcher.registry.runtimes)
         with pytest.raises(Exception, match="cannot be written any more"):
             runtime.event_store.commit("triage", "agent")
         project.git("update-ref", "refs/heads/work", good)

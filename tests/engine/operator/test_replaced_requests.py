@@ -67,7 +67,7 @@ async def test_a_request_in_a_new_file_is_carried_out_however_long_it_is(
 async def test_a_running_dispatcher_notices_it_too(stage_with_events: Stage):
     stage = stage_with_events
     async with stage.running() as dispatcher:
-        await stage.until(lambda: bool(dispatcher.board.runtimes))
+        await stage.until(lambda: bool(dispatcher.registry.runtimes))
         stage.ask("drop", "three", reason="x")
         await stage.until(lambda: stage.fate("three", "pr-1") == DROPPED)
         requests_file(stage).unlink()

@@ -326,7 +326,7 @@ async def test_a_long_burst_that_nobody_sees_is_saved_on_the_way(stage: Stage):
     with (bus / "events.jsonl").open("w") as file:
         file.writelines(line(f"e{number}", long) + "\n" for number in range(reconcile.SAVED_AFTER + 1))
     dispatcher = stage.dispatcher()
-    runtime = dispatcher.board.repository
+    runtime = dispatcher.registry.repository
 
     for _ in range(reconcile.SAVED_AFTER):
         assert reconcile.reconcile(runtime, Subscribers(), dispatcher.dependencies(agents=False))

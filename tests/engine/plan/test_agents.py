@@ -168,7 +168,7 @@ async def test_a_rebase_is_asked_for_until_its_todo_is_ticked_or_taken_out(bench
 
 async def test_a_rebase_that_an_older_prloom_has_only_noted_becomes_a_todo(bench: Bench, stage: Stage):
     bench.plays("print(answer(*ids))")
-    runtime = stage.dispatcher().board
+    runtime = stage.dispatcher().registry
     runtime.update(rules(stage.config))
     runtime.runtimes["pr-7"].event_store.commit("triage", "claude", rebase_requested=True)
     runtime.close()
@@ -209,7 +209,7 @@ async def test_an_event_whose_text_is_lost_during_the_run_needs_a_person(bench: 
         await stage.until(begun.exists)
         journal = stage.local() / "bus/events.jsonl"
         journal.write_bytes(journal.read_bytes().replace(b"second", b"SECOND"))
-        dispatcher.board.runtimes["pr-7"].event_store.texts.clear()
+        dispatcher.registry.runtimes["pr-7"].event_store.texts.clear()
         go.touch()
 
         await stage.until(lambda: stage.open().get("b", {}).get("state") == "parked")
@@ -707,7 +707,7 @@ async def test_a_daily_limit_holds_for_plugins_runs_of_several_plans_that_begin_
 
     async with stage.rounds_of(dispatcher) as again:
         await again()
-        runs = [stage.triager.run_named(plan, "worker", "Look.") for plan in dispatcher.board.runtimes.values()]
+        runs = [stage.triager.run_named(plan, "worker", "Look.") for plan in dispatcher.registry.runtimes.values()]
         ends = await asyncio.gather(*runs, return_exceptions=True)
 
     assert len(listing.spent(stage.paths, stage.clock())) == 1

@@ -21,10 +21,10 @@ from prloom.errors import PrloomError
 @pytest.fixture
 def runtime(stage: Stage) -> Iterator[PlanRuntime]:
     stage.adopt()
-    board = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
-    board.update(rules(stage.config))
-    yield board.runtimes["pr-7"]
-    board.close()
+    registry = PlanRegistry(stage.paths, rules(stage.config), stage.clock)
+    registry.update(rules(stage.config))
+    yield registry.runtimes["pr-7"]
+    registry.close()
 
 
 async def hang() -> None:

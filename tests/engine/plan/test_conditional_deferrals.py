@@ -127,7 +127,7 @@ async def test_what_arrives_while_the_hook_runs_is_not_missed(stage: Stage):
             if [event.id for event in call.events] == ["e1"] and not arrived.is_set():
                 arrived.set()
                 stage.append(said("e2", body="", type="pr_pushed"))
-                runtime = dispatcher.board.runtimes["pr-7"]
+                runtime = dispatcher.registry.runtimes["pr-7"]
                 while "e2" not in runtime.seen_ids:  # noqa: ASYNC110 - the dispatcher tells nobody
                     await asyncio.sleep(0.001)
 

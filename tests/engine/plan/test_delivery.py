@@ -245,7 +245,7 @@ async def test_an_action_that_was_revived_while_it_was_tried_keeps_its_new_time(
     stage.bridge.waits = hang
     async with stage.running() as dispatcher:
         await trying.wait()
-        runtime = dispatcher.board.runtimes["pr-7"]
+        runtime = dispatcher.registry.runtimes["pr-7"]
         (action,) = runtime.event_store.state.queue.values()
         runtime.event_store.commit("operator", "operator", deliveries=(outbox.revived(action),))
         go_on.set()

@@ -40,8 +40,8 @@ def rest(runtime: PlanRuntime, now: Any) -> timedelta:
     return runtime.failure.until - now
 
 
-def test_a_bridge_is_told_whether_the_cockpit_is_in_a_comment_or_in_the_description(board: PlanRegistry):
-    runtime = board.runtimes["pr-7"]
+def test_a_bridge_is_told_whether_the_cockpit_is_in_a_comment_or_in_the_description(registry: PlanRegistry):
+    runtime = registry.runtimes["pr-7"]
     adopted = runtime.tracked.cockpit
 
     runtime.event_store.commit("pull_request", "test", pull_request=KeptPullRequest(opened=True))
@@ -49,8 +49,8 @@ def test_a_bridge_is_told_whether_the_cockpit_is_in_a_comment_or_in_the_descript
     assert (adopted, runtime.tracked.cockpit) == (cockpit_marker("pr-7"), None)
 
 
-def test_trouble_that_comes_back_soon_has_lasted_since_it_came_first(stage: Stage, board: PlanRegistry):
-    runtime, since = board.runtimes["pr-7"], []
+def test_trouble_that_comes_back_soon_has_lasted_since_it_came_first(stage: Stage, registry: PlanRegistry):
+    runtime, since = registry.runtimes["pr-7"], []
     for error, pause in (("no room", 30), ("no room", 30), ("no exchange", 30), ("no exchange", 3600)):
         runtime.fail(error)
         since.append(plan_state(stage)["lastErrorAt"][11:19])
@@ -63,16 +63,16 @@ def test_trouble_that_comes_back_soon_has_lasted_since_it_came_first(stage: Stag
     assert plan_state(stage)["lastErrorAt"][11:19] == "13:01:30"
 
 
-def test_what_is_still_at_work_on_a_plan_in_trouble_can_write_nothing(board: PlanRegistry):
-    runtime = board.runtimes["pr-7"]
+def test_what_is_still_at_work_on_a_plan_in_trouble_can_write_nothing(registry: PlanRegistry):
+    runtime = registry.runtimes["pr-7"]
     runtime.fail("the disk is full")
 
     with pytest.raises(StorageError, match="the disk is full"):
         runtime.event_store.commit("triage", "agent")
 
 
-def test_trouble_that_comes_back_soon_makes_a_plan_rest_longer_each_time(stage: Stage, board: PlanRegistry):
-    runtime = board.runtimes["pr-7"]
+def test_trouble_that_comes_back_soon_makes_a_plan_rest_longer_each_time(stage: Stage, registry: PlanRegistry):
+    runtime = registry.runtimes["pr-7"]
     rests = []
     for _ in range(12):
         runtime.fail("again")
@@ -86,8 +86,8 @@ def test_trouble_that_comes_back_soon_makes_a_plan_rest_longer_each_time(stage: 
     assert timedelta(minutes=4) < rests[-1] <= timedelta(minutes=5)
 
 
-def test_trouble_after_a_calm_time_is_new_trouble(stage: Stage, board: PlanRegistry):
-    runtime = board.runtimes["pr-7"]
+def test_trouble_after_a_calm_time_is_new_trouble(stage: Stage, registry: PlanRegistry):
+    runtime = registry.runtimes["pr-7"]
     for _ in range(5):
         runtime.fail("again")
         stage.clock.now = runtime.failure.until
@@ -98,8 +98,8 @@ def test_trouble_after_a_calm_time_is_new_trouble(stage: Stage, board: PlanRegis
     assert rest(runtime, stage.clock()) <= timedelta(seconds=1)
 
 
-def test_many_jobs_that_fail_of_one_trouble_are_one_trouble(stage: Stage, board: PlanRegistry):
-    runtime = board.runtimes["pr-7"]
+def test_many_jobs_that_fail_of_one_trouble_are_one_trouble(stage: Stage, registry: PlanRegistry):
+    runtime = registry.runtimes["pr-7"]
     runtime.fail("the disk is full")
     first = runtime.failure.until
 
@@ -112,15 +112,15 @@ def test_many_jobs_that_fail_of_one_trouble_are_one_trouble(stage: Stage, board:
 def test_trouble_that_cannot_even_be_written_down_is_borne(stage: Stage):
     stage.adopt()
     disk = BrokenDisk()
-    board = PlanRegistry(stage.paths, rules(stage.config), stage.clock, disk=disk)
-    board.update(rules(stage.config))
+    registry = PlanRegistry(stage.paths, rules(stage.config), stage.clock, disk=disk)
+    registry.update(rules(stage.config))
     disk.broken = True
 
-    board.runtimes["pr-7"].fail("no room")
-    board.repository.fail("no room")
+    registry.runtimes["pr-7"].fail("no room")
+    registry.repository.fail("no room")
 
     disk.broken = False
-    board.close()
+    registry.close()
     assert plan_state(stage).get("lastError") is None
 
 
@@ -133,10 +133,10 @@ async def test_the_error_of_an_earlier_dispatcher_goes_when_the_plan_can_be_work
 
 
 def test_trouble_of_the_repositorys_own_bus_does_not_make_it_look_like_a_plans_worktree(
-    stage: Stage, board: PlanRegistry
+    stage: Stage, registry: PlanRegistry
 ):
-    board.repository.fail("no room")
-    board.publish([], [], stage.clock())
+    registry.repository.fail("no room")
+    registry.publish([], [], stage.clock())
 
     assert not (stage.root / "prloom/.local/state.json").exists()
     assert stage.published("unreadable") == {"": "no room"}
@@ -236,18 +236,18 @@ async def test_a_worktree_that_is_removed_by_hand_while_a_hook_runs_harms_nobody
     stage.bridge.news = [said("one", pr=1), said("two", pr=2)]
     async with stage.running() as dispatcher:
         await stage.until(lambda: stage.bridge.said == ["on two"])
-        await stage.until(lambda: list(dispatcher.board.runtimes) == ["pr-2"])
+        await stage.until(lambda: list(dispatcher.registry.runtimes) == ["pr-2"])
         assert not stage.paths.worktree("pr-1").exists()
 
 
 async def test_a_plan_that_was_removed_and_adopted_anew_is_a_new_plan(stage: Stage):
     stage.adopt()
     async with stage.running() as dispatcher:
-        await stage.until(lambda: "pr-7" in dispatcher.board.runtimes)
-        first = dispatcher.board.runtimes["pr-7"]
+        await stage.until(lambda: "pr-7" in dispatcher.registry.runtimes)
+        first = dispatcher.registry.runtimes["pr-7"]
         stage.paths.worktree("pr-7").rename(stage.root / "away")
         stage.adopt()
-        await stage.until(lambda: dispatcher.board.runtimes.get("pr-7") not in {None, first})
+        await stage.until(lambda: dispatcher.registry.runtimes.get("pr-7") not in {None, first})
         stage.append(said("a"))
 
         await stage.until(lambda: stage.bridge.said == ["re a"])

@@ -15,11 +15,11 @@ from prloom.errors import ExtensionError
 
 
 @pytest.fixture
-def services(board: PlanRegistry) -> HookServices:
+def services(registry: PlanRegistry) -> HookServices:
     async def no_agent(*asked: Any) -> str:
         raise AssertionError
 
-    return HookServices(board.runtimes["pr-7"], run=no_agent, read_plan=board.read_plan)
+    return HookServices(registry.runtimes["pr-7"], run=no_agent, read_plan=registry.read_plan)
 
 
 def ids(found: tuple[Sequence[Event], str | None]) -> tuple[list[str], str | None]:

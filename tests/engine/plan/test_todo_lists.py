@@ -18,7 +18,7 @@ PLAN = "# A plan\n\n## TODO\n\n- [ ] first\n- [ ] second\n"
 def following(stage: Stage) -> Dispatcher:
     """Return a dispatcher that writes the lists down."""
     dispatcher = stage.dispatcher()
-    dispatcher.board.show_todos = TodoLists(ActivityLog(stage.paths, stage.clock, {})).update
+    dispatcher.registry.show_todos = TodoLists(ActivityLog(stage.paths, stage.clock, {})).update
     return dispatcher
 
 
@@ -53,7 +53,7 @@ async def test_the_todo_that_is_worked_on_is_in_progress(stage: Stage) -> None:
     dispatcher = following(stage)
     async with stage.rounds_of(dispatcher) as again:
         await again()
-        runtime = dispatcher.board.runtimes["pr-7"]
+        runtime = dispatcher.registry.runtimes["pr-7"]
         todo = runtime.text.todos()[0]
         assert todo.id is not None
         taken = WorkStep(todo_id=todo.id, verdict="taken", work=TodoWork(id=todo.id, title="first"))

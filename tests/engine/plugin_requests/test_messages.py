@@ -219,7 +219,7 @@ async def test_a_plan_that_cannot_be_written_is_not_ready(bench: RequestBench):
 async def test_without_an_open_plan_or_a_dispatcher_that_is_ready_nothing_is_added(bench: RequestBench):
     unknown = await bench.error("add_message", a_message(plan_id="pr-8"))
     whole = await bench.error("add_message", a_message(plan_id=""))
-    bench.board.accepting = False
+    bench.registry.accepting = False
     starting = await bench.error("add_message", a_message())
 
     assert (unknown.code, str(unknown)) == (-32004, "there is no plan 'pr-8'")

@@ -59,7 +59,7 @@ async def test_permissions_are_those_of_the_plugin_that_a_name_means_and_never_o
         bench.grants.begin("my-ci")
         denied = await bench.error("emit_event", {"type": "x"}, "my_ci")
         await bench.ask("emit_event", {"type": "x"}, "my-ci")
-        bench.board.plugins = ("my_ci",)
+        bench.registry.plugins = ("my_ci",)
         await bench.ask("emit_event", {"type": "x"}, "my_ci")
 
     assert denied.code == -32001
@@ -336,13 +336,13 @@ async def test_a_dispatcher_accepts_requests_from_its_first_look_at_the_plans_un
 
     class Ending(ScriptedTriager):
         async def close(self) -> None:
-            accepting.append(dispatcher.board.accepting)
+            accepting.append(dispatcher.registry.accepting)
 
     stage.triager = Ending()
     dispatcher = stage.dispatcher()
-    assert not dispatcher.board.accepting
+    assert not dispatcher.registry.accepting
     task = asyncio.create_task(dispatcher.run(timedelta(milliseconds=5)))
-    await until(lambda: dispatcher.board.accepting)
+    await until(lambda: dispatcher.registry.accepting)
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

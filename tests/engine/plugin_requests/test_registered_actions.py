@@ -153,7 +153,7 @@ async def test_the_operator_runs_an_action_with_params_that_fit_its_schema(bench
     await a_deploy(bench, params_schema=SCHEMA)
     bench.result = {"message": "deployed"}
     asked = {"plugin": "ci", "name": "deploy", "params": {"text": "now"}, "plan": "pr-7"}
-    answer = await operator_actions.run(bench.actions, bench.board, LIMIT, asked)
+    answer = await operator_actions.run(bench.actions, bench.registry, LIMIT, asked)
 
     assert answer == {"result": {"message": "deployed"}}
     params = {"name": "deploy", "params": {"text": "now"}, "plan_id": "pr-7", "by": "operator"}
@@ -184,7 +184,7 @@ async def test_what_cannot_be_run_is_an_error_and_reaches_no_daemon(
     asked = {"plugin": "ci", "name": "deploy", "params": {"text": "now"}, "plan": None, **changed}
 
     with pytest.raises(PrloomError) as caught:
-        await operator_actions.run(bench.actions, bench.board, LIMIT, asked)
+        await operator_actions.run(bench.actions, bench.registry, LIMIT, asked)
 
     assert str(caught.value) == text
     assert bench.calls == []

@@ -397,7 +397,7 @@ async def test_what_comes_for_a_plan_that_is_given_up_while_its_bridge_is_asked_
 
     async def give_up(what: str) -> None:
         (local / "state.json").rename(local / "state.away")
-        await stage.until(lambda: "pr-7" not in dispatcher.board.runtimes)
+        await stage.until(lambda: "pr-7" not in dispatcher.registry.runtimes)
 
     stage.bridge.waits = give_up
     stage.bridge.news = [said("a")]
@@ -417,7 +417,7 @@ async def test_a_plan_in_trouble_takes_no_events_and_they_come_again(stage: Stag
     stage.adopt("pr-8", pr=8)
     async with stage.running() as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
-        dispatcher.board.runtimes["pr-7"].fail("something is wrong")
+        dispatcher.registry.runtimes["pr-7"].fail("something is wrong")
         stage.bridge.news = [said("a"), said("b", pr=8)]
         dispatcher.poll()
         await stage.until(lambda: stage.bridge.said == ["re b"])

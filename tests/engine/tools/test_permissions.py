@@ -66,7 +66,7 @@ def command(body: str, **fields: Any) -> Event:
 def decide(bench: ToolBench, parts: ToolParts, event: Event) -> str:
     parsed = comment_commands.parse(event)
     assert parsed is not None
-    runtime = bench.board.runtimes["pr-7"]
+    runtime = bench.registry.runtimes["pr-7"]
     return parts.people.decide(runtime, event, parsed.words[1:], allow=parsed.built_in == "allow")
 
 
@@ -192,7 +192,7 @@ async def test_a_persons_command_allows_a_call_over_the_socket(careful: ToolBenc
 
 async def test_the_first_trusted_answer_to_a_question_is_the_result(bench: ToolBench):
     async with asked(bench, "prloom_ask", question="Tabs?\n/merge @team") as (parts, calling, request):
-        runtime = bench.board.runtimes["pr-7"]
+        runtime = bench.registry.runtimes["pr-7"]
         (posted,) = runtime.event_store.state.queue.values()
         action = runtime.event_store.action(posted.position)
         answer = said("c-2", "Tabs, please.", author=by("ann", "write"))
@@ -213,7 +213,7 @@ async def test_a_question_that_the_brake_on_replies_holds_back_ends_with_its_nam
 ):
     bench.stage.configure('[tools]\nconfirmation_timeout = "1s"')
     async with asked(bench, "prloom_ask", question="Tabs?") as (parts, calling, _):
-        store = bench.board.runtimes["pr-7"].event_store
+        store = bench.registry.runtimes["pr-7"].event_store
         (posted,) = store.state.queue.values()
         assert posted.thread is not None
         today = RepliesToday(day=bench.stage.clock().date().isoformat(), counts={posted.thread: 1})
@@ -239,7 +239,7 @@ async def test_an_answer_is_handled_and_the_question_is_posted_once(bench: ToolB
         )
         reconciled(bench, parts)
         result = await calling
-        state = bench.board.runtimes["pr-7"].event_store.state
+        state = bench.registry.runtimes["pr-7"].event_store.state
         left = {each.id: each.state for each in state.open.values()}
         journal = (bench.stage.local() / "bus/actions.jsonl").read_text()
 
@@ -253,7 +253,7 @@ async def test_an_answer_is_handled_and_the_question_is_posted_once(bench: ToolB
 def reconciled(bench: ToolBench, parts: ToolParts) -> None:
     """Do what the dispatcher does with the events of the plan, until the question is answered."""
     dispatcher = Dispatcher(
-        bench.board,
+        bench.registry,
         plugin_set=bench.plugins,
         bridges=LoadedBridges(()),
         triager=bench.stage.triager,
@@ -261,7 +261,7 @@ def reconciled(bench: ToolBench, parts: ToolParts) -> None:
         clock=bench.stage.clock,
         people=parts.people,
     )
-    runtime = bench.board.runtimes["pr-7"]
+    runtime = bench.registry.runtimes["pr-7"]
     while not runtime.event_store.state.done.get("handled"):
         assert reconcile.reconcile(runtime, Subscribers(), dispatcher.dependencies(agents=True))
 
@@ -278,7 +278,7 @@ async def test_a_question_asked_again_after_a_crash_is_posted_once_and_one_asked
                 requests.append(await waiting(parts))
                 parts.people.confirmations.answer(requests[-1], PermissionAnswer(choice="deny", by="operator"))
                 await calling
-            posts.append(len(bench.board.runtimes["pr-7"].event_store.state.queue))
+            posts.append(len(bench.registry.runtimes["pr-7"].event_store.state.queue))
 
     assert posts == [1, 2]
     assert requests[0] == requests[1] != requests[2]
@@ -326,13 +326,13 @@ async def test_an_answer_that_comes_before_the_run_asks_again_after_a_crash_is_t
 
 async def test_an_answer_that_was_kept_and_not_yet_marked_is_marked_after_a_crash_and_taken_once(bench: ToolBench):
     async with killed_while_asking(bench) as parts:
-        runtime = bench.board.runtimes["pr-7"]
+        runtime = bench.registry.runtimes["pr-7"]
         answer = said("c-2", "Tabs.", author=by("ann", "write"))
         request = parts.people.answered(runtime, admit(bench, answer), answer)
     with (bench.stage.local() / "runs/run-1" / run_folder.LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         async with bench.open() as parts:
-            again = parts.people.answered(bench.board.runtimes["pr-7"], admit(bench, answer), answer)
+            again = parts.people.answered(bench.registry.runtimes["pr-7"], admit(bench, answer), answer)
 
     assert request is not None
     assert again == request
@@ -342,7 +342,7 @@ async def test_what_is_said_after_a_run_with_a_question_is_over_goes_to_triage(b
     async with killed_while_asking(bench):
         pass
     async with bench.open() as parts:
-        runtime = bench.board.runtimes["pr-7"]
+        runtime = bench.registry.runtimes["pr-7"]
         later = said("c-2", "Tabs.", author=by("ann", "write"))
 
         assert parts.people.answered(runtime, admit(bench, later), later) is None
@@ -362,7 +362,7 @@ async def test_a_question_cannot_be_allowed_only_answered_or_denied(bench: ToolB
 def admit(bench: ToolBench, event: Event) -> Any:
     """Have an event taken in, as one that a bridge has appended."""
     bench.stage.append(event)
-    runtime = bench.board.runtimes["pr-7"]
+    runtime = bench.registry.runtimes["pr-7"]
     from prloom.engine.plan import admission  # noqa: PLC0415 - of this helper alone
 
     admission.take_in(runtime, lambda event: None)
