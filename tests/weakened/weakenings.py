@@ -393,7 +393,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "web: an action needs the token of its session",
-        "prloom.web.sessions:Session.accepts",
+        "prloom.web.sessions:BrowserSession.accepts",
         true,
         test="web/test_gate.py",
         select="token_of_its_page",
