@@ -22,7 +22,7 @@ Rights = Literal["read", "work"]
 `read`: look at files. `work`: also change them and run programs; prloom alone commits and pushes.
 """
 
-Trouble = Literal[
+ErrorKind = Literal[
     "start",  # the program could not be started
     "refused",  # the machine that took the run does not do it
     "session",  # the session that was to be resumed is not there: start a new one
@@ -138,7 +138,7 @@ class RunResult(RunValue, frozen=True):
 
     status: RunOutcome
     message: str = ""
-    trouble: Trouble | None = None
+    trouble: ErrorKind | None = None
     error: str | None = None
     retry_at: datetime | None = None
     denials: tuple[str, ...] = ()

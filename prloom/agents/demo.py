@@ -24,7 +24,7 @@ _FILE = re.compile(r"[\w./-]+\.\w+")
 _NOTES = "NOTES.md"
 _LESSON = "Run the checks before you say that a TODO is done."
 
-Answer = dict[str, object]
+DemoAnswer = dict[str, object]
 
 
 def events(prompt: str) -> Iterator[tuple[str, str]]:
@@ -46,10 +46,10 @@ def _until(lines: Iterator[str], end: str) -> Iterator[str]:
         yield line
 
 
-def answer(prompt: str) -> Answer:
+def answer(prompt: str) -> DemoAnswer:
     """Return the answer to a triage prompt, in the shape that the prompt asks for."""
-    items: list[Answer] = []
-    todos: list[Answer] = []
+    items: list[DemoAnswer] = []
+    todos: list[DemoAnswer] = []
     for event_id, text in events(prompt):
         if text.rstrip().endswith("?"):
             reply = "It reads the whole file on every call; a cache would help. (The demo agent always says this.)"
@@ -74,7 +74,7 @@ def blocks(prompt: str) -> dict[str, str]:
     return found | {"": "\n".join(around)}
 
 
-def work(prompt: str, folder: Path) -> Answer:
+def work(prompt: str, folder: Path) -> DemoAnswer:
     """Carry out the TODO of a worker's prompt in a folder, and return the answer."""
     parts = blocks(prompt)
     said = _work(parts, folder)
@@ -83,7 +83,7 @@ def work(prompt: str, folder: Path) -> Answer:
     return said
 
 
-def _work(parts: dict[str, str], folder: Path) -> Answer:
+def _work(parts: dict[str, str], folder: Path) -> DemoAnswer:
     title = next(
         json.loads(line[len("title: ") :]) for line in parts["TODO"].splitlines() if line.startswith("title: ")
     )
@@ -107,7 +107,7 @@ class Replacement:
     old: str
     new: str
 
-    def carry_out(self, title: str, *, careless: bool) -> Answer:
+    def carry_out(self, title: str, *, careless: bool) -> DemoAnswer:
         """Replace the text, with two letters swapped where the agent is careless."""
         before = self.file.read_text("utf-8")
         mistake = misspelt(self.new)
@@ -131,7 +131,7 @@ def misspelt(text: str) -> str:
     return f"{text} "
 
 
-def _noted(title: str, todo: str, folder: Path, *, careless: bool) -> Answer:
+def _noted(title: str, todo: str, folder: Path, *, careless: bool) -> DemoAnswer:
     """Note the TODO in the first file that it names, or in one for notes; carelessly, as no comment."""
     named = [folder / name for name in _FILE.findall(todo)]
     file = next((each for each in named if _is_inside(each, folder)), folder / _NOTES)
@@ -149,7 +149,7 @@ def _is_inside(file: Path, folder: Path) -> bool:
     return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 
 
-def _answered(outcome: str, summary: str, title: str, *, question: str | None = None) -> Answer:
+def _answered(outcome: str, summary: str, title: str, *, question: str | None = None) -> DemoAnswer:
     return {
         "outcome": outcome,
         "summary": summary,
@@ -160,7 +160,7 @@ def _answered(outcome: str, summary: str, title: str, *, question: str | None = 
     }
 
 
-def review(prompt: str) -> Answer:
+def review(prompt: str) -> DemoAnswer:
     """Return the verdict on the change that a reviewer's prompt shows."""
     added = [line for line in blocks(prompt)["diff"].splitlines() if line.startswith("+")]
     if any("FIXME" in line for line in added):
@@ -168,7 +168,7 @@ def review(prompt: str) -> Answer:
     return {"verdict": "approve", "comments": [], "summary": "It does what the TODO asks for."}
 
 
-def respond(prompt: str, folder: Path) -> Answer:
+def respond(prompt: str, folder: Path) -> DemoAnswer:
     """Return the answer to any prompt of prloom."""
     heading = prompt.partition("\n")[0]
     if heading.startswith("# Carry out"):

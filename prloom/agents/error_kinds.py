@@ -7,12 +7,12 @@ from datetime import datetime
 from http import HTTPStatus
 
 from prloom.agents import limits
-from prloom.agents.agent import LimitReport, Trouble
+from prloom.agents.agent import ErrorKind, LimitReport
 
 # The words of the programs of 2026, each seen in a recorded run, the program's source or its users' reports. The first
 # match wins.
 # A status comes before words, because a server's own message may say anything.
-_WORDS: tuple[tuple[Trouble, str], ...] = (
+_WORDS: tuple[tuple[ErrorKind, str], ...] = (
     (
         "session",
         r"^no conversation found with session id|no rollout found for thread id|error: (?:\x1b\[0m)?session not found$",
@@ -38,7 +38,7 @@ _READ = 2000
 """Characters looked at: a program's complaint stands at the beginning, and what follows may be anybody's text."""
 
 
-def of_status(status: int | None) -> Trouble | None:
+def of_status(status: int | None) -> ErrorKind | None:
     """Return the trouble that an HTTP status stands for, or None for a status that is none."""
     match status:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
@@ -75,7 +75,7 @@ def _message(said: str) -> str:
     return said[:_READ].strip()
 
 
-def of_text(message: str) -> Trouble:
+def of_text(message: str) -> ErrorKind:
     """Return the trouble that a program's message is about; `error` when its words say nothing known."""
     beginning = message[:_READ]
     return next((trouble for trouble, pattern in _COMPILED if pattern.search(beginning)), "error")

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import cast
 
 from prloom.agents import error_kinds, limits
-from prloom.agents.agent import EndedBy, LimitReport, ProgramEnding, RunResult, TokenUsage, Trouble
+from prloom.agents.agent import EndedBy, ErrorKind, LimitReport, ProgramEnding, RunResult, TokenUsage
 from prloom.model.kinds import RunOutcome
 from prloom.model.record import JsonObject
 
@@ -102,7 +102,7 @@ class ParsedOutput:
     message: str = ""
     closed: bool = False
     error: str | None = None
-    trouble: Trouble | None = None
+    trouble: ErrorKind | None = None
     retry_at: datetime | None = None
     denials: tuple[str, ...] = ()
     usage: TokenUsage | None = None
@@ -149,7 +149,7 @@ def _session_id(found: str | None) -> str | None:
     return None
 
 
-def _status(trouble: Trouble | None) -> RunOutcome:
+def _status(trouble: ErrorKind | None) -> RunOutcome:
     if trouble is None:
         return "ok"
     if trouble in ("stopped", "lost"):
@@ -159,7 +159,7 @@ def _status(trouble: Trouble | None) -> RunOutcome:
     return "failed"
 
 
-def _error_kind(reading: ParsedOutput, ending: ProgramEnding) -> tuple[Trouble | None, str | None]:
+def _error_kind(reading: ParsedOutput, ending: ProgramEnding) -> tuple[ErrorKind | None, str | None]:
     """Return what went wrong and how to say it, the most telling reason first."""
     complaint = _complaint(reading, ending)
     match ending.ended_by:
@@ -184,7 +184,7 @@ def _error_kind(reading: ParsedOutput, ending: ProgramEnding) -> tuple[Trouble |
             return _by_word(reading, complaint)
 
 
-def _refused(refusal: LimitReport | None) -> tuple[Trouble, str]:
+def _refused(refusal: LimitReport | None) -> tuple[ErrorKind, str]:
     """Return the trouble of a run that a limit of the model's server kept from going on: the text is not at fault."""
     said = ""
     if refusal:
@@ -194,7 +194,7 @@ def _refused(refusal: LimitReport | None) -> tuple[Trouble, str]:
     return "usage_limit", f"the usage limit is reached{said}"
 
 
-def _by_code(ending: ProgramEnding, complaint: str | None) -> tuple[Trouble, str]:
+def _by_code(ending: ProgramEnding, complaint: str | None) -> tuple[ErrorKind, str]:
     """Return what an exit code other than 0 means when the output says nothing of it."""
     code = ending.code
     number = -code if code < 0 else _SIGNAL_EXITS.get(code)
@@ -208,7 +208,7 @@ def _by_code(ending: ProgramEnding, complaint: str | None) -> tuple[Trouble, str
     return error_kinds.of_text(complaint or ""), f"the program ended with exit code {code}{said}"
 
 
-def _by_word(reading: ParsedOutput, complaint: str | None) -> tuple[Trouble | None, str | None]:
+def _by_word(reading: ParsedOutput, complaint: str | None) -> tuple[ErrorKind | None, str | None]:
     """Return what is missing from a run that ended with exit code 0 and without an error."""
     if not reading.closed:
         said = ""

@@ -19,7 +19,7 @@ from prloom.engine.idle_plans import IdlePlans
 from prloom.engine.plan import rules as plan_rules
 from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
-from prloom.engine.status_files import Status, StatusFiles
+from prloom.engine.status_files import StatusFiles, StatusRows
 from prloom.errors import FolderRemovedError, PrloomError, StorageError
 from prloom.model.plan import Plan
 from prloom.model.record import Timestamp
@@ -168,7 +168,7 @@ class PlanRegistry:
         for runtime in self.all():
             runtime.failure.shift(by)
 
-    def publish(self, plugins: Status, bridges: Status, now: datetime) -> None:
+    def publish(self, plugins: StatusRows, bridges: StatusRows, now: datetime) -> None:
         """Tell `prloom status` of the plugins, the bridges and the plans that could not be opened, where that is new.
 
         A file that cannot be written keeps no other from being written. Raises StorageError, which names each of them.

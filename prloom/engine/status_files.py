@@ -16,7 +16,7 @@ from prloom.storage import paths
 from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
 
-Status = Sequence[Mapping[str, Any]]
+StatusRows = Sequence[Mapping[str, Any]]
 
 _FEW_SECONDS = 5
 
@@ -30,12 +30,17 @@ class StatusFiles:
 
     def __init__(self, folder: SafeDir, root: Path) -> None:
         self._folder = folder
-        self._written: dict[str, Status] = {}
+        self._written: dict[str, StatusRows] = {}
         self._errors = ErrorHistory(root, self._read)
         self._earlier: dict[str, Mapping[str, Any]] | None = None
 
     def write(
-        self, work: Mapping[str, Any], plugins: Status, bridges: Status, unreadable: Mapping[str, str], at: Timestamp
+        self,
+        work: Mapping[str, Any],
+        plugins: StatusRows,
+        bridges: StatusRows,
+        unreadable: Mapping[str, str],
+        at: Timestamp,
     ) -> None:
         """Write the files whose content is new; try all of them, then raise StorageError with each failure.
 
@@ -46,7 +51,7 @@ class StatusFiles:
         bridges = self._errors.dated(paths.BRIDGES, "bridges", bridges, at)
         with_polls = [self._with_earlier_polls(bridge) for bridge in bridges]
         since = self._errors.refused_since(unreadable, at)
-        files: tuple[tuple[str, Mapping[str, Any], Status], ...] = (
+        files: tuple[tuple[str, Mapping[str, Any], StatusRows], ...] = (
             (paths.WORK, work, [work]),
             (paths.PLUGINS, {"plugins": plugins}, plugins),
             (paths.BRIDGES, {"bridges": with_polls}, [_without_times(bridge) for bridge in bridges]),

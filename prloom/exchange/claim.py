@@ -164,11 +164,11 @@ class Ended(ExchangeValue, frozen=True, kw_only=True):
     """The end of a tracked conversation, claimed by one notifier until it acknowledges that it reported it."""
 
     conversation_id: str
-    outcome: Outcome
+    outcome: ConversationOutcome
     token: str
 
 
-Outcome: TypeAlias = Literal["success", "pending", "failure", "timed_out", "dead", "cancelled"]
+ConversationOutcome: TypeAlias = Literal["success", "pending", "failure", "timed_out", "dead", "cancelled"]
 
 
 @dataclass(frozen=True)

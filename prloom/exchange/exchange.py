@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from prloom.exchange import errors, notifier, rules, transitions, validation
-from prloom.exchange.claim import MessageEntry, Outcome, TopicStats
+from prloom.exchange.claim import ConversationOutcome, MessageEntry, TopicStats
 from prloom.exchange.claimed_message import ClaimedMessage
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.message import ExchangeValue
@@ -29,7 +29,7 @@ class Checked(ExchangeValue, frozen=True, kw_only=True):
     """The outcome of a conversation, and its messages."""
 
     conversation_id: str
-    outcome: Outcome
+    outcome: ConversationOutcome
     entries: tuple[MessageEntry, ...]
 
 

@@ -15,11 +15,11 @@ from prloom.exchange.claim import (
     Claim,
     ClaimStatus,
     Completed,
+    ConversationOutcome,
     Delivery,
     Ending,
     Failed,
     MessageEntry,
-    Outcome,
     Released,
     Settlement,
     TimedOut,
@@ -143,7 +143,7 @@ def same(claim: Claim, settlement: Settlement) -> bool:
             assert_never(settlement)
 
 
-_WORST_FIRST: tuple[tuple[Ending, Outcome], ...] = (
+_WORST_FIRST: tuple[tuple[Ending, ConversationOutcome], ...] = (
     ("dead", "dead"),
     ("timed_out", "timed_out"),
     ("failed", "failure"),
@@ -151,7 +151,7 @@ _WORST_FIRST: tuple[tuple[Ending, Outcome], ...] = (
 )
 
 
-def outcome(entries: Iterable[MessageEntry], worked: AbstractSet[str]) -> Outcome:
+def outcome(entries: Iterable[MessageEntry], worked: AbstractSet[str]) -> ConversationOutcome:
     """Return the outcome of a conversation; `worked` are the topics for which there ever was a worker.
 
     It is pending while something in it remains to be worked on. The endings that count are those whose reply was not

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from prloom.exchange.claim import Outcome
+    from prloom.exchange.claim import ConversationOutcome
 
 
 class Subscriptions:
@@ -47,7 +47,7 @@ class Subscriptions:
             if not subscription.reported and (subscription.until is None or subscription.until <= now):
                 yield conversation_id
 
-    def claim(self, conversation_id: str, outcome: Outcome, until: datetime) -> Ended:
+    def claim(self, conversation_id: str, outcome: ConversationOutcome, until: datetime) -> Ended:
         """Return the end of a conversation with a new token, claimed until then."""
         subscription = self._by_id[conversation_id]
         subscription.token, subscription.until = new_id(), until

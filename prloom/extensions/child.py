@@ -18,7 +18,7 @@ import psutil
 from prloom import processes
 from prloom.errors import ExtensionError
 from prloom.extensions import jsonrpc
-from prloom.extensions.jsonrpc.asyncio_peer import Answer, AsyncioPeer, OnNotification
+from prloom.extensions.jsonrpc.asyncio_peer import AnswerRequest, AsyncioPeer, OnNotification
 from prloom.extensions.plugin_log import LineCutter, PluginLog
 from prloom.model.record import Json
 
@@ -125,7 +125,7 @@ class _Pipes(SubprocessStreamProtocol):
 
 
 async def spawn(
-    *, environ: Mapping[str, str], cwd: Path, log: PluginLog, answer: Answer, hear: OnNotification
+    *, environ: Mapping[str, str], cwd: Path, log: PluginLog, answer: AnswerRequest, hear: OnNotification
 ) -> Child:
     """Start a plugin's process; raises ExtensionError where the machine refuses."""
     mark = f"{os.getpid()}-{secrets.token_hex(8)}"

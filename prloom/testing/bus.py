@@ -19,7 +19,7 @@ from prloom.model.kinds import TRUST_LEVELS, Verdict
 from prloom.model.record import START, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 
-Answer = Callable[[str], str]
+AnswerAgent = Callable[[str], str]
 """Plays the agent: it gets the prompt, and returns the agent's final message."""
 
 _TRUSTED = TRUST_LEVELS.index("write")
@@ -113,7 +113,7 @@ def _is_untrusted(event: Event) -> bool:
 class FakeServices:
     """Implements `prloom.api.context.Services` for one plan of a test."""
 
-    def __init__(self, events: Mapping[str, Event], plans: Mapping[str, str], agent: Answer | None) -> None:
+    def __init__(self, events: Mapping[str, Event], plans: Mapping[str, str], agent: AnswerAgent | None) -> None:
         self._events = events
         self._plans = plans
         self._agent = agent

@@ -25,7 +25,7 @@ from prloom.model.hook import HookCall, Limits, Outcome, PluginDeferral
 from prloom.model.hook_points import NamedHook
 from prloom.model.kinds import TRIAGE
 from prloom.testing import runners, shown
-from prloom.testing.bus import Answer, FakeServices, InMemoryBus, PluginState
+from prloom.testing.bus import AnswerAgent, FakeServices, InMemoryBus, PluginState
 from prloom.testing.events import NOW, PLAN
 from prloom.testing.runners import Register, Runner
 from prloom.testing.shown import Fault, Shown
@@ -66,7 +66,7 @@ class Harness:
         *,
         now: datetime = NOW,
         repo_root: Path | None = None,
-        agent: Answer | None = None,
+        agent: AnswerAgent | None = None,
         strict: bool = True,
         on_error: OnError = "defer",
         backoff: Backoff | None = None,

@@ -23,7 +23,7 @@ from prloom.workspace.private_index import private_index
 from prloom.workspace.repository import Repository
 from prloom.workspace.trees import LINK, SUBMODULE, TreeFile
 
-Status = Literal["added", "modified", "deleted"]
+ChangeStatus = Literal["added", "modified", "deleted"]
 Problem = Literal["too_big", "unreadable", "special", "refused"]
 
 
@@ -36,7 +36,7 @@ class ChangedPath:
     """
 
     path: str
-    status: Status
+    status: ChangeStatus
     mode: int
     size: int
     link_target: str | None = None
@@ -171,7 +171,7 @@ class _Sorter:
         else:
             self._sort(path, "added", found)
 
-    def _sort(self, path: str, status: Status, found: os.stat_result) -> None:
+    def _sort(self, path: str, status: ChangeStatus, found: os.stat_result) -> None:
         if stat.S_ISLNK(found.st_mode):
             self.readable.append(path)
         elif not stat.S_ISREG(found.st_mode):
@@ -184,7 +184,7 @@ class _Sorter:
     def _is_big(self, found: os.stat_result) -> bool:
         return bool(self._max_file) and stat.S_ISREG(found.st_mode) and found.st_size > self._max_file
 
-    def _report(self, path: str, status: Status, found: os.stat_result, problem: Problem) -> None:
+    def _report(self, path: str, status: ChangeStatus, found: os.stat_result, problem: Problem) -> None:
         mode = 0o100644
         if found.st_mode & stat.S_IXUSR:
             mode = 0o100755

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from prloom.agents import registry, run_folder
-from prloom.agents.agent import Trouble
+from prloom.agents.agent import ErrorKind
 from prloom.engine.bus import event_store
 from prloom.model.action import Action, Payload
 from prloom.model.decision import Change, Decision, Deferral, DeliveryChange, Intake, OnExpire, StateWrite, Todo
@@ -117,4 +117,4 @@ def test_the_troubles_that_the_page_names_exist(named: Callable[[str], Any]):
 
     said = re.search(r"failure with a name: (.*?) and so on", text, re.DOTALL)
     assert said is not None
-    assert set(re.findall(r"`(\w+)`", said[1])) <= set(get_args(Trouble))
+    assert set(re.findall(r"`(\w+)`", said[1])) <= set(get_args(ErrorKind))

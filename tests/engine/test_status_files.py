@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from faulty_disks import FullDisk, NotingDisk
 
-from prloom.engine.status_files import Status, StatusFiles
+from prloom.engine.status_files import StatusFiles, StatusRows
 from prloom.errors import StorageError
 from prloom.model.record import Timestamp
 from prloom.storage import error_log
@@ -31,8 +31,8 @@ class Files:
     def write(
         self,
         *,
-        plugins: Status = (),
-        bridges: Status = (),
+        plugins: StatusRows = (),
+        bridges: StatusRows = (),
         unreadable: Mapping[str, str] | None = None,
         at: Timestamp = NOON,
     ) -> None:

@@ -10,7 +10,7 @@ from prloom.core.answers.worker_answer import WorkAnswer
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.work import work_failures, work_results, work_steps, worker_results
 from prloom.core.work.work_failures import AttemptFailed
-from prloom.core.work.work_steps import BlockPlan, Continue, Propose, Step, Take, WorkContext, WorkRules
+from prloom.core.work.work_steps import BlockPlan, Continue, Propose, Take, TodoStep, WorkContext, WorkRules
 from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.plan_files import PlanFile
@@ -71,7 +71,7 @@ class WorkedPlan:
             store.commit(stage, by, **parts)
             store.save()
 
-    def next(self) -> Step | None:
+    def next(self) -> TodoStep | None:
         """Return the next step."""
         return work_steps.next_step(self.state, self.todos, self.rules, now=self.stage.clock())
 

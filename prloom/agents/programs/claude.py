@@ -24,6 +24,7 @@ from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing
 from prloom.agents.activity import messages
 from prloom.agents.agent import (
     OWN_FILES,
+    ErrorKind,
     Invocation,
     LimitReport,
     ProgramEnding,
@@ -31,7 +32,6 @@ from prloom.agents.agent import (
     RunResult,
     StreamEntry,
     TokenUsage,
-    Trouble,
 )
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
@@ -211,7 +211,7 @@ def _finished(result: JsonObject, *, measured: bool, reset: datetime | None) -> 
     )
 
 
-def _error(result: JsonObject, said: str, reset: datetime | None) -> tuple[str | None, Trouble | None]:
+def _error(result: JsonObject, said: str, reset: datetime | None) -> tuple[str | None, ErrorKind | None]:
     if result.get("is_error") is False:
         # 2.1.197 calls it a success when the stream was cut in the middle of a tool call, and the call was lost.
         if "stop_reason" in result and result["stop_reason"] is None and not result.get("modelUsage"):

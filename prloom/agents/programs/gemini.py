@@ -33,6 +33,7 @@ from typing import Final
 from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
 from prloom.agents.activity.gemini import GeminiAdapter
 from prloom.agents.agent import (
+    ErrorKind,
     Invocation,
     LimitReport,
     ProgramEnding,
@@ -40,7 +41,6 @@ from prloom.agents.agent import (
     RunResult,
     StreamEntry,
     TokenUsage,
-    Trouble,
 )
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
@@ -70,7 +70,7 @@ _REFUSED = re.compile(
     r"Error when talking to Gemini API .{0,500}(?:Terminal|Retryable)QuotaError:)(?P<said>.*)"
 )
 _TOO_MANY = 429
-_EXIT_CODES: Mapping[int, Trouble] = {41: "auth", 53: "turns"}
+_EXIT_CODES: Mapping[int, ErrorKind] = {41: "auth", 53: "turns"}
 _NO_SESSION = re.compile(r"Error resuming session: .*")
 _CHATTER = re.compile(r"Warning: |YOLO mode is enabled|Ripgrep is not available")
 
@@ -198,7 +198,7 @@ def read(output: str, ending: ProgramEnding) -> RunResult:
     return parsing.conclude(reading, ending)
 
 
-def _of_stderr(ending: ProgramEnding) -> tuple[str | None, Trouble | None]:
+def _of_stderr(ending: ProgramEnding) -> tuple[str | None, ErrorKind | None]:
     """Return why the run has no result: by an exit code of the program's own, or by the last call that was refused."""
     missing = next((found[0] for line in ending.stderr.splitlines() if (found := _NO_SESSION.match(line))), None)
     if missing:

@@ -13,8 +13,8 @@ from prloom.core.answers.triage_answer import NewTodo
 from prloom.core.text import bounds, markdown
 from prloom.model.record import JsonValue
 
-Outcome = Literal["done", "blocked", "nothing_to_do"]
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+WorkerOutcome = Literal["done", "blocked", "nothing_to_do"]
+OUTCOMES: tuple[WorkerOutcome, ...] = get_args(WorkerOutcome)
 
 KEY = "outcome"
 """The key by which the answer is found in what an agent says."""
@@ -33,7 +33,7 @@ _TRAILER = re.compile(r"[ \t]*prloom-[a-z0-9-]*[ \t]*:", re.IGNORECASE)
 class WorkAnswer:
     """What a worker says of its TODO. A text that it left out is empty; `todos` are further ones that it proposes."""
 
-    outcome: Outcome
+    outcome: WorkerOutcome
     summary: str = ""
     commit_message: str = ""
     question: str = ""
@@ -50,7 +50,7 @@ def read(value: JsonValue) -> WorkAnswer | InvalidAnswer:
 
 
 def _read(found: Mapping[str, JsonValue]) -> WorkAnswer:
-    outcome = cast("Outcome", json_answer.choice(found, KEY, OUTCOMES))
+    outcome = cast("WorkerOutcome", json_answer.choice(found, KEY, OUTCOMES))
     summary = json_answer.text(found, "summary", LONGEST_TEXT)
     question = json_answer.text(found, "question", LONGEST_TEXT)
     if outcome == "blocked" and not (question or summary):

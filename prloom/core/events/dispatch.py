@@ -103,7 +103,7 @@ class CompleteNotices:
     event_ids: tuple[str, ...]
 
 
-Step = RunCommand | RunHook | RunTriage | CompleteNotices
+EventStep = RunCommand | RunHook | RunTriage | CompleteNotices
 
 
 def steps(
@@ -114,7 +114,7 @@ def steps(
     alone: Collection[str],
     paused: bool,
     triaging: bool,
-) -> tuple[Step, ...]:
+) -> tuple[EventStep, ...]:
     """Return all that can be done now, to be done side by side; each event is in one step, the oldest first.
 
     `busy` events are being worked on. Events `alone` have failed in a batch, and are shown one by one so that they
@@ -123,7 +123,7 @@ def steps(
     """
     pending = sorted(pending, key=lambda pair: pair[0].position)
     observed_next = {*busy, *(event.id for event, _ in pending if _is_unseen(event, subscribers))}
-    found: list[Step] = []
+    found: list[EventStep] = []
     by_hook: dict[tuple[HookName, str, str], list[str]] = {}
     ready: list[OpenEvent] = []
     finished: list[str] = []

@@ -19,7 +19,7 @@ from prloom.model import record
 Box = Literal["pause", "resume", "retry", "rebase", "go"]
 BOXES: tuple[Box, ...] = get_args(Box)
 
-TodoState = Literal["open", "running", "done", "blocked", "dropped"]
+CockpitTodoState = Literal["open", "running", "done", "blocked", "dropped"]
 
 LONGEST_TEXT = 30_000
 """Characters of the plan's text that are shown; a forge takes about twice that for everything."""
@@ -52,7 +52,7 @@ class CockpitTodo:
     """
 
     title: str
-    state: TodoState = "open"
+    state: CockpitTodoState = "open"
     commit: str | None = None
     reason: str | None = None
     until: str | None = None

@@ -46,7 +46,7 @@ class MarkReady:
     """Take the pull request out of draft: every TODO is done."""
 
 
-Step = OpenPullRequest | ShowCockpit | MarkReady
+PullRequestStep = OpenPullRequest | ShowCockpit | MarkReady
 
 
 def next_step(
@@ -59,7 +59,7 @@ def next_step(
     now: datetime,
     ticked: Collection[str] = (),
     sound: bool = True,
-) -> Step | None:
+) -> PullRequestStep | None:
     """Return what is to be done next with the pull request of a plan, or None for nothing now.
 
     `cockpit` is what it is to show. It is written anew where boxes in it were `ticked` and heard of. With `opens`,
@@ -86,7 +86,7 @@ def next_step(
     return None
 
 
-def _last_step(plan: Plan, state: DispatchState, cockpit: str) -> Step | None:
+def _last_step(plan: Plan, state: DispatchState, cockpit: str) -> PullRequestStep | None:
     """Return the last step for a plan that is over: its cockpit, if it has one, once nothing is in progress."""
     kept = state.pull_request
     is_shown = plan.pr is not None and (kept.opened or kept.shown is not None)

@@ -14,10 +14,10 @@ from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState
 from prloom.model.work import Kept
 
-Step = RunHooks | Withdraw | Continue
+PlanHookStep = RunHooks | Withdraw | Continue
 
 
-def next_step(plan: Plan, state: DispatchState, todos: Sequence[TodoItem], *, presented: bool) -> Step | None:
+def next_step(plan: Plan, state: DispatchState, todos: Sequence[TodoItem], *, presented: bool) -> PlanHookStep | None:
     """Return what is to be done for the plan as a whole before any TODO, or None where nothing is.
 
     `presented` says that the pull request shows all that is done, so that what follows the finish may begin.
@@ -34,7 +34,7 @@ def next_step(plan: Plan, state: DispatchState, todos: Sequence[TodoItem], *, pr
     return None
 
 
-def _after_the_end(plan: Plan, state: DispatchState) -> Step | None:
+def _after_the_end(plan: Plan, state: DispatchState) -> PlanHookStep | None:
     if state.work is not None and state.work.phase == "pushed":
         return Continue(state.work)
     if state.work is not None:

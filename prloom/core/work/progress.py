@@ -9,7 +9,7 @@ from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work_report import RunningWork, RunWait
 
-Kind = Literal[
+ProgressKind = Literal[
     "agent",
     "run_wait",
     "hook",
@@ -40,7 +40,7 @@ class Progress:
     - `no_dispatcher`: no dispatcher is running, and the plan is not paused.
     """
 
-    kind: Kind
+    kind: ProgressKind
     by: str | None = None
     run: str | None = None
     hook: str | None = None

@@ -9,7 +9,9 @@ from typing import Literal
 from prloom.core.text.naming import printable
 from prloom.model.record import Record
 
-Kind = Literal["branch", "tag", "remote", "ref", "plan", "own", "setting", "unreadable", "file", "checkout"]
+RepositoryChangeKind = Literal[
+    "branch", "tag", "remote", "ref", "plan", "own", "setting", "unreadable", "file", "checkout"
+]
 
 _BRANCHES, _TAGS, _REMOTES, _OWN = "refs/heads/", "refs/tags/", "refs/remotes/", "refs/prloom/"
 _HARMLESS_SECTIONS = ("branch.",)  # which branch follows which: git writes it whenever somebody makes a branch
@@ -53,7 +55,7 @@ class RepositoryState(Record, frozen=True, kw_only=True):
 class Difference:
     """One thing that was changed, what it was and is (None: it was not there), and a sentence about it."""
 
-    kind: Kind
+    kind: RepositoryChangeKind
     name: str
     before: str | None
     after: str | None
@@ -111,11 +113,11 @@ def _is_of(ref: str, branch: str) -> bool:
     return ref.removeprefix(_OWN).partition("/")[2] == branch
 
 
-def _named(ref: str, branch: str, plans: set[str]) -> tuple[Kind, str]:
+def _named(ref: str, branch: str, plans: set[str]) -> tuple[RepositoryChangeKind, str]:
     """Return what kind of ref it is, and how people call it."""
     if ref.startswith(_BRANCHES):
         name = ref.removeprefix(_BRANCHES)
-        kind: Kind = "branch"
+        kind: RepositoryChangeKind = "branch"
         if name == branch:
             kind = "own"
         elif name in plans:

@@ -107,7 +107,7 @@ class RunHooks:
     hook: LifeHook
 
 
-Step = RunHooks | Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
+TodoStep = RunHooks | Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
 
 _PREPARING = ("taken", "prepared")
 _RUN_PROGRAMS = ("prepared", "ready", "running", "changed", "checked", "reviewed", "accepted")
@@ -123,7 +123,7 @@ _STOPPING = ("hook", "branch", "worktree")
 
 def next_step(
     state: DispatchState, todos: Sequence[TodoItem], rules: WorkRules, *, now: datetime, may_take: bool = True
-) -> Step | None:
+) -> TodoStep | None:
     """Return the next step of the work on a plan, or None where nothing is to be done now.
 
     `todos` are those of `plan.md` as it is now, each with an id. Without `may_take`, no further TODO is begun.
@@ -151,12 +151,12 @@ def next_step(
     return None
 
 
-def prepares(step: Step) -> bool:
+def prepares(step: TodoStep) -> bool:
     """Whether a step is done before a TODO's worker is run."""
     return isinstance(step, Continue) and step.work.phase in _PREPARING
 
 
-def runs_programs(step: Step, has_hook: Callable[[str], bool]) -> bool:
+def runs_programs(step: TodoStep, has_hook: Callable[[str], bool]) -> bool:
     """Whether a step may run programs that can write in the plan's folder; `has_hook` says which hooks plugins have."""
     match step:
         case Continue(work=work):
@@ -193,7 +193,7 @@ def _first(
     return None
 
 
-def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], now: datetime) -> Step | None:
+def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], now: datetime) -> TodoStep | None:
     item = next((todo for todo in todos if todo.id == work.id), None)
     if work.phase not in _IRREVOCABLE and not _goes_on(item, work):
         return Withdraw(work, _gone(item))

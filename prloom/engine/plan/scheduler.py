@@ -13,7 +13,7 @@ from prloom.core.commands.command_replies import CommandContext, CommandReply
 from prloom.core.commands.comment_commands import SlashCommand
 from prloom.core.delivery import outbox
 from prloom.core.events import acknowledgements, admission, dispatch, hook_results
-from prloom.core.events.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Step, Subscribers
+from prloom.core.events.dispatch import CompleteNotices, EventStep, RunCommand, RunHook, RunTriage, Subscribers
 from prloom.core.work import automatic_todos
 from prloom.core.work.work_steps import WorkContext
 from prloom.engine.bus.event_store import EventStore
@@ -74,7 +74,7 @@ def _steps(
     subscribers: Subscribers,
     *,
     triaging: bool,
-) -> tuple[Step, ...]:
+) -> tuple[EventStep, ...]:
     return dispatch.steps(
         [(opened, comment_commands.parse(event)) for opened, event in events if event is not None],
         subscribers,
@@ -85,7 +85,7 @@ def _steps(
     )
 
 
-def _begin(runtime: PlanRuntime, step: Step, subscribers: Subscribers, dependencies: PlanDependencies) -> bool:
+def _begin(runtime: PlanRuntime, step: EventStep, subscribers: Subscribers, dependencies: PlanDependencies) -> bool:
     """Begin a step; return False for a hook call that has to wait until others have ended."""
     store, in_flight = runtime.event_store, runtime.in_flight
     match step:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from prloom.agents.agent import RunResult, Trouble
+from prloom.agents.agent import ErrorKind, RunResult
 from prloom.backoff import Backoff
 from prloom.core.answers import json_answer, triage_answer
 from prloom.core.answers.triage_answer import TriageAnswer
@@ -19,10 +19,10 @@ from prloom.model.kinds import TRIAGE
 from prloom.model.record import Json
 from prloom.model.state import OpenEvent
 
-_SILENT: tuple[Trouble, ...] = ("empty", "no_result")
+_SILENT: tuple[ErrorKind, ...] = ("empty", "no_result")
 """What a program came to that ended well and said nothing; it may have written its answer into the file."""
 
-_BY_TEXT: tuple[Trouble, ...] = ("turns", "timeout", "silence", "output", "empty", "no_result", "error", "lost")
+_BY_TEXT: tuple[ErrorKind, ...] = ("turns", "timeout", "silence", "output", "empty", "no_result", "error", "lost")
 """What a text may bring about (an agent may remove its run's folder, or kill its worker).
 
 The other kinds certainly have nothing to do with the text.

@@ -63,14 +63,14 @@ BUDGET: Final = ToolSpec(
 
 _FEW: Final = 50
 
-Answer = Callable[[CallScene, ToolCall], Awaitable["Json | ToolResult"]]
+AnswerOwnTool = Callable[[CallScene, ToolCall], Awaitable["Json | ToolResult"]]
 
 
 @dataclass(frozen=True)
 class OwnHandler:
     """Answers each of prloom's own tools by its function."""
 
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, AnswerOwnTool]
 
     async def answer(self, scene: CallScene, tool: ToolSpec, call: ToolCall) -> Json | ToolResult:
         """Return the answer of the tool's function; see `call_sequence.Handler`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prloom.core.work import plan_life, work_steps
-from prloom.core.work.work_steps import Step
+from prloom.core.work.work_steps import TodoStep
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.runtime import PlanRuntime
@@ -12,7 +12,7 @@ from prloom.engine.work.plan_hooks import PlanHook
 from prloom.model.work import LifeHook, WorkStep
 
 
-def next_step(runtime: PlanRuntime, dependencies: PlanDependencies) -> plan_life.Step | None:
+def next_step(runtime: PlanRuntime, dependencies: PlanDependencies) -> plan_life.PlanHookStep | None:
     """Return what is to be done for the plan as a whole before any TODO."""
     return plan_life.next_step(
         runtime.plan,
@@ -22,7 +22,7 @@ def next_step(runtime: PlanRuntime, dependencies: PlanDependencies) -> plan_life
     )
 
 
-def runs_programs(rules: Rules, step: Step, dependencies: PlanDependencies) -> bool:
+def runs_programs(rules: Rules, step: TodoStep, dependencies: PlanDependencies) -> bool:
     """Whether a step may run programs that can write in the plan's folder: a hook that no plugin has runs none."""
     return work_steps.runs_programs(step, lambda hook: bool(plan_hooks.keys(rules, hook, dependencies.plugin_set)))
 

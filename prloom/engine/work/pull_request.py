@@ -121,7 +121,7 @@ def _answered(runtime: PlanRuntime, event_id: str | None) -> str | None:
     return next((event.author.login for event in events if event.author is not None), None)
 
 
-def _next(runtime: PlanRuntime) -> pull_request.Step | None:
+def _next(runtime: PlanRuntime) -> pull_request.PullRequestStep | None:
     if runtime.has_lost_text:
         return None
     return pull_request.next_step(
@@ -160,7 +160,7 @@ async def _keep(runtime: PlanRuntime, bridge: LoadedBridge, dependencies: PlanDe
         runtime.in_flight.at_forge = False
 
 
-async def _do(runtime: PlanRuntime, step: pull_request.Step, access: ForgeAccess) -> DecisionParts:
+async def _do(runtime: PlanRuntime, step: pull_request.PullRequestStep, access: ForgeAccess) -> DecisionParts:
     state = runtime.event_store.state
     match step:
         case OpenPullRequest():

@@ -20,8 +20,8 @@ from prloom.core.work.work_steps import (
     Finish,
     Propose,
     RunHooks,
-    Step,
     Take,
+    TodoStep,
     Unblock,
     Withdraw,
 )
@@ -104,7 +104,7 @@ class TodoWorker:
             os.close(lock)
             runtime.in_flight.working = False
 
-    async def _next_allowed(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
+    async def _next_allowed(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> TodoStep | None:
         """Return the next step; where it prepares the plan for a worker, wait until it is this plan's turn."""
         step = self._next(runtime, dependencies)
         if step is None or not work_rules.prepares(step) or runtime.in_flight.preparing:
@@ -112,7 +112,7 @@ class TodoWorker:
         await self.pool.workers.begin_preparing(runtime.in_flight)
         return self._next(runtime, dependencies)
 
-    def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> Step | None:
+    def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> TodoStep | None:
         if not runtime.usable or not plan_todos.ensure_text(runtime):
             return None
         life = life_hooks.next_step(runtime, dependencies)
@@ -126,7 +126,7 @@ class TodoWorker:
             may_take=dependencies.horizon is None or not runtime.in_flight.took,
         )
 
-    async def _do(self, runtime: PlanRuntime, step: Step, dependencies: PlanDependencies) -> None:
+    async def _do(self, runtime: PlanRuntime, step: TodoStep, dependencies: PlanDependencies) -> None:
         """Do one step. Git that fails and programs that are missing make the work wait, and not the plan's comments."""
         try:
             await self._step(runtime, step, dependencies)
@@ -139,7 +139,7 @@ class TodoWorker:
         except (WorkspaceError, AgentError) as error:
             self._wait(runtime, str(error))
 
-    async def _step(self, runtime: PlanRuntime, step: Step, dependencies: PlanDependencies) -> None:
+    async def _step(self, runtime: PlanRuntime, step: TodoStep, dependencies: PlanDependencies) -> None:
         match step:
             case Take():
                 self._take(runtime, step)

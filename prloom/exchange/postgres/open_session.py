@@ -45,10 +45,10 @@ a quick restart. After that it is a wrong address."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0  # seconds
 _reached: set[str] = set()  # servers on which this process, or the one that forked it, had a session
 
-Kind: TypeAlias = Literal["interrupted", "rejected", "unreachable", "answered", "impossible"]
+OpenFailureKind: TypeAlias = Literal["interrupted", "rejected", "unreachable", "answered", "impossible"]
 
 
-_KINDS: dict[ServerState, Kind] = {
+_KINDS: dict[ServerState, OpenFailureKind] = {
     "ready": "answered",
     "busy": "rejected",
     "silent": "interrupted",
@@ -67,7 +67,7 @@ class OpenFailure:
     - `impossible`: the host name is unknown, or the session was made and is of no use: no rights, a standby.
     """
 
-    kind: Kind
+    kind: OpenFailureKind
     text: str
 
 
@@ -142,7 +142,7 @@ def _attempt(address: Address, prepare: Callable[[psycopg.Connection], object]) 
     try:
         prepare(db)
     except psycopg.Error as error:
-        kind: Kind = "impossible"
+        kind: OpenFailureKind = "impossible"
         if session.lost(db, error):
             kind = "interrupted"
         db.close()
@@ -153,7 +153,7 @@ def _attempt(address: Address, prepare: Callable[[psycopg.Connection], object]) 
     return db
 
 
-def _kind(error: psycopg.Error) -> Kind:
+def _kind(error: psycopg.Error) -> OpenFailureKind:
     """Return what kind of failure to connect it is, by the server's state just after it."""
     if isinstance(error, ConnectionTimeout):
         return "interrupted"

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from prloom.exchange import rules, transitions
-from prloom.exchange.claim import Ended, MessageEntry, Outcome
+from prloom.exchange.claim import ConversationOutcome, Ended, MessageEntry
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.message import new_id
 from prloom.exchange.sqlite import reading
@@ -159,12 +159,12 @@ def worked(db: sqlite3.Connection, topics: Sequence[str]) -> frozenset[str]:
     return frozenset(topic for topic in set(topics) if db.execute(one, (topic,)).fetchone())
 
 
-def outcome(db: sqlite3.Connection, entries: Sequence[MessageEntry]) -> Outcome:
+def outcome(db: sqlite3.Connection, entries: Sequence[MessageEntry]) -> ConversationOutcome:
     """Return the outcome of a conversation."""
     return rules.outcome(entries, worked(db, [each.message.topic for each in entries]))
 
 
-def ended(db: sqlite3.Connection, now: datetime) -> Iterator[tuple[str, Outcome]]:
+def ended(db: sqlite3.Connection, now: datetime) -> Iterator[tuple[str, ConversationOutcome]]:
     """Yield name and outcome of each tracked conversation whose end is to be reported, row by row; only read."""
     names = db.execute(_OPEN, (micros(now),))
     for (name,) in names:

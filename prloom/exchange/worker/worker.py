@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from prloom.exchange.worker.job import Jobs, WorkerIdentity
     from prloom.exchange.worker.supervisor import SignalPipe
 
-Outcome: TypeAlias = Literal["began", "completed", "failed", "timed_out", "retrying", "dead", "lost", "handed_back"]
+AttemptOutcome: TypeAlias = Literal[
+    "began", "completed", "failed", "timed_out", "retrying", "dead", "lost", "handed_back"
+]
 """What became of a message at this worker; `retrying` is a failure after which it is tried again."""
 
 _FIRST_PAUSE: Final = 0.5
@@ -38,7 +40,7 @@ class MessageProgress:
     `why` is the error, `reply` the topic on which the reply went out, and `pause` the seconds until it is tried again.
     """
 
-    outcome: Outcome
+    outcome: AttemptOutcome
     topic: str
     message_id: str
     attempt: int
@@ -208,7 +210,7 @@ def _settled_progress(lease: Lease, settled: Settled) -> MessageProgress:
     return replace(progress, pause=max(pause.total_seconds(), 0.0))
 
 
-def _outcome(settled: Settled) -> Outcome:
+def _outcome(settled: Settled) -> AttemptOutcome:
     status, reply = settled.claim.status, settled.reply
     if status == "cancelled":
         return "handed_back"
@@ -221,7 +223,7 @@ def _outcome(settled: Settled) -> Outcome:
     return "failed"
 
 
-def _progress(outcome: Outcome, lease: Lease, *, why: str = "", reply: str | None = None) -> MessageProgress:
+def _progress(outcome: AttemptOutcome, lease: Lease, *, why: str = "", reply: str | None = None) -> MessageProgress:
     claimed = lease.claimed
     return MessageProgress(
         outcome=outcome,

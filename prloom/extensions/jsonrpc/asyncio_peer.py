@@ -22,7 +22,7 @@ from prloom.extensions.jsonrpc import (
 )
 from prloom.model.record import Json
 
-Answer = Callable[[str, Json], Awaitable[Json]]
+AnswerRequest = Callable[[str, Json], Awaitable[Json]]
 """Return the result of a method with these params; raise RpcError, or any other exception."""
 
 OnNotification = Callable[[str, Json], None]
@@ -46,7 +46,7 @@ class AsyncioPeer:
         source: LineSource,
         sink: asyncio.StreamWriter,
         *,
-        answer: Answer,
+        answer: AnswerRequest,
         hear: OnNotification,
         longest: int = jsonrpc.LIMIT,
     ) -> None:

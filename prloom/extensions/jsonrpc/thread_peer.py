@@ -59,14 +59,14 @@ class Threads:
             Context().run(jobs.get())
 
 
-Answer = Callable[[str, Json], Json]
+AnswerInThread = Callable[[str, Json], Json]
 """Return the result of a method with these params; raise RpcError, or anything."""
 
 
 class ThreadPeer:
     """One end of a connection. `serve` reads it; requests may be made from any thread."""
 
-    def __init__(self, source: BinaryIO, sink: FileIO, answer: Answer) -> None:
+    def __init__(self, source: BinaryIO, sink: FileIO, answer: AnswerInThread) -> None:
         self._source = source
         self._sink = sink
         self._answer = answer

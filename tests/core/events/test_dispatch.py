@@ -9,7 +9,7 @@ from plan_states import an_open_event
 
 from prloom.core.commands.comment_commands import SlashCommand
 from prloom.core.events import dispatch
-from prloom.core.events.dispatch import RunCommand, RunHook, RunTriage, Step, Subscribers
+from prloom.core.events.dispatch import EventStep, RunCommand, RunHook, RunTriage, Subscribers
 from prloom.extensions.host.interface import Registered
 from prloom.model.event import Event
 from prloom.model.record import Position
@@ -26,7 +26,7 @@ def steps(
     alone: Sequence[str] = (),
     paused: bool = False,
     triaging: bool = False,
-) -> tuple[Step, ...]:
+) -> tuple[EventStep, ...]:
     pairs = [item if isinstance(item, tuple) else (item, None) for item in pending]
     return dispatch.steps(pairs, roster, busy=busy, alone=alone, paused=paused, triaging=triaging)
 
@@ -66,7 +66,7 @@ def test_an_event_of_the_whole_repository_is_only_observed():
     ],
 )
 def test_an_event_is_shown_to_each_plugin_in_its_order_and_then_to_the_agent(
-    seen: tuple[str, ...], passed: tuple[str, ...], step: Step
+    seen: tuple[str, ...], passed: tuple[str, ...], step: EventStep
 ) -> None:
     assert steps(an_open_event(seen=seen, passed=passed)) == (step,)
 

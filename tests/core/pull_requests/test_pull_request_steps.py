@@ -9,7 +9,7 @@ import pytest
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.pull_requests import pull_request
-from prloom.core.pull_requests.pull_request import MarkReady, OpenPullRequest, ShowCockpit, Step
+from prloom.core.pull_requests.pull_request import MarkReady, OpenPullRequest, PullRequestStep, ShowCockpit
 from prloom.model.plan import Plan
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.record import Position, Timestamp
@@ -32,7 +32,7 @@ def step(
     sound: bool = True,
     is_done: bool = True,
     work: TodoWork | None = None,
-) -> Step | None:
+) -> PullRequestStep | None:
     """Return what is done next for a plan whose one TODO was done or has not begun."""
     done, listed = (DONE, LISTED) if is_done else ({}, (TodoItem("t-1", "a"),))
     state = DispatchState(done_todos=done, pull_request=kept, work=work)

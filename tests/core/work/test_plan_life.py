@@ -25,7 +25,7 @@ def a_plan(status: str = "active", *, activates: bool = False) -> Plan:
     return Plan(id="fast", branch="fast", status=status, activates=activates)
 
 
-def due(plan: Plan, state: DispatchState, *todos: TodoItem, presented: bool = True) -> plan_life.Step | None:
+def due(plan: Plan, state: DispatchState, *todos: TodoItem, presented: bool = True) -> plan_life.PlanHookStep | None:
     return plan_life.next_step(plan, state, todos, presented=presented)
 
 

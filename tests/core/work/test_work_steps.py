@@ -21,8 +21,8 @@ from prloom.core.work.work_steps import (
     Finish,
     Propose,
     RunHooks,
-    Step,
     Take,
+    TodoStep,
     Unblock,
     Withdraw,
     WorkContext,
@@ -50,7 +50,7 @@ class Plan:
         self.todos = list(todos)
         self.ctx = WorkContext("faster", rules or WorkRules(), NOON)
 
-    def next(self, *, after: timedelta = timedelta(), may_take: bool = True) -> Step | None:
+    def next(self, *, after: timedelta = timedelta(), may_take: bool = True) -> TodoStep | None:
         now = self.ctx.now + after
         return work_steps.next_step(self.state, self.todos, self.ctx.rules, now=now, may_take=may_take)
 
@@ -522,7 +522,7 @@ def test_a_blocked_todo_leaves_one_before_it_that_waits_to_be_allowed() -> None:
 
 
 @pytest.mark.parametrize(("mode", "then"), [("auto", Take(FAST, 1)), ("ask", Propose(FAST))])
-def test_a_todo_that_is_put_before_the_one_that_blocks_the_plan_goes_on(mode: work_steps.Mode, then: Step) -> None:
+def test_a_todo_that_is_put_before_the_one_that_blocks_the_plan_goes_on(mode: work_steps.Mode, then: TodoStep) -> None:
     plan = Plan(replace(SMALL, state="blocked"), rules=WorkRules(mode=mode))
     block = plan.next()
     assert isinstance(block, BlockPlan)
@@ -537,7 +537,7 @@ def test_a_todo_that_is_put_before_the_one_that_blocks_the_plan_goes_on(mode: wo
     ("step", "hooks"),
     [(RunHooks("afterActivate"), {"afterActivate"}), (Finish(), {"beforeFinish"})],
 )
-def test_a_step_that_only_runs_a_hook_runs_no_program_where_no_plugin_has_it(step: Step, hooks: set[str]) -> None:
+def test_a_step_that_only_runs_a_hook_runs_no_program_where_no_plugin_has_it(step: TodoStep, hooks: set[str]) -> None:
     assert work_steps.runs_programs(step, hooks.__contains__)
     assert not work_steps.runs_programs(step, {"beforeTodo"}.__contains__)
 

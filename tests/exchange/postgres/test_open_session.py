@@ -12,7 +12,7 @@ import postgres_server
 import pytest
 
 from prloom.exchange.errors import StoreBusyError, StoreError
-from prloom.exchange.postgres.open_session import INSTANT, Kind, OpenFailure, patience_for
+from prloom.exchange.postgres.open_session import INSTANT, OpenFailure, OpenFailureKind, patience_for
 
 HALF_A_MINUTE = timedelta(seconds=30)
 STARTING = "das Datenbanksystem startet"  # a server speaks its own language
@@ -117,7 +117,7 @@ def test_a_refusal_that_a_ready_server_repeats_is_reported_at_once(
     assert wire.answered == 4  # twice, and twice we asked whether it is ready
 
 
-def failed(kind: Kind) -> OpenFailure:
+def failed(kind: OpenFailureKind) -> OpenFailure:
     return OpenFailure(kind, "FATAL:  …")
 
 
@@ -135,7 +135,7 @@ def failed(kind: Kind) -> OpenFailure:
     ],
 )
 def test_what_a_retry_can_resolve_is_tried_for_half_a_minute(
-    kind: Kind, previous: Kind | None, *, reached: bool, expected: timedelta
+    kind: OpenFailureKind, previous: OpenFailureKind | None, *, reached: bool, expected: timedelta
 ):
     before = None if previous is None else failed(previous)
 
