@@ -47,7 +47,7 @@ def growing_pauses(first: float = 0.0005, factor: float = 2.0, longest: float = 
 
 
 def shrinking_pauses(first: float, factor: float, shortest: float) -> Iterator[float]:
-    """Yield pauses in seconds, each shorter than the one before: who waits longer tries more often."""
+    """Yield pauses in seconds, each shorter than the one before: a process that waits longer tries more often."""
     pause = first
     while True:
         yield pause

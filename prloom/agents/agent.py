@@ -112,7 +112,7 @@ class LimitReport(RunValue, frozen=True):
 
 
 class ProgramEnding(msgspec.Struct, frozen=True, kw_only=True):
-    """How the process ended: exit code (negative: a signal), who ended it, when, and the end of its stderr.
+    """How the process ended: exit code (negative: a signal), what ended it, when, and the end of its stderr.
 
     `at` must be aware, in the machine's own time zone: some programs give reset times as local clock times. `refusal`
     is the limit that the program had met and not got over when it ended.

@@ -54,7 +54,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ProcessWatch(RunValue, frozen=True):
-    """`supervisor.json`: who runs and watches, and since when."""
+    """`supervisor.json`: which processes run and watch, and since when."""
 
     run: str
     supervisor: Process

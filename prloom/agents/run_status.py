@@ -34,7 +34,7 @@ class RunInterrupted:
 
 @dataclass(frozen=True)
 class RunLost:
-    """The run's folder is missing, replaced or unreadable, so that nothing can tell how the run went."""
+    """The run's folder is missing, replaced or unreadable, so that it is not known how the run went."""
 
     reason: str
 
@@ -43,7 +43,7 @@ RunStatus = RunFinished | RunInProgress | RunInterrupted | RunLost
 
 
 def inspect(folder: Path) -> RunStatus:
-    """Return what has become of the run in this folder. Never trusts a process id: the lock says who lives."""
+    """Return what has become of the run in this folder: its lock, and never a process id, shows whether its worker lives."""
     unreadable = run_folder.problem(folder)
     if unreadable is not None:
         return RunLost(unreadable)
@@ -70,7 +70,7 @@ def was_begun(folder: Path) -> bool:
 
 
 def _held(folder: Path) -> bool:
-    """Return whether somebody holds the run's lock, by trying to share it for a moment."""
+    """Return whether a process has the run's lock, by trying to share it for a moment."""
     try:
         fd = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

@@ -111,7 +111,7 @@ class Supervision:
                 for key, _ in self._selector.select(self._wait_limit(time.monotonic())):
                     self._serve(key)
                 self._check_limits(time.monotonic())
-            self._hear_signals()  # what has just ended is gone, and nobody may have been told yet how it ended
+            self._hear_signals()  # what has just ended is gone, and its end may not have been reported yet
             self._drain(time.monotonic() + self._limits.grace_seconds)
             for file in (self._out, self._err):
                 disk_room.wait(self._lease, self._signals, file.flush, patience=self._room_patience)
@@ -255,7 +255,7 @@ def _enlarge(pipe: IO[bytes]) -> None:
 
 
 def _announce(folder: Path, agent: int, started_at: datetime) -> None:
-    """Write who runs; an agent that is already gone has no identity left, and needs none."""
+    """Write which processes run and watch; an agent that is already gone has no identity left, and needs none."""
     me = processes.identity(os.getpid())
     it = processes.identity(agent) or Process(pid=agent, started="")
     if me is not None:

@@ -116,7 +116,7 @@ def _about(life: EventLife) -> Iterator[str]:
         yield layout.INDENT + terminal.clean(event.url)
     if event.title:
         yield layout.INDENT + terminal.paint(terminal.clean(event.title), "strong")
-    if life.state == "held":  # a vouch is for exactly this text
+    if life.state == "held":  # an approval is for exactly this text
         yield from layout.quoted(event.body)
     elif event.body.strip() != event.title.strip():
         yield from layout.quoted(event.body, at_most=_SHOWN_LINES)

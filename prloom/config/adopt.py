@@ -22,7 +22,7 @@ class AdoptSection(ConfigSection):
     authors: Annotated[tuple[Text, ...], BeforeValidator(_authors)] = Field(
         default=(ME,),
         description='Logins of which one opened the pull request; "@me" is prloom\'s own account, "*" anybody. If you '
-        "name an author, you vouch for the title and the body of their pull requests.",
+        "name an author, you approve the title and the body of their pull requests.",
     )
     labels: tuple[Text, ...] = Field(
         default=(), description="Labels of which the pull request has one; if it is empty, labels do not matter."

@@ -18,7 +18,7 @@ class StageChoice(NamedTuple):
 
 
 def stage(config: Config, name: str, *, model: str | None = None) -> StageChoice:
-    """Return who does a stage's work; `model` overrides it: a name of `[models]`, or one that the agent knows.
+    """Return which agent does a stage's work; `model` overrides it: a name of `[models]`, or one that the agent knows.
 
     Raises ConfigError for a stage that does not exist.
     """

@@ -151,7 +151,7 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One line of `decisions.jsonl`, the commit point: all of it takes effect, or none.
 
     `seq` counts the decisions of one bus without gaps. `stage` is the step of an event's life that decided, `by` who.
-    `courtesies` are those of its actions that only acknowledge: everything else goes before them, and their failure is
+    `courtesies` are the acknowledgements among its actions: everything else goes before them, and their failure is
     not reported. `drafts` are those that wait until a person sends them. `cursor` is how far `events.jsonl` is read
     once this decision is applied, `fingerprint` a checksum of what was read there, and `rereading` how far a file that
     took another's place is to be read again. `plan_status` is what the plan is from now on. `work` is a step of the

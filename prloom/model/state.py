@@ -95,7 +95,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     `log` is how far the decision log is folded in, `cursor` how far `events.jsonl` is read, `outbox` how long
     `actions.jsonl` is. `fingerprint` is a checksum of what was read before `cursor`; None if by an older prloom. Up
     to `rereading`, `events.jsonl` is read again, for it took another file's place, and what was taken in is known by
-    the log. `done` counts the finished events by state, `delivered` the delivered actions that are no mere courtesies.
+    the log. `done` counts the finished events by state, `delivered` the delivered actions without acknowledgements.
     `todos` are the TODOs that have not ended, with the conversations that wait for it. `rebase_requested` says that
     a comment requested a rebase of the branch that is not done, and `rebase_todo` which TODO that is. `work` is the
     TODO that is worked on, `block` why none is. `done_todos` are those that prloom did, and `reopened` the rounds of

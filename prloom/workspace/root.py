@@ -214,7 +214,7 @@ def _is_true(value: str) -> bool:
 
 
 def _check_owner(place: Checkout) -> None:
-    """Have git decide whether a repository that belongs to somebody else may be used (`safe.directory`)."""
+    """Have git decide whether a repository of another user may be used (`safe.directory`)."""
     own = os.geteuid()
     if any(os.lstat(each).st_uid != own for each in (place.path, place.path / ".git", place.git_dir)):
         from prloom.workspace import git  # noqa: PLC0415 -- see _core

@@ -87,29 +87,29 @@ class RepositoryUrls:
         return self.full_name.partition("/")[0]
 
     def comments_since(self, since: str) -> str:
-        """Comments on all issues and pull requests, by when they were written or edited last."""
+        """Return the address of all comments in conversations, by when they were written or edited last."""
         return f"{self.root}/issues/comments?{_since(since)}"
 
     def inline_since(self, since: str) -> str:
-        """Comments on lines of all pull requests, likewise."""
+        """Return the address of the comments on lines of all pull requests, likewise."""
         return f"{self.root}/pulls/comments?{_since(since)}"
 
     def pulls_latest(self) -> str:
-        """All pull requests, the one that changed last first."""
+        """Return the address of all pull requests, the one that changed last first."""
         query = {"state": "all", "sort": "updated", "direction": "desc", "per_page": PULLS_PAGE_SIZE}
         return f"{self.root}/pulls?{urlencode(query)}"
 
     def pulls_open(self) -> str:
-        """All open pull requests."""
+        """Return the address of all open pull requests."""
         return f"{self.root}/pulls?state=open&sort=created&direction=asc&per_page={PULLS_PAGE_SIZE}"
 
     def pulls_of(self, branch: str, state: str) -> str:
-        """Pull requests of a branch that are in a state: "open", "closed" or "all"."""
+        """Return the address of the pull requests of a branch in a state: "open", "closed" or "all"."""
         query = {"state": state, "head": f"{self.owner}:{branch}", "per_page": PULLS_PAGE_SIZE}
         return f"{self.root}/pulls?{urlencode(query)}"
 
     def runs(self) -> str:
-        """Runs of GitHub Actions, the newest first."""
+        """Return the address of the runs of GitHub Actions, the newest first."""
         return f"{self.root}/actions/runs?per_page={PULLS_PAGE_SIZE}"
 
     def branch(self, name: str) -> str:
@@ -117,15 +117,15 @@ class RepositoryUrls:
         return f"{self.root}/branches/{_part(name)}"
 
     def jobs(self, run: int) -> str:
-        """Jobs of a run, of its last attempt."""
+        """Return the address of the jobs in the last attempt of a run."""
         return full_pages(f"{self.root}/actions/runs/{run}/jobs")
 
     def checks(self, sha: str) -> str:
-        """Check runs of a commit, of each name the last."""
+        """Return the address of a commit's check runs, the last one of each name."""
         return f"{self.root}/commits/{_part(sha)}/check-runs?filter=latest&per_page={PAGE_SIZE}"
 
     def statuses(self, sha: str) -> str:
-        """All statuses of a commit, the newest first; the shorter answer changes with each push."""
+        """Return the address of a commit's statuses, the newest first; the shorter answer changes with each push."""
         return full_pages(f"{self.root}/commits/{_part(sha)}/statuses")
 
     def log(self, job: int) -> str:
@@ -145,11 +145,11 @@ class RepositoryUrls:
         return f"{self.root}/issues/{number}"
 
     def comments_of(self, number: int) -> str:
-        """All comments in the conversation of a pull request."""
+        """Return the address of all comments in the conversation of a pull request."""
         return full_pages(f"{self.issue(number)}/comments")
 
     def inline_of(self, number: int) -> str:
-        """All comments on lines of a pull request."""
+        """Return the address of all comments on lines of a pull request."""
         return full_pages(f"{self.pull(number)}/comments")
 
     def post(self, kind: str, number: int | None) -> str:
@@ -159,7 +159,7 @@ class RepositoryUrls:
         return f"{self.root}/pulls/comments/{number}"
 
     def milestones(self) -> str:
-        """All milestones."""
+        """Return the address of all milestones."""
         return f"{self.root}/milestones?state=all&per_page={PAGE_SIZE}"
 
     def permission(self, login: str) -> str:
@@ -167,11 +167,11 @@ class RepositoryUrls:
         return f"{self.root}/collaborators/{_part(login)}/permission"
 
     def comment_reactions(self, comment: int) -> str:
-        """Reactions to a comment."""
+        """Return the address of the reactions to a comment."""
         return f"{self.root}/issues/comments/{comment}/reactions"
 
     def inline_reactions(self, comment: int) -> str:
-        """Reactions to a comment on a line."""
+        """Return the address of the reactions to a comment on a line."""
         return f"{self.root}/pulls/comments/{comment}/reactions"
 
     def label(self, number: int, name: str) -> str:

@@ -50,7 +50,7 @@ class PluginTestResult:
 
     @property
     def contract(self) -> str:
-        """The suites whose promises are tried."""
+        """The names of the contract suites that the plugin was tested against."""
         if self.found.is_daemon_only:
             return "BackgroundPluginContract"
         if filters.runs_daemon(self.found):

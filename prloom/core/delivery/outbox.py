@@ -23,7 +23,7 @@ RECEIPTS = 1000
 """Receipts that are remembered; older posts of our own are known by their marker."""
 
 QUICK = timedelta(hours=1)
-"""How long a courtesy is of any use."""
+"""How long an acknowledgement is of any use."""
 
 
 def ready(queue: Iterable[QueuedAction], now: datetime, *, clock: datetime | None = None) -> tuple[QueuedAction, ...]:
@@ -88,14 +88,14 @@ def refused(
 
 
 def _end(action: QueuedAction) -> Literal["failed", "dropped"]:
-    """Return the state of an action that does not reach its target: a courtesy is dropped."""
+    """Return the state of an action that does not reach its target: an acknowledgement is dropped."""
     if action.courtesy:
         return "dropped"
     return "failed"
 
 
 def too_late(action: QueuedAction, now: datetime) -> bool:
-    """Whether an action is a courtesy that has waited for so long that it is none any more."""
+    """Whether an action is an acknowledgement that has waited for too long to be of any use."""
     return action.courtesy and now - action.since > QUICK
 
 

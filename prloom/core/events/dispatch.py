@@ -27,7 +27,7 @@ class Registration(Protocol):
 
     @property
     def approved_commands(self) -> Collection[str]:
-        """Those that are obeyed in an approved text of an author who is not trusted, too."""
+        """The slash commands that also run in an approved text of an author who is not trusted."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Subscribers:
     `commands` maps a slash command, in lower case, to one. `observer_hook` is what the observers are called by:
     `onGlobalEvent` where events concern the whole repository.
 
-    `approved_commands` are those that are obeyed in an approved text of an author who is not trusted, too.
+    `approved_commands` are those that also run in an approved text of an author who is not trusted.
     """
 
     observers: tuple[str, ...] = ()

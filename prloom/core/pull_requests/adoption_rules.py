@@ -90,7 +90,7 @@ class AdoptionRule:
 class Proposal:
     """A pull request that a rule adopts.
 
-    `vouched` says that the operator named its author, and so vouches for title and body; `work` that prloom may commit.
+    `vouched` says that the operator named its author, and so approves title and body; `work` that prloom may commit.
     """
 
     number: int

@@ -37,7 +37,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class StreamTools:
-    """What all streams of a dispatcher share: the clock, what takes secrets out, and who gets the events."""
+    """What all streams of a dispatcher share: the clock, what takes secrets out, and what gets the events."""
 
     clock: Clock
     mask: Callable[[], SecretMask]

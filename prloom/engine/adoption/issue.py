@@ -33,7 +33,7 @@ class IssuePlan(NamedTuple):
 async def read(repo: Repository, config: Config, number: int, environ: Mapping[str, str], now: datetime) -> IssuePlan:
     """Return the plan that an issue requests; raises PrloomError where there is none, or its author is not trusted.
 
-    To make a plan of it is to vouch for its text as it is now, so the author has to be trusted.
+    To make a plan of it is to approve its text as it is now, so the author has to be trusted.
     """
     async with forge_access.connect(repo, config, environ, now) as access:
         issue = await access.forge.read_issue(access.context, number)

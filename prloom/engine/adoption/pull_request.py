@@ -31,7 +31,7 @@ async def adopt_pull_request(
     environ: Mapping[str, str],
     now: datetime,
 ) -> Plan:
-    """Look after a pull request and return its plan. To adopt it is to vouch for its title and body as they are now.
+    """Look after a pull request and return its plan. To adopt it is to approve its title and body as they are now.
 
     `work` says whether prloom may commit to it; None: where the own account opened it. Raises PrloomError where no
     forge is known, it has no such pull request, or that is over.

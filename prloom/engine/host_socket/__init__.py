@@ -1,1 +1,1 @@
-"""The socket at which programs of this machine ask the running dispatcher: who they are, and what they may ask."""
+"""Serve the programs of this machine at the dispatcher's socket: identify each one, and check what it may request."""

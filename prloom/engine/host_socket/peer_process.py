@@ -24,7 +24,7 @@ class PeerProcess:
 
 
 def of(connected: socket.socket) -> PeerProcess:
-    """Return who is at the other end; raises OSError where the system does not tell the user."""
+    """Return the process at the other end; raises OSError where the system does not tell the user."""
     if sys.platform == "linux":
         pid, uid, _ = _UCRED.unpack(connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
         return PeerProcess(uid, pid or None)

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 EXAMPLE = '{"id": "ci-1", "source": "ci", "type": "pr_comment", "body": "…"}'
 
 OPERATOR = "operator"
-"""The trust of an author for whom the operator vouches."""
+"""The trust of an author whose text the operator approves."""
 
 NAMELESS = "cli"
 """The author of an event that names none, if its trust is to be less than the operator's."""

@@ -1,1 +1,1 @@
-"""Answer what the daemons of plugins request of prloom: who asks, what each may do, and what comes of it."""
+"""Answer what the daemons of plugins request of prloom: identify each one, check what it may do, and do it."""

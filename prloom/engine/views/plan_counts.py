@@ -73,7 +73,7 @@ def _pending_since(of: Snapshot) -> Timestamp | UnsetType:
 
 
 def actions(state: DispatchState, now: datetime) -> ActionCounts:
-    """Return what became of a plan's actions, with those that wait or failed; courtesies do not count."""
+    """Return what became of a plan's actions, with those that wait or failed; acknowledgements do not count."""
     queue = [action for action in state.queue.values() if not action.courtesy]
     failed = [action for action in queue if action.failed]
     drafts = [action for action in queue if action.draft]

@@ -1,4 +1,4 @@
-"""The change that a worker made in a plan's worktree: inspect it, commit it, or keep it aside."""
+"""Inspect the change that a worker made in a plan's worktree, and commit it or set it apart."""
 
 from __future__ import annotations
 
