@@ -15,7 +15,7 @@ from prloom.cli.output.terminal import Role
 from prloom.model.kinds import DONE, OPEN, WAITING
 
 if TYPE_CHECKING:
-    from prloom.engine.views.events import EventFilter, EventRow, ListedEvent, Order
+    from prloom.engine.views.events import EventFilter, EventOrder, EventRow, ListedEvent
     from prloom.engine.views.history import CausedTodo
 
 
@@ -47,7 +47,7 @@ def command(
     author: str | None,
     since: str | None,
     limit: int | None,
-    sort: Order,
+    sort: EventOrder,
     as_json: bool,
 ) -> None:
     """List the events of all plans, or of one PLAN, each with its state. Without --sort, the newest is the last."""

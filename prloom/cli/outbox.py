@@ -14,12 +14,12 @@ from prloom.errors import PrloomError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from prloom.core.commands.requests import Verb
+    from prloom.core.commands.requests import RequestVerb
     from prloom.engine.views.outbox import ReplyDraft
     from prloom.storage.paths import RepositoryPaths
 
 
-_VERBS: Mapping[str, Verb] = {"send": "draft_send", "drop": "draft_drop"}
+_VERBS: Mapping[str, RequestVerb] = {"send": "draft_send", "drop": "draft_drop"}
 _DONE = {"send": "To be posted by the next `prloom start`", "drop": "Dropped"}
 
 

@@ -11,14 +11,14 @@ from prloom.cli import context
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from prloom.core.commands.requests import Verb
+    from prloom.core.commands.requests import RequestVerb
     from prloom.engine.views.request_targets import RequestTarget
     from prloom.storage.paths import RepositoryPaths
 
 
 def submit_request(
     where: RepositoryPaths,
-    verb: Verb,
+    verb: RequestVerb,
     targets: Iterable[RequestTarget],
     *,
     done: str,
@@ -31,7 +31,7 @@ def submit_request(
 
 def submit_ids(
     where: RepositoryPaths,
-    verb: Verb,
+    verb: RequestVerb,
     named: Iterable[str],
     *,
     done: str,

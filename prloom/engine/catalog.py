@@ -14,7 +14,7 @@ from prloom.engine.views import runtime_status
 from prloom.engine.views.status_schema import BridgeStatus
 from prloom.extensions import registry
 from prloom.extensions.host.interface import OfferedSkill, OfferedTool, Registered
-from prloom.extensions.registry import PluginEntry, PluginState
+from prloom.extensions.registry import LoadState, PluginEntry
 from prloom.model.record import Record, Timestamp
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
@@ -71,7 +71,7 @@ class BridgeLine(Record, frozen=True, kw_only=True):
     idle: str | UnsetType = UNSET
 
 
-_STATES: Mapping[PluginState, str] = {"on": "enabled", "off": "disabled", "failed": "failed"}
+_STATES: Mapping[LoadState, str] = {"on": "enabled", "off": "disabled", "failed": "failed"}
 
 
 class PluginList(Record, frozen=True, kw_only=True):

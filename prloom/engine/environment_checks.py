@@ -17,7 +17,7 @@ from prloom.config.models import Config
 from prloom.engine.assembly.plugins import select_plugins
 from prloom.engine.bus import plans
 from prloom.engine.views import lost_plans
-from prloom.engine.views.doctor import Finding, Severity
+from prloom.engine.views.doctor import Finding, FindingSeverity
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model import kinds
@@ -101,7 +101,7 @@ def of_agents(config: Config, root: Path, environ: Mapping[str, str] = os.enviro
     for (what, fix), of in lacking.items():
         where = f"{'stage' if len(of) == 1 else 'stages'} {', '.join(of)}"
         # the only stage that every comment needs
-        severity: Severity = "warning"
+        severity: FindingSeverity = "warning"
         if "triage" in of:
             severity = "error"
         yield _finding(severity, what, where, f"{fix}, or name another agent under [stages] in prloom.toml")
@@ -230,5 +230,5 @@ def _missing(config: Config, stage: str, root: Path, environ: Mapping[str, str])
     return f"the program {program} of the agent {name} was not found", "install it"
 
 
-def _finding(severity: Severity, what: str, where: str, fix: str) -> Finding:
+def _finding(severity: FindingSeverity, what: str, where: str, fix: str) -> Finding:
     return Finding(severity=severity, what=what, where=where, fix=fix)

@@ -12,7 +12,7 @@ import msgspec
 from prloom.exchange.message import ExchangeValue, Message, Metadata
 
 ClaimStatus: TypeAlias = Literal["active", "completed", "failed", "timed_out", "expired", "cancelled"]
-State: TypeAlias = Literal["ready", "leased", "done", "dead"]
+MessageState: TypeAlias = Literal["ready", "leased", "done", "dead"]
 Ending: TypeAlias = Literal["completed", "failed", "timed_out", "cancelled", "dead"]
 """How a message ended: `dead` is out of attempts (state `dead`); all others are state `done`."""
 
@@ -46,7 +46,7 @@ class Delivery(ExchangeValue, frozen=True, kw_only=True):
 
     message_id: str
     topic: str
-    state: State
+    state: MessageState
     ending: Ending | None = None
     available_at: datetime | None = None
     attempts: int = 0

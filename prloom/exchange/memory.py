@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from prloom.exchange.claim import ClaimRequest, Ended, Settlement, TopicStats
     from prloom.exchange.message import Draft
-    from prloom.exchange.rules import Verdict
+    from prloom.exchange.rules import ClaimVerdict
 
 
 class MemoryStore:
@@ -136,7 +136,7 @@ class MemoryStore:
             raise ClaimOverError(transitions.over_text(claim_id, claim))
         return claim
 
-    def _end(self, claim: Claim, verdict: Verdict) -> Settled:
+    def _end(self, claim: Claim, verdict: ClaimVerdict) -> Settled:
         ended = transitions.ended(claim, verdict, self.now())
         self._claims[claim.id] = ended
         self._deliveries[claim.message_id] = verdict.delivery

@@ -36,7 +36,7 @@ RETRIES = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """What settling a claim makes: the claim's status, the message's new delivery, and the reply to publish."""
 
     status: ClaimStatus
@@ -45,13 +45,13 @@ class Verdict:
     reply: Draft | None
 
 
-def settled(settlement: Settlement, delivery: Delivery, now: datetime, policy: Backoff) -> Verdict:
+def settled(settlement: Settlement, delivery: Delivery, now: datetime, policy: Backoff) -> ClaimVerdict:
     """Return what a settlement makes of the claim and of the message."""
     topic = delivery.topic
     match settlement:
         case Completed():
             reply = _reply(delivery, settlement.topic or f"{topic}.completed", settlement.body, settlement.metadata)
-            return Verdict("completed", None, _over(delivery, "completed", now), reply)
+            return ClaimVerdict("completed", None, _over(delivery, "completed", now), reply)
         case Failed(retry=True):
             return again("failed", settlement.error, delivery, now, policy, metadata=settlement.metadata)
         case Failed():
@@ -60,17 +60,17 @@ def settled(settlement: Settlement, delivery: Delivery, now: datetime, policy: B
             else:
                 body = settlement.body
             reply = _reply(delivery, settlement.topic or f"{topic}.failed", body, settlement.metadata, "failed")
-            return Verdict("failed", settlement.error, _over(delivery, "failed", now), reply)
+            return ClaimVerdict("failed", settlement.error, _over(delivery, "failed", now), reply)
         case TimedOut():
             reply = _reply(delivery, f"{topic}.timed_out", settlement.error, settlement.metadata, "timed_out")
-            return Verdict("timed_out", settlement.error, _over(delivery, "timed_out", now), reply)
+            return ClaimVerdict("timed_out", settlement.error, _over(delivery, "timed_out", now), reply)
         case Released():
             due = None
             if settlement.delay:
                 due = now + settlement.delay
             attempts = delivery.attempts - 1
             ready = msgspec.structs.replace(delivery, state="ready", attempts=attempts, available_at=due)
-            return Verdict("cancelled", settlement.reason, ready, None)
+            return ClaimVerdict("cancelled", settlement.reason, ready, None)
         case _:
             assert_never(settlement)
 
@@ -83,26 +83,26 @@ def again(
     policy: Backoff,
     *,
     metadata: Metadata | None = None,
-) -> Verdict:
+) -> ClaimVerdict:
     """Return the verdict on an attempt that did not reach the work's end: another one later, or the message is dead."""
     if delivery.attempts >= (delivery.max_attempts or DEFAULT_ATTEMPTS):
         body = f"{error} (attempt {delivery.attempts}, the last one)"
         reply = _reply(delivery, f"{delivery.topic}.dead", body, metadata or {}, "dead")
-        return Verdict(status, error, _over(delivery, "dead", now), reply)
+        return ClaimVerdict(status, error, _over(delivery, "dead", now), reply)
     due = now + backoff.delay(policy, delivery.attempts, delivery.message_id, shortest=timedelta())
-    return Verdict(status, error, msgspec.structs.replace(delivery, state="ready", available_at=due), None)
+    return ClaimVerdict(status, error, msgspec.structs.replace(delivery, state="ready", available_at=due), None)
 
 
-def expired(claim: Claim, delivery: Delivery, now: datetime, policy: Backoff) -> Verdict:
+def expired(claim: Claim, delivery: Delivery, now: datetime, policy: Backoff) -> ClaimVerdict:
     """Return the verdict on a claim whose lease is over."""
     error = f"the lease of worker {claim.worker_instance_id} ran out"
     return again("expired", error, delivery, now, policy)
 
 
-def cancelled(delivery: Delivery, now: datetime, reason: str) -> Verdict:
+def cancelled(delivery: Delivery, now: datetime, reason: str) -> ClaimVerdict:
     """Return the verdict on a message that is not wanted any more."""
     reply = _reply(delivery, f"{delivery.topic}.cancelled", reason, {}, "cancelled")
-    return Verdict("cancelled", reason, _over(delivery, "cancelled", now), reply)
+    return ClaimVerdict("cancelled", reason, _over(delivery, "cancelled", now), reply)
 
 
 def claimed(delivery: Delivery, max_attempts: int) -> Delivery:

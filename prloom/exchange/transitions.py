@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
-    from prloom.exchange.claim import ClaimRequest, MessageEntry, State
+    from prloom.exchange.claim import ClaimRequest, MessageEntry, MessageState
     from prloom.exchange.message import Draft
     from prloom.exchange.protocol import MessageFilter
-    from prloom.exchange.rules import Verdict
+    from prloom.exchange.rules import ClaimVerdict
 
 RATE_WINDOW = timedelta(minutes=5)
 
@@ -73,7 +73,7 @@ def delivery(draft: Draft, now: datetime) -> Delivery:
     )
 
 
-def open_delivery(message: Message, state: State, row: Sequence[Any]) -> Delivery:
+def open_delivery(message: Message, state: MessageState, row: Sequence[Any]) -> Delivery:
     """Return the delivery of a message that can be claimed or just was, from a row of OPEN_DELIVERY."""
     attempts, max_attempts, key, concurrency_key, reply = row
     return Delivery(
@@ -102,7 +102,7 @@ def claim(leased: Delivery, request: ClaimRequest, now: datetime, claim_id: str)
     )
 
 
-def ended(claim: Claim, verdict: Verdict, now: datetime) -> Claim:
+def ended(claim: Claim, verdict: ClaimVerdict, now: datetime) -> Claim:
     """Return the claim as it ended."""
     return msgspec.structs.replace(claim, status=verdict.status, completed_at=now, error=verdict.error)
 

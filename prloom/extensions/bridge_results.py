@@ -15,11 +15,11 @@ from prloom.errors import ExtensionError
 
 T = TypeVar("T")
 
-Result = Polled | Delivered | Refused | PullRequest | Issue | PostedComment
+BridgeResult = Polled | Delivered | Refused | PullRequest | Issue | PostedComment
 
 
-def problem(result: Any) -> str | None:  # noqa: ANN401 - any `Result`
-    """Return which field of a `Result` has another type than it must have, in a few words; None where all fit.
+def problem(result: Any) -> str | None:  # noqa: ANN401 - any `BridgeResult`
+    """Return which field of a `BridgeResult` has another type than it must have, in a few words; None where all fit.
 
     Of the events of a poll, each is judged by itself elsewhere: the others are to be taken in.
     """
@@ -55,7 +55,7 @@ def checked(method: str, value: T) -> T:
     results: Collection[object] = (value,)
     if _is_collection(value):
         results = value
-    wrong = next(filter(None, (problem(each) for each in results if isinstance(each, Result))), None)
+    wrong = next(filter(None, (problem(each) for each in results if isinstance(each, BridgeResult))), None)
     if wrong is not None:
         raise ExtensionError(f"{method}() returned a wrong field: {wrong}; correct the bridge")
     return value
@@ -63,7 +63,7 @@ def checked(method: str, value: T) -> T:
 
 def _expected(kind: type[Any]) -> Mapping[str, Any]:
     """Return the type of each field."""
-    hints = get_type_hints(next(each for each in get_args(Result) if issubclass(kind, each)))
+    hints = get_type_hints(next(each for each in get_args(BridgeResult) if issubclass(kind, each)))
     if issubclass(kind, Polled):
         hints["events"] = Sequence[Any]
     return {each.name: hints[each.name] for each in fields(kind) if each.name in hints}

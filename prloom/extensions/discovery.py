@@ -14,8 +14,8 @@ from prloom.errors import ExtensionError
 from prloom.extensions import keys, manifest
 from prloom.model.record import Record
 
-Source = Literal["bundled", "user", "project", "installed"]
-SOURCES: tuple[Source, ...] = ("bundled", "user", "project", "installed")
+PluginSource = Literal["bundled", "user", "project", "installed"]
+SOURCES: tuple[PluginSource, ...] = ("bundled", "user", "project", "installed")
 """Where plugins come from; of two with one key, that of the later source wins."""
 
 GROUP = "prloom.plugins"
@@ -31,7 +31,7 @@ class DiscoveredPlugin(Record, frozen=True, kw_only=True):
     """
 
     key: str
-    source: Source
+    source: PluginSource
     path: str = ""
     entry_point: str | None = None
     manifest: Manifest | None = None
@@ -106,7 +106,7 @@ def bundled(kind: Literal["plugins", "bridges"]) -> Path | None:
 def discover(paths: PluginPaths) -> tuple[DiscoveredPlugin, ...]:
     """Return every plugin of every source, in the order of the sources and of the keys; a key may come twice."""
     found: list[DiscoveredPlugin] = []
-    folders: tuple[tuple[Source, Path | None], ...] = (
+    folders: tuple[tuple[PluginSource, Path | None], ...] = (
         ("bundled", paths.bundled),
         ("user", paths.user),
         ("project", paths.project),
@@ -119,7 +119,9 @@ def discover(paths: PluginPaths) -> tuple[DiscoveredPlugin, ...]:
     return tuple(found)
 
 
-def _scan(folder: Path, source: Source, category: tuple[str, ...], above: frozenset[str]) -> Iterator[DiscoveredPlugin]:
+def _scan(
+    folder: Path, source: PluginSource, category: tuple[str, ...], above: frozenset[str]
+) -> Iterator[DiscoveredPlugin]:
     """Yield the plugins under a folder; one without a manifest and without code is a category of further ones."""
     try:
         real = os.path.realpath(folder)  # unlike Path.resolve(), it does not raise at a loop
@@ -154,7 +156,7 @@ def _is_plugin(folder: Path) -> bool:
         return False  # as a category it will be reported as unreadable
 
 
-def _single(file: Path, source: Source, category: tuple[str, ...]) -> DiscoveredPlugin:
+def _single(file: Path, source: PluginSource, category: tuple[str, ...]) -> DiscoveredPlugin:
     key = "/".join((*category, file.stem))
     wrong = _bad_part(*category, file.stem)
     if wrong is not None:
@@ -162,7 +164,7 @@ def _single(file: Path, source: Source, category: tuple[str, ...]) -> Discovered
     return DiscoveredPlugin(key=key, source=source, path=str(file), manifest=Manifest(name=file.stem))
 
 
-def _folder(folder: Path, source: Source, category: tuple[str, ...]) -> DiscoveredPlugin:
+def _folder(folder: Path, source: PluginSource, category: tuple[str, ...]) -> DiscoveredPlugin:
     by_folder = "/".join((*category, folder.name))
     try:
         read = manifest.read(folder)

@@ -10,11 +10,11 @@ from typing import Literal
 from prloom.api import hooks
 from prloom.api.manifest import Manifest
 from prloom.extensions import discovery, filters
-from prloom.extensions.discovery import DiscoveredPlugin, Source
+from prloom.extensions.discovery import DiscoveredPlugin, PluginSource
 from prloom.extensions.filters import PluginOptions, PluginSelection, SkippedPlugin
 from prloom.extensions.host.interface import OfferedTool, Registered
 
-PluginState = Literal["on", "off", "failed"]
+LoadState = Literal["on", "off", "failed"]
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class PluginEntry:
     """
 
     name: str
-    source: Source
+    source: PluginSource
     place: str
-    state: PluginState
+    state: LoadState
     reason: str | None = None
     version: str = ""
     description: str = ""
@@ -86,7 +86,7 @@ def _chosen(found: DiscoveredPlugin, loaded: Registered | str | None) -> PluginE
 
 def _entry(
     found: DiscoveredPlugin,
-    state: PluginState,
+    state: LoadState,
     reason: str | None,
     registered: Registered | None = None,
 ) -> PluginEntry:

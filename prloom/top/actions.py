@@ -12,7 +12,7 @@ import click
 from prloom.cli import context, dispatcher_request
 from prloom.cli.context import Options
 from prloom.cli.output import approval_text, draft_text
-from prloom.core.commands.requests import Verb
+from prloom.core.commands.requests import RequestVerb
 from prloom.core.text.shown_text import clean
 from prloom.engine.operator import (
     event_requests,
@@ -149,7 +149,7 @@ class Operator(NamedTuple):
     def _targets(self, subject: Subject) -> Sequence[RequestTarget]:
         return request_targets.named(self.where, target_ids(subject), plan=subject.plan)
 
-    def _submit(self, verb: Verb, ids: Sequence[str], done: str, **about: object) -> str:
+    def _submit(self, verb: RequestVerb, ids: Sequence[str], done: str, **about: object) -> str:
         context.refuse_in_run("prloom top")
         return submission.submit(self.where, verb, ids, **about).message(done)  # type: ignore[arg-type]
 

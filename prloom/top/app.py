@@ -25,7 +25,7 @@ from prloom.engine.views.snapshot import SnapshotCache
 from prloom.errors import PrloomError
 from prloom.top import detail, rows, summary
 from prloom.top.actions import Operator
-from prloom.top.detail import Mode
+from prloom.top.detail import DetailMode
 from prloom.top.dialogs import HELP, Report
 from prloom.top.keys import ActionKeys
 from prloom.top.panes import Detail, Header, Pane
@@ -86,7 +86,7 @@ class TopApp(ActionKeys):
         self._read_at = 0.0
         self._changed = asyncio.Event()
         self._words = ""
-        self._mode: Mode = "about"
+        self._mode: DetailMode = "about"
         self._focused = rows.PANES[0]
 
     def compose(self) -> ComposeResult:
@@ -212,7 +212,7 @@ class TopApp(ActionKeys):
         """Show all about a row."""
         await self.action_mode("about")
 
-    async def action_mode(self, mode: Mode) -> None:
+    async def action_mode(self, mode: DetailMode) -> None:
         """Show another view of the chosen row."""
         self._mode = mode
         await self._show_detail()

@@ -17,7 +17,7 @@ from prloom.errors import PrloomError
 from prloom.storage.paths import RepositoryPaths
 from prloom.top.rows import Subject
 
-Mode = Literal["about", "history", "diff", "log"]
+DetailMode = Literal["about", "history", "diff", "log"]
 
 _LINES = 2000
 """The last lines of a log that are shown."""
@@ -25,7 +25,7 @@ _EVENTS = 5
 """Of how many events of one row the history is shown."""
 
 
-def text(where: RepositoryPaths, subject: Subject, mode: Mode) -> str:
+def text(where: RepositoryPaths, subject: Subject, mode: DetailMode) -> str:
     """Return the text, without colours and safe for a terminal; what cannot be shown is said in it."""
     lines = sentence(subject)
     try:
@@ -35,7 +35,7 @@ def text(where: RepositoryPaths, subject: Subject, mode: Mode) -> str:
     return "\n".join(click.unstyle(line) for line in lines)
 
 
-def _lines(where: RepositoryPaths, subject: Subject, mode: Mode) -> Sequence[str]:
+def _lines(where: RepositoryPaths, subject: Subject, mode: DetailMode) -> Sequence[str]:
     if mode == "diff":
         return _diff(where, subject)
     if mode == "log" or (mode == "about" and subject.run is not None):

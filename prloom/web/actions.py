@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from prloom.core.commands.requests import Verb
+from prloom.core.commands.requests import RequestVerb
 from prloom.engine.bus import plans
 from prloom.engine.operator import (
     event_requests,
@@ -139,7 +139,7 @@ def _edit_draft(site: Site, form: Form) -> str:
 def _of_draft(
     site: Site,
     form: Form,
-    verb: Verb,
+    verb: RequestVerb,
     done: str,
     text: str | None = None,
     *,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from subprocess import Popen
 
-Setting = tuple[str, str]
+GitSetting = tuple[str, str]
 """A key of git's configuration and its value."""
 
 _OFF = {
@@ -54,7 +54,7 @@ def _configured_keys(answer: str) -> tuple[str, ...]:
     return tuple(key for key in answer.split("\0") if key)
 
 
-def drivers_turned_off(keys: Iterable[str]) -> tuple[Setting, ...]:
+def drivers_turned_off(keys: Iterable[str]) -> tuple[GitSetting, ...]:
     """Return the settings that turn off every driver among the configured keys.
 
     The name of a driver is all that stands between the first and the last dot of a key, and may hold any character.
@@ -68,12 +68,12 @@ def drivers_turned_off(keys: Iterable[str]) -> tuple[Setting, ...]:
     return tuple((f"{section}.{name}.{key}", value) for section, name in found for key, value in _OFF[section])
 
 
-def _setting_options(settings: Iterable[Setting]) -> list[str]:
+def _setting_options(settings: Iterable[GitSetting]) -> list[str]:
     """Return the settings as options of git, all but those whose key has a `=`, at which git would end the key."""
     return [part for key, value in settings if "=" not in key for part in ("-c", f"{key}={value}")]
 
 
-def _setting_variables(settings: Iterable[Setting]) -> dict[str, str]:
+def _setting_variables(settings: Iterable[GitSetting]) -> dict[str, str]:
     """Return the other settings as variables of git's environment."""
     others = [setting for setting in settings if "=" in setting[0]]
     named = {
@@ -177,8 +177,8 @@ def run(
     limit: timedelta = LIMIT,
     stdin: bytes = b"",
     variables: Mapping[str, str] = NONE,
-    settings: Sequence[Setting] = (),
-    drivers: Sequence[Setting] | None = None,
+    settings: Sequence[GitSetting] = (),
+    drivers: Sequence[GitSetting] | None = None,
 ) -> GitResult:
     """Run one git command, given without the `git`, and return its answer.
 
@@ -192,7 +192,7 @@ def run(
     words = [os.fspath(word) for word in argv]
     words[1:1] = _GUARDED.get(words[0], ())
     env = {**environment(os.environ, cwd=cwd, git_dir=git_dir), **variables}
-    off: Sequence[Setting] = ()
+    off: Sequence[GitSetting] = ()
     if words[0] not in _WITHOUT_DRIVERS:
         off = drivers_off(cwd, git_dir) if drivers is None else drivers
     return _answer(
@@ -206,7 +206,7 @@ def run(
     )
 
 
-def drivers_off(cwd: Path, git_dir: Path | None) -> tuple[Setting, ...]:
+def drivers_off(cwd: Path, git_dir: Path | None) -> tuple[GitSetting, ...]:
     """Return the settings that turn off all drivers of a repository, for calls that follow one another closely.
 
     They are those of one folder and repository: which files the configuration includes may depend on both.
@@ -240,7 +240,7 @@ def _answer(
     *,
     cwd: Path,
     env: dict[str, str],
-    off: tuple[Setting, ...] = (),
+    off: tuple[GitSetting, ...] = (),
     codes: Collection[int] = (0,),
     limit: timedelta = LIMIT,
     stdin: bytes = b"",

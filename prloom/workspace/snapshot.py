@@ -24,7 +24,7 @@ from prloom.workspace.repository import Repository
 from prloom.workspace.trees import LINK, SUBMODULE, TreeFile
 
 ChangeStatus = Literal["added", "modified", "deleted"]
-Problem = Literal["too_big", "unreadable", "special", "refused"]
+FileProblem = Literal["too_big", "unreadable", "special", "refused"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ChangedPath:
     mode: int
     size: int
     link_target: str | None = None
-    problem: Problem | None = None
+    problem: FileProblem | None = None
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class _Sorter:
     def _is_big(self, found: os.stat_result) -> bool:
         return bool(self._max_file) and stat.S_ISREG(found.st_mode) and found.st_size > self._max_file
 
-    def _report(self, path: str, status: ChangeStatus, found: os.stat_result, problem: Problem) -> None:
+    def _report(self, path: str, status: ChangeStatus, found: os.stat_result, problem: FileProblem) -> None:
         mode = 0o100644
         if found.st_mode & stat.S_IXUSR:
             mode = 0o100755

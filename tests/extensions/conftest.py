@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from prloom.api.manifest import Manifest
-from prloom.extensions.discovery import DiscoveredPlugin, Source
+from prloom.extensions.discovery import DiscoveredPlugin, PluginSource
 from prloom.extensions.host.process import ProcessHost
 from prloom.model.record import Json
 
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
 def plugin(folder: Callable[..., Path]) -> Callable[..., DiscoveredPlugin]:
     """Write a plugin and return it as discovery would."""
 
-    def write(code: str, name: str = "noted", source: Source = "project", **files: str) -> DiscoveredPlugin:
+    def write(code: str, name: str = "noted", source: PluginSource = "project", **files: str) -> DiscoveredPlugin:
         path = folder(name, code, **files)
         return DiscoveredPlugin(key=name, source=source, path=str(path), manifest=Manifest(name=name))
 

@@ -7,11 +7,11 @@ import pytest
 
 from prloom.api.manifest import Manifest
 from prloom.extensions import filters
-from prloom.extensions.discovery import DiscoveredPlugin, Source
+from prloom.extensions.discovery import DiscoveredPlugin, PluginSource
 from prloom.extensions.filters import PluginFailure, PluginOptions, PluginSelection
 
 
-def a_plugin(key: str, source: Source = "project", **manifest: object) -> DiscoveredPlugin:
+def a_plugin(key: str, source: PluginSource = "project", **manifest: object) -> DiscoveredPlugin:
     return DiscoveredPlugin(
         key=key,
         source=source,

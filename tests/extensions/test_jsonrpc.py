@@ -5,11 +5,11 @@ import pytest
 from prloom.extensions import jsonrpc
 from prloom.extensions.jsonrpc import (
     ErrorResponse,
-    Message,
     Notification,
     ProtocolError,
     Request,
     Response,
+    RpcMessage,
     StrayAnswer,
 )
 
@@ -25,7 +25,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_a_message_comes_back_as_it_was_written_on_one_line(message: Message) -> None:
+def test_a_message_comes_back_as_it_was_written_on_one_line(message: RpcMessage) -> None:
     line = jsonrpc.encode(message)
 
     assert (line.count(b"\n"), line[-1:]) == (1, b"\n")

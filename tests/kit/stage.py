@@ -34,7 +34,7 @@ from prloom.api.context import Services
 from prloom.config import loading
 from prloom.config.models import Config
 from prloom.core.answers import triage_answer
-from prloom.core.commands.requests import OperatorRequest, Verb
+from prloom.core.commands.requests import OperatorRequest, RequestVerb
 from prloom.core.events import triage
 from prloom.core.events.dispatch import RunTriage
 from prloom.engine.bus import plans
@@ -273,7 +273,7 @@ class Stage:
                 [envelope.encode("event", record.to_wire(event), now) for event in events]
             )
 
-    def ask(self, verb: Verb, *ids: str, **about: Any) -> None:
+    def ask(self, verb: RequestVerb, *ids: str, **about: Any) -> None:
         """Write a request down, as a command does while a dispatcher runs."""
         with SafeDir.make(self.root, "prloom", ".local") as local:
             asked = OperatorRequest(control.request_id(self.clock()), verb, ids, **about)

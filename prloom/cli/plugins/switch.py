@@ -37,12 +37,12 @@ def disable(given: Options, names: tuple[str, ...]) -> None:
     _switch(given, names, "disable")
 
 
-Verb = Literal["enable", "disable"]
+SwitchVerb = Literal["enable", "disable"]
 
 _MODE = 0o644
 
 
-def _switch(given: Options, names: Sequence[str], verb: Verb) -> None:
+def _switch(given: Options, names: Sequence[str], verb: SwitchVerb) -> None:
     """Edit prloom.toml so that the plugins are on, or off, and say what became of each.
 
     Raises PrloomError, before anything is written, for a name that no plugin has.
@@ -116,7 +116,7 @@ def write(path: Path, text: str) -> None:
         folder.replace(path.name, text.encode(), mode=mode)
 
 
-def _report(keys: Sequence[str], now: Sequence[PluginLine], verb: Verb, *, changed: bool) -> None:
+def _report(keys: Sequence[str], now: Sequence[PluginLine], verb: SwitchVerb, *, changed: bool) -> None:
     for key in keys:
         lines = [plugin for plugin in now if plugin.name == key]
         runs = any(plugin.state == "enabled" for plugin in lines)

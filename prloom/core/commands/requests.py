@@ -20,7 +20,7 @@ from prloom.model.state import DispatchState, OpenEvent
 
 DraftVerb = Literal["draft_send", "draft_edit", "draft_drop"]
 WorkVerb = Literal["pause", "resume", "block", "unblock", "rebase", "todo_go", "todo_open"]
-Verb = Literal["retry", "approve", "drop", "poll", "forget", WorkVerb, DraftVerb]
+RequestVerb = Literal["retry", "approve", "drop", "poll", "forget", WorkVerb, DraftVerb]
 
 SOURCE = "cli"
 """The source of a request's event in `control.jsonl`."""
@@ -42,7 +42,7 @@ class OperatorRequest:
     """
 
     id: str
-    verb: Verb
+    verb: RequestVerb
     ids: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     reason: str | None = None
@@ -65,7 +65,7 @@ def to_event(request: OperatorRequest, created_at: str) -> Event:
 
 def from_event(event: Event) -> OperatorRequest | None:
     """Return the request that an event of `control.jsonl` is, or None for one that is none."""
-    verb: Verb | None = next((verb for verb in get_args(Verb) if verb == event.type), None)
+    verb: RequestVerb | None = next((verb for verb in get_args(RequestVerb) if verb == event.type), None)
     if event.source != SOURCE or verb is None:
         return None
     context = event.context

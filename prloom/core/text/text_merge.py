@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-Change = tuple[int, int, list[str]]
+TextChange = tuple[int, int, list[str]]
 """Lines `first` to `last` of the old text, and what they became."""
 
 
@@ -31,7 +31,7 @@ def merged(before: str, *, ours: str, theirs: str) -> str | None:
     return "".join([*kept, *old[at:]])
 
 
-def _changes(old: Sequence[str], text: str) -> list[Change]:
+def _changes(old: Sequence[str], text: str) -> list[TextChange]:
     new = text.splitlines(keepends=True)
     found = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return [(i1, i2, new[j1:j2]) for tag, i1, i2, j1, j2 in found if tag != "equal"]

@@ -17,7 +17,7 @@ from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.work import TodoWork, WorkStep, WorkVerdict
 
-Failure = Literal["run", "answer", "violation", "check", "review"]
+AttemptFailureKind = Literal["run", "answer", "violation", "check", "review"]
 
 
 MOST_REBASE_FAILURES = 2
@@ -38,7 +38,7 @@ class AttemptFailed:
     attempts in a row ended alike, which is no progress.
     """
 
-    kind: Failure
+    kind: AttemptFailureKind
     reason: str
     feedback: str
     tree: str | None = None
@@ -82,7 +82,7 @@ def failed(ctx: WorkContext, work: TodoWork, failure: AttemptFailed) -> Decision
     return moved(work, _verdict(failure.kind), after, failure.reason)
 
 
-def _verdict(kind: Failure) -> WorkVerdict:
+def _verdict(kind: AttemptFailureKind) -> WorkVerdict:
     match kind:
         case "review":
             return "rejected"

@@ -17,7 +17,7 @@ from prloom.model.hook_points import BEFORE_FINISH
 from prloom.model.state import DispatchState
 from prloom.model.work import Block, LifeHook, TodoWork
 
-Mode = Literal["auto", "ask", "off"]
+WorkMode = Literal["auto", "ask", "off"]
 Rebase = Literal["on_request", "auto", "never"]
 
 
@@ -25,7 +25,7 @@ Rebase = Literal["on_request", "auto", "never"]
 class WorkRules:
     """How a plan's TODOs are worked on; the keys of `[work]` and `[limits]` of the same names."""
 
-    mode: Mode = "auto"
+    mode: WorkMode = "auto"
     skip_blocked: bool = False
     review: bool = False
     max_attempts: int = 3

@@ -30,7 +30,7 @@ from prloom.engine.plugin_requests.emitted_actions import PluginActions
 from prloom.engine.plugin_requests.events import PluginEvents
 from prloom.engine.plugin_requests.grants import Grants
 from prloom.engine.plugin_requests.messages import Messages, Rates, RecordActivity
-from prloom.engine.plugin_requests.methods import Method, Methods
+from prloom.engine.plugin_requests.methods import Methods, RequestMethod
 from prloom.engine.plugin_requests.registered_actions import RegisteredActions
 from prloom.engine.plugin_requests.request_log import RequestLog
 from prloom.engine.plugin_requests.stores import StateRequests
@@ -69,7 +69,7 @@ def authority(
     return PluginAuthority(shared.grants, daemons.owns, Methods(shared.registry, config, found), shared.log)
 
 
-def methods(shared: RequestParts, actions: RegisteredActions, run: RunNamed) -> Mapping[str, Method]:
+def methods(shared: RequestParts, actions: RegisteredActions, run: RunNamed) -> Mapping[str, RequestMethod]:
     """Return all methods by name."""
     registry, chains, rates = shared.registry, shared.chains, shared.rates
     record: RecordActivity = shared.record
@@ -78,18 +78,18 @@ def methods(shared: RequestParts, actions: RegisteredActions, run: RunNamed) -> 
     state = StateRequests(registry.repository, rates)
     emitting = PluginEvents(chains, rates, record, shared.activity.follows)
     return {
-        messages.ADD_MESSAGE: Method(messages.AddMessage, adding.add),
-        events.EMIT_EVENT: Method(events.EmitEvent, emitting.emit),
-        contexts.GET_CONTEXT: Method(contexts.GetContext, reading.get),
-        contexts.READ_EVENTS: Method(contexts.ReadEvents, reading.read_events),
-        agent_runs.RUN_AGENT: Method(agent_runs.RunAgent, PluginRuns(chains, run).run),
-        emitted_actions.EMIT_ACTION: Method(emitted_actions.EmitAction, PluginActions(adding).emit),
-        registered_actions.REGISTER: Method(registered_actions.RegisterAction, actions.register),
-        registered_actions.UNREGISTER: Method(registered_actions.UnregisterAction, actions.unregister),
-        "get_state": Method(stores.GetState, state.get),
-        "set_state": Method(stores.SetState, state.set),
-        "get_global_state": Method(stores.GetGlobalState, state.get_global),
-        "set_global_state": Method(stores.SetGlobalState, state.set_global),
+        messages.ADD_MESSAGE: RequestMethod(messages.AddMessage, adding.add),
+        events.EMIT_EVENT: RequestMethod(events.EmitEvent, emitting.emit),
+        contexts.GET_CONTEXT: RequestMethod(contexts.GetContext, reading.get),
+        contexts.READ_EVENTS: RequestMethod(contexts.ReadEvents, reading.read_events),
+        agent_runs.RUN_AGENT: RequestMethod(agent_runs.RunAgent, PluginRuns(chains, run).run),
+        emitted_actions.EMIT_ACTION: RequestMethod(emitted_actions.EmitAction, PluginActions(adding).emit),
+        registered_actions.REGISTER: RequestMethod(registered_actions.RegisterAction, actions.register),
+        registered_actions.UNREGISTER: RequestMethod(registered_actions.UnregisterAction, actions.unregister),
+        "get_state": RequestMethod(stores.GetState, state.get),
+        "set_state": RequestMethod(stores.SetState, state.set),
+        "get_global_state": RequestMethod(stores.GetGlobalState, state.get_global),
+        "set_global_state": RequestMethod(stores.SetGlobalState, state.set_global),
     }
 
 

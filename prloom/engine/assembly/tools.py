@@ -14,7 +14,7 @@ from prloom.engine.plan.plugin_set import PluginSet
 from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.tools import own_tools, people
 from prloom.engine.tools.allowed_tools import AllowedTools
-from prloom.engine.tools.call_sequence import CallActivity, Handler, PythonHandler, ToolCaller
+from prloom.engine.tools.call_sequence import CallActivity, PythonHandler, ToolCaller, ToolHandler
 from prloom.engine.tools.catalog import ToolCatalog
 from prloom.engine.tools.confirmations import Confirmations
 from prloom.engine.tools.executable import ExecutableHandler, PluginFolder
@@ -93,7 +93,7 @@ def assemble(
     return ToolParts(services, HostSocket(folder, all_authorities, registry.local), answering)
 
 
-def _handlers(plugins: PluginSet, answering: People, budget: Budget, targets: CallTargets) -> Mapping[str, Handler]:
+def _handlers(plugins: PluginSet, answering: People, budget: Budget, targets: CallTargets) -> Mapping[str, ToolHandler]:
     """Return what answers the calls of each kind of tool."""
     answers = {
         own_tools.PLAN.name: own_tools.plan,

@@ -27,7 +27,7 @@ from prloom.model.record import Json
 
 log = logging.getLogger(__name__)
 
-Order = Literal["start", "stop", "restart"]
+DaemonOrder = Literal["start", "stop", "restart"]
 
 _LOG_WAIT = 1.0  # seconds for the last that an ended daemon printed
 
@@ -99,7 +99,7 @@ class Daemon:
         """How long a restart may take by the manifest."""
         return self.startup_limit + timedelta(milliseconds=self._background.shutdown_grace_period)
 
-    def give(self, order: Order) -> None:
+    def give(self, order: DaemonOrder) -> None:
         """Have the daemon started, stopped or restarted; `reached` waits until that is done."""
         self._wanted = order != "stop"
         if order == "start" and self.life.state in {"starting", "running"}:

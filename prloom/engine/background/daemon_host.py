@@ -19,7 +19,7 @@ from prloom.core.text import bounds
 from prloom.engine.background.daemon import Daemon
 from prloom.extensions.background import daemon_warnings
 from prloom.extensions.background.call_error import CallError
-from prloom.extensions.host.interface import Failure, HookFailed, PluginHost, Registered
+from prloom.extensions.host.interface import HookFailed, HookFailureKind, PluginHost, Registered
 from prloom.model import record
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.record import Json
@@ -146,7 +146,7 @@ class DaemonHost:
         raise HookFailed(text, kind="waiting", retry_after=timedelta(seconds=absence.wait))
 
 
-def _kind(error: CallError, retry_after: timedelta | None) -> Failure:
+def _kind(error: CallError, retry_after: timedelta | None) -> HookFailureKind:
     if retry_after is not None:
         return "waiting"
     if error.kind == "timed_out":

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 _PAUSE = 0.25
 """Seconds between two writes at least: events are counted more often than that."""
 
-Reports = Sequence[Mapping[str, Json]]
+ReportRows = Sequence[Mapping[str, Json]]
 
 
 class DaemonReports:
@@ -31,7 +31,7 @@ class DaemonReports:
         """Have the states written soon."""
         self._changes.set()
 
-    async def write_changes(self, read: Callable[[], Reports]) -> None:
+    async def write_changes(self, read: Callable[[], ReportRows]) -> None:
         """Write the states whenever they have changed, until this is cancelled."""
         while True:
             self._changes.clear()
@@ -39,7 +39,7 @@ class DaemonReports:
             await asyncio.sleep(_PAUSE)
             await self._changes.wait()
 
-    def write(self, states: Reports) -> None:
+    def write(self, states: ReportRows) -> None:
         """Write the states now; a file that cannot be written stops nothing."""
         try:
             self._document.save({"daemons": states})

@@ -13,7 +13,7 @@ from prloom.core.plugins import plugin_message
 from prloom.core.plugins.daemon_life import DaemonState
 from prloom.engine.activity.publisher import Publisher
 from prloom.engine.background import event_sender
-from prloom.engine.background.daemon import Daemon, Order
+from prloom.engine.background.daemon import Daemon, DaemonOrder
 from prloom.engine.background.daemon_report import DaemonReports
 from prloom.errors import ExtensionError
 from prloom.extensions import keys
@@ -103,7 +103,7 @@ class Daemons:
         """Return the plugin whose running daemon a process is, or was started by; None for any other process."""
         return next((plugin for plugin in self._daemons if self.owns(plugin, pid)), None)
 
-    async def order(self, order: Order, name: str) -> Json:
+    async def order(self, order: DaemonOrder, name: str) -> Json:
         """Carry out an operator's order, and return the daemon's report when its state is reached.
 
         Raises ExtensionError with the reason why it is not reached.

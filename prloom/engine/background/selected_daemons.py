@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.background.current_settings import CurrentSettings, ReadTable
-from prloom.engine.background.daemon import Daemon, Order
+from prloom.engine.background.daemon import Daemon, DaemonOrder
 from prloom.engine.background.daemon_files import DaemonFiles
 from prloom.engine.background.daemon_report import DaemonReports
 from prloom.engine.background.daemons import Daemons
@@ -71,7 +71,7 @@ async def ordered(daemons: Daemons, params: Json) -> Json:
     """Carry out an order that a command gives; raises PrloomError where its state is not reached."""
     match params:
         case {"plugin": str(plugin), "order": "start" | "stop" | "restart" as order}:
-            given: Order = order
+            given: DaemonOrder = order
             return await daemons.order(given, plugin)
         case _:
             raise RpcError('give {"plugin", "order": "start" | "stop" | "restart"}', jsonrpc.INVALID_PARAMS)

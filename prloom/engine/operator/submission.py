@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from prloom.core.commands.requests import OperatorRequest, Verb
+from prloom.core.commands.requests import OperatorRequest, RequestVerb
 from prloom.core.text.shown_text import clean
 from prloom.engine.operator import control, offline
 from prloom.engine.views import dashboard_words, runtime_status
@@ -14,7 +14,7 @@ from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
-_WORDS: Mapping[Verb, str] = {
+_WORDS: Mapping[RequestVerb, str] = {
     "todo_open": "open",
     "todo_go": "allow",
     "draft_send": "send",
@@ -30,7 +30,7 @@ class Submission(NamedTuple):
     `silence` is what is wrong with the dispatcher that runs but does not read it, and what to do about that.
     """
 
-    verb: Verb
+    verb: RequestVerb
     ids: tuple[str, ...]
     left: str | None
     silence: str | None = None
@@ -54,7 +54,7 @@ class Submission(NamedTuple):
 
 def submit(
     where: RepositoryPaths,
-    verb: Verb,
+    verb: RequestVerb,
     named: Iterable[str],
     *,
     reason: str | None = None,

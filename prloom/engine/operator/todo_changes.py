@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from prloom.core.commands.requests import Verb
+from prloom.core.commands.requests import RequestVerb
 from prloom.core.plans import plan_file
 from prloom.core.plans.plan_reader import TodoState
 from prloom.core.text.shown_text import clean, to_run
@@ -14,7 +14,7 @@ from prloom.errors import PrloomError
 from prloom.storage.paths import RepositoryPaths
 
 _STATES: Mapping[str, TodoState] = {"done": "done", "block": "blocked", "open": "open", "drop": "dropped"}
-_REQUESTS: Mapping[str, Verb] = {"open": "todo_open", "go": "todo_go"}
+_REQUESTS: Mapping[str, RequestVerb] = {"open": "todo_open", "go": "todo_go"}
 """What the dispatcher decides, for it knows which TODOs were done."""
 
 DONE: Mapping[str, str] = {

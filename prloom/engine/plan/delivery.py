@@ -42,7 +42,7 @@ BATCH = 100
 
 TOO_MANY = "too many acknowledgements at once"
 
-Result = Delivered | Refused
+DeliveryResult = Delivered | Refused
 
 
 def begin(
@@ -195,7 +195,7 @@ async def _send(
     batch: Sequence[QueuedAction],
     changed: Mapping[str, Action | None],
     context: BridgeContext,
-) -> list[tuple[QueuedAction, Result]] | None:
+) -> list[tuple[QueuedAction, DeliveryResult]] | None:
     """Hand the actions to the bridge and return what became of each; None where it failed on several at once.
 
     Each action has the commit that earlier attempts were about.
@@ -215,7 +215,9 @@ async def _send(
     return [(queued, found.get(queued.id, lost)) for queued in batch]
 
 
-async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: BridgeContext) -> Sequence[Result] | None:
+async def _results(
+    bridge: LoadedBridge, actions: Sequence[Action], context: BridgeContext
+) -> Sequence[DeliveryResult] | None:
     """Return one result for each action; None where the bridge failed on several at once."""
     together = bridge.bridge
     if len(actions) < 2 or not isinstance(together, DeliversBatches):  # noqa: PLR2004
@@ -232,11 +234,11 @@ async def _results(bridge: LoadedBridge, actions: Sequence[Action], context: Bri
     return None
 
 
-async def _alone(bridge: LoadedBridge, action: Action, context: BridgeContext) -> Result:
+async def _alone(bridge: LoadedBridge, action: Action, context: BridgeContext) -> DeliveryResult:
     return _checked(bridge.name, await _bounded(bridge.bridge.actions, context, action))
 
 
-def _checked(bridge: str, result: object) -> Result:
+def _checked(bridge: str, result: object) -> DeliveryResult:
     """Return what a bridge returned for an action; it is refused where that is not what the protocol says."""
     if not isinstance(result, Delivered | Refused):
         return Refused(f"the bridge {bridge} returned {type(result).__name__}, not Delivered or Refused", unknown=True)
@@ -262,7 +264,11 @@ async def _bounded(send: Callable[..., Awaitable[object]], *given: object) -> ob
 
 
 def _settle(
-    store: EventStore, local: SafeDir, bridge: str, results: Sequence[tuple[QueuedAction, Result]], policy: Backoff
+    store: EventStore,
+    local: SafeDir,
+    bridge: str,
+    results: Sequence[tuple[QueuedAction, DeliveryResult]],
+    policy: Backoff,
 ) -> None:
     """Write the receipts first and then decide: a receipt alone is enough to know that the action arrived."""
     before = state = receipts.load(local, bridge, store.clock())

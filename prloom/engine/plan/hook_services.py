@@ -23,7 +23,7 @@ MOST = 1000
 _LATEST_BYTES = 1024 * 1024
 """Bytes at the end of the bus in which the latest events are looked for."""
 
-RunAgent = Callable[[PlanRuntime, str, str, "str | None", "str | None"], Awaitable[str]]
+RunHookAgent = Callable[[PlanRuntime, str, str, "str | None", "str | None"], Awaitable[str]]
 """Runs the agent of a stage on a text, with a model, for a plugin."""
 
 
@@ -38,7 +38,7 @@ class HookServices:
     """Implements `PlanServices` for one plan."""
 
     def __init__(
-        self, runtime: PlanRuntime, *, run: RunAgent, read_plan: Callable[[str], str], plugin: str | None = None
+        self, runtime: PlanRuntime, *, run: RunHookAgent, read_plan: Callable[[str], str], plugin: str | None = None
     ) -> None:
         self._runtime = runtime
         self._plugin = plugin
@@ -59,7 +59,7 @@ class HookServices:
         """Return events of this plan after an id, oldest first, and the id to go on from.
 
         An event whose author is not trusted is left out, whatever became of it later: only its own showing carries the
-        vouch of a person.
+        approval of a person.
         """
         found: list[Event] = []
         last = since_id

@@ -24,7 +24,7 @@ from prloom.model.record import Json
 
 ADD_MESSAGE: Final = "add_message"
 
-Budget = Literal["messages", "events", "state"]
+BudgetName = Literal["messages", "events", "state"]
 
 
 class RecordActivity(Protocol):
@@ -39,19 +39,19 @@ class Rates:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._spent: dict[tuple[str, Budget], tuple[SpentRequest, ...]] = {}
+        self._spent: dict[tuple[str, BudgetName], tuple[SpentRequest, ...]] = {}
 
-    def check(self, method: str, plugin: str, budget: Budget, most: int) -> None:
+    def check(self, method: str, plugin: str, budget: BudgetName, most: int) -> None:
         """Raise RpcError where one more request would be too many in a minute."""
         wait = self.retry_after_ms(plugin, budget, most)
         if wait is not None:
             raise request_errors.limited(f"{method}: {budget}_per_minute = {most} is used up", wait)
 
-    def retry_after_ms(self, plugin: str, budget: Budget, most: int, amount: int = 1) -> int | None:
+    def retry_after_ms(self, plugin: str, budget: BudgetName, most: int, amount: int = 1) -> int | None:
         """Return in how many milliseconds one more request fits, or None where it fits now."""
         return request_rate.retry_after_ms(self._spent.get((plugin, budget), ()), self._clock(), most, amount)
 
-    def count(self, plugin: str, budget: Budget, amount: int = 1) -> None:
+    def count(self, plugin: str, budget: BudgetName, amount: int = 1) -> None:
         """Count a request that was carried out."""
         now = self._clock()
         earlier = request_rate.recent(self._spent.get((plugin, budget), ()), now)

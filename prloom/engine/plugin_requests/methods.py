@@ -25,7 +25,7 @@ Carry = Callable[[Caller, Any], Awaitable[Json]]
 _SHOWN: Final = 100
 
 
-class Method(NamedTuple):
+class RequestMethod(NamedTuple):
     """A method: the shape of its params, and what carries it out."""
 
     shape: type[Params]
@@ -35,7 +35,7 @@ class Method(NamedTuple):
 class Methods:
     """All methods that a daemon may call, by name; implements `authority.RequestMethods`."""
 
-    def __init__(self, registry: PlanRegistry, general: Config, methods: Mapping[str, Method]) -> None:
+    def __init__(self, registry: PlanRegistry, general: Config, methods: Mapping[str, RequestMethod]) -> None:
         self._registry = registry
         self._general = general
         self._methods = methods

@@ -39,7 +39,7 @@ class CallActivity(Protocol):
         """Take a secret out of all events until the function that is returned is called."""
 
 
-class Handler(Protocol):
+class ToolHandler(Protocol):
     """Answers the calls of tools of one kind."""
 
     async def answer(self, scene: CallScene, tool: ToolSpec, call: ToolCall) -> Json | ToolResult:
@@ -75,7 +75,7 @@ class ToolCaller:
 
     catalog: ToolCatalog
     plugins: PluginSet
-    handlers: Mapping[str, Handler]
+    handlers: Mapping[str, ToolHandler]
     confirmer: Confirmer
     activity: CallActivity
     checks: ArgumentChecks = field(default_factory=ArgumentChecks)
@@ -202,7 +202,7 @@ class PythonHandler:
     plugins: PluginSet
 
     async def answer(self, scene: CallScene, tool: ToolSpec, call: ToolCall) -> Json | ToolResult:
-        """Return what the handler returned; see Handler."""
+        """Return what the handler returned; see `ToolHandler`."""
         try:
             outcome = await plugin_calls.run(
                 scene.runtime,

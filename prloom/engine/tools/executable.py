@@ -46,7 +46,7 @@ class ExecutableHandler:
     environ: Mapping[str, str]
 
     async def answer(self, scene: CallScene, tool: ToolSpec, call: ToolCall) -> Json | ToolResult:
-        """Return what the process printed; see `call_sequence.Handler`."""
+        """Return what the process printed; see `call_sequence.ToolHandler`."""
         folder = self.folders[tool.plugin]
         mark = f"{os.getpid()}-{secrets.token_hex(8)}"
         env = inputs.environment(self.environ, folder.requires_env)

@@ -73,7 +73,7 @@ class OwnHandler:
     answers: Mapping[str, AnswerOwnTool]
 
     async def answer(self, scene: CallScene, tool: ToolSpec, call: ToolCall) -> Json | ToolResult:
-        """Return the answer of the tool's function; see `call_sequence.Handler`."""
+        """Return the answer of the tool's function; see `call_sequence.ToolHandler`."""
         return await self.answers[tool.name](scene, call)
 
 

@@ -22,7 +22,7 @@ class RpcHandler:
     call_daemon: CallDaemon
 
     async def answer(self, scene: CallScene, tool: ToolSpec, call: ToolCall) -> Json | ToolResult:
-        """Return what the daemon answers to the tool's method; see `call_sequence.Handler`."""
+        """Return what the daemon answers to the tool's method; see `call_sequence.ToolHandler`."""
         try:
             return await self.call_daemon(
                 tool.plugin, tool.method, dict(call.arguments), timedelta(milliseconds=tool.timeout_ms)

@@ -22,7 +22,7 @@ from prloom.storage.json_codec import Unreadable
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import TEMPORARY, SafeDir
 
-Severity = Literal["error", "warning"]
+FindingSeverity = Literal["error", "warning"]
 
 _STALE = timedelta(hours=1)
 _SHAPES: Final[Mapping[str, type[Record]]] = {**entries.KINDS, activity_file.KIND: ActivityEvent}
@@ -32,7 +32,7 @@ _SHAPES: Final[Mapping[str, type[Record]]] = {**entries.KINDS, activity_file.KIN
 class Finding(Record, frozen=True, kw_only=True):
     """A problem: what is wrong, where, and what to do about it."""
 
-    severity: Severity
+    severity: FindingSeverity
     what: str
     where: str
     fix: str

@@ -57,10 +57,10 @@ class ListedEvent(NamedTuple):
     came_at: datetime
 
 
-Order = Literal["came", "age"]
+EventOrder = Literal["came", "age"]
 """In the order in which they came in, or those first whose state has not changed for the longest time."""
 
-ORDERS: tuple[Order, ...] = get_args(Order)
+ORDERS: tuple[EventOrder, ...] = get_args(EventOrder)
 
 
 class EventFilter(NamedTuple):
@@ -74,7 +74,7 @@ class EventFilter(NamedTuple):
     author: str | None = None
     since: datetime | None = None
     limit: int | None = None
-    sort: Order = "came"
+    sort: EventOrder = "came"
 
     def accepts(self, row: EventRow) -> bool:
         """Return whether a row meets all conditions; an event whose time cannot be read is never too old."""

@@ -16,7 +16,7 @@ from prloom.exchange.postgres import reading
 
 if TYPE_CHECKING:
     from prloom.exchange.claim import ClaimRequest, Delivery
-    from prloom.exchange.postgres.transaction import Row, Transaction
+    from prloom.exchange.postgres.transaction import DbRow, Transaction
 
 _CLOCK = "WITH clock AS MATERIALIZED (SELECT coalesce(%s::timestamptz, clock_timestamp()) AS now)"
 _READY = (
@@ -96,7 +96,7 @@ class Upkeep:
     """Leases or delays are over, which must be dealt with before anything is claimed."""
 
 
-def availability(row: Row) -> Availability:
+def availability(row: DbRow) -> Availability:
     """Return the availability in a row of AVAILABILITY."""
     now, ready, next_at = row
     return Availability(ready=ready or (next_at is not None and next_at <= now), next_at=next_at)
@@ -144,6 +144,6 @@ def find(tx: Transaction, claim_id: str) -> Claim | None:
     return reading.to_claim(row[HEAD_WIDTH:])
 
 
-def to_delivery(row: Row) -> Delivery:
+def to_delivery(row: DbRow) -> Delivery:
     """Return the delivery of a row of CLAIM_AND_DELIVERY."""
     return reading.to_delivery(row[HEAD_WIDTH + transitions.CLAIM_WIDTH :])

@@ -17,7 +17,7 @@ from psycopg.errors import DeadlockDetected, InvalidSqlStatementName, Serializat
 from prloom.exchange.errors import OutcomeUnknownError, StoreBusyError, StoreError
 from prloom.exchange.message import new_id
 from prloom.exchange.postgres import listener, open_session, session, transaction
-from prloom.exchange.postgres.transaction import Lock, Row, SessionId, Transaction
+from prloom.exchange.postgres.transaction import DbRow, Lock, SessionId, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,7 +75,7 @@ class PostgresConnection:
 
         return self._retry(lambda db, _: self._read(db, locked, "BEGIN READ ONLY"))
 
-    def once(self, statement: str, *values: object) -> list[Row]:
+    def once(self, statement: str, *values: object) -> list[DbRow]:
         """Execute one idempotent statement, which is a transaction of its own."""
         return self._retry(lambda db, _: db.execute(statement.encode(), values, binary=True).fetchall())
 

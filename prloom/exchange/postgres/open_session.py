@@ -35,7 +35,7 @@ _LONGEST_ANSWER = 65536
 _HEAD = 5  # a letter, and the length of all but that
 
 
-Target: TypeAlias = str | tuple[str, int]
+ServerAddress: TypeAlias = str | tuple[str, int]
 """Where a server listens: a socket's path, or an address and a port."""
 
 INSTANT = timedelta(seconds=1)
@@ -179,7 +179,7 @@ def _error(address: Address, cause: psycopg.Error, *, tried: timedelta | None) -
 # (https://www.postgresql.org/docs/current/protocol-message-formats.html).
 
 
-def target(failed: PGconn) -> Target:
+def target(failed: PGconn) -> ServerAddress:
     """Return where an attempt to connect that failed was directed."""
     host, address = failed.host.decode(), failed.hostaddr.decode()
     port = failed.port.decode() or "5432"
@@ -188,7 +188,7 @@ def target(failed: PGconn) -> Target:
     return (address or host or "localhost", int(port))
 
 
-def server_state(where: Target) -> ServerState:
+def server_state(where: ServerAddress) -> ServerState:
     """Return the state of the server there; waits for two seconds at most for each step."""
     try:
         connection = _connected(where)
@@ -219,7 +219,7 @@ def parse_answer(answer: bytes) -> ServerState:
     return "ready"
 
 
-def _connected(where: Target) -> socket.socket:
+def _connected(where: ServerAddress) -> socket.socket:
     if isinstance(where, tuple):
         return socket.create_connection(where, timeout=_TIMEOUT)
     connection = socket.socket(socket.AF_UNIX)

@@ -14,7 +14,7 @@ from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.message import Message
 
 if TYPE_CHECKING:
-    from prloom.exchange.postgres.transaction import Row, Transaction
+    from prloom.exchange.postgres.transaction import DbRow, Transaction
     from prloom.exchange.protocol import MessageFilter
 
 _BY_ID = f"SELECT {transitions.MESSAGE} FROM messages AS m WHERE m.id = %s"  # noqa: S608 (columns of ours)
@@ -53,7 +53,7 @@ LEFT JOIN firsts USING (topic) LEFT JOIN deliveries AS oldest ON oldest.seq = fi
 """
 
 
-def to_message(row: Row) -> Message:
+def to_message(row: DbRow) -> Message:
     """Return the message of a row of MESSAGE."""
     return Message(
         id=row[0],
@@ -67,7 +67,7 @@ def to_message(row: Row) -> Message:
     )
 
 
-def to_delivery(row: Row) -> Delivery:
+def to_delivery(row: DbRow) -> Delivery:
     """Return the delivery of a row of DELIVERY."""
     return Delivery(
         message_id=row[0],
@@ -84,7 +84,7 @@ def to_delivery(row: Row) -> Delivery:
     )
 
 
-def to_claim(row: Row) -> Claim:
+def to_claim(row: DbRow) -> Claim:
     """Return the claim of a row of CLAIM."""
     return Claim(
         id=row[0],
@@ -193,7 +193,7 @@ def conversation(tx: Transaction, conversation_id: str) -> tuple[MessageEntry, .
     return tuple(to_entry(row, tuple(by_message[row[0]])) for row in found)
 
 
-def stats(row: Row) -> TopicStats:
+def stats(row: DbRow) -> TopicStats:
     """Return the statistics in a row of STATS."""
     topic, messages, delayed, leased, done, dead, published, ended, age = row
     return TopicStats(
@@ -209,6 +209,6 @@ def stats(row: Row) -> TopicStats:
     )
 
 
-def to_entry(row: Row, claims: tuple[Claim, ...]) -> MessageEntry:
+def to_entry(row: DbRow, claims: tuple[Claim, ...]) -> MessageEntry:
     """Return the entry of a row of MESSAGE and DELIVERY."""
     return MessageEntry(message=to_message(row), delivery=to_delivery(row[transitions.MESSAGE_WIDTH :]), claims=claims)

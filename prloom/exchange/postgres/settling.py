@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from prloom.backoff import Backoff
     from prloom.exchange.claim import CachedClaim, Delivery, MessageEntry, Settlement
     from prloom.exchange.message import Message
-    from prloom.exchange.postgres.transaction import Row, Transaction
-    from prloom.exchange.rules import Verdict
+    from prloom.exchange.postgres.transaction import DbRow, Transaction
+    from prloom.exchange.rules import ClaimVerdict
 
 _MOST_EXPIRED = 100  # in one transaction
 _SAVE = (
@@ -72,7 +72,7 @@ def settle_cached(tx: Transaction, cached: CachedClaim, settlement: Settlement, 
     return Settled(claim=ended, reply=reply)
 
 
-def _end_cached(tx: Transaction, verdict: Verdict, cached: CachedClaim) -> Row | None:
+def _end_cached(tx: Transaction, verdict: ClaimVerdict, cached: CachedClaim) -> DbRow | None:
     reply, delivery = verdict.reply, verdict.delivery
     reply_id = None
     if reply is not None:
@@ -135,7 +135,7 @@ def lock(tx: Transaction, message_id: str) -> int | None:
     return int(row[0])
 
 
-def cancel(tx: Transaction, seq: int, entry: MessageEntry, verdict: Verdict, reply_id: str) -> Message:
+def cancel(tx: Transaction, seq: int, entry: MessageEntry, verdict: ClaimVerdict, reply_id: str) -> Message:
     """End a message and its claim, if it has one, and return what is published about that, with that id."""
     assert verdict.reply is not None  # noqa: S101 (cancelling always publishes a reply)
     reply = conversations.new(
@@ -171,7 +171,7 @@ def _delivery_values(seq: int, delivery: Delivery) -> tuple[object, ...]:
     )
 
 
-def _end(tx: Transaction, row: Row, verdict: Verdict) -> Settled:
+def _end(tx: Transaction, row: DbRow, verdict: ClaimVerdict) -> Settled:
     seq, conversation_id, _ = row[: claiming.HEAD_WIDTH]
     claim = reading.to_claim(row[claiming.HEAD_WIDTH :])
     ended = transitions.ended(claim, verdict, tx.now)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-Row: TypeAlias = tuple[Any, ...]
+DbRow: TypeAlias = tuple[Any, ...]
 Lock: TypeAlias = Literal["none", "shared", "exclusive"]
 """A transaction's lock on the order of publication. Publishers share it, so that a reader (or `prune`) that waits for
 the exclusive lock knows that no message with a lower number will come any more."""
@@ -63,7 +63,7 @@ class Transaction:
         """Send a statement; fetching its result waits for the answer."""
         return self._db.execute(statement.encode(), values, binary=True)
 
-    def fetch_one(self, statement: str, *values: object) -> Row | None:
+    def fetch_one(self, statement: str, *values: object) -> DbRow | None:
         """Return a statement's first row."""
         return self.execute(statement, *values).fetchone()
 

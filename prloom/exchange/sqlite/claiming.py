@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from prloom.backoff import Backoff
     from prloom.exchange.claim import CachedClaim, ClaimRequest, Delivery, MessageEntry, Settlement
     from prloom.exchange.message import Message
-    from prloom.exchange.rules import Verdict
-    from prloom.exchange.sqlite.clock import Clock
-    from prloom.exchange.sqlite.reading import Row
+    from prloom.exchange.rules import ClaimVerdict
+    from prloom.exchange.sqlite.clock import StoreClock
+    from prloom.exchange.sqlite.reading import DbRow
 
 _READY = (
     "SELECT d.seq FROM deliveries AS d WHERE d.topic = {topic} AND d.state = 'ready' AND d.available_at IS NULL"
@@ -97,10 +97,10 @@ class NextMessage(NamedTuple):
 
     now: datetime
     overdue: bool
-    row: Row
+    row: DbRow
 
 
-def find_next(db: sqlite3.Connection, topics: Sequence[str], clock: Clock) -> NextMessage:
+def find_next(db: sqlite3.Connection, topics: Sequence[str], clock: StoreClock) -> NextMessage:
     """Find the next message to claim; only read."""
     if len(topics) == 1:
         row = db.execute(_FIRST, (clock.boot, topics[0])).fetchone()
@@ -135,7 +135,7 @@ def note_worked(db: sqlite3.Connection, topics: Iterable[str]) -> None:
     db.executemany("INSERT INTO worked (topic) VALUES (?) ON CONFLICT DO NOTHING", [(topic,) for topic in topics])
 
 
-def renew(db: sqlite3.Connection, claim_id: str, lease: timedelta, clock: Clock) -> Claim:
+def renew(db: sqlite3.Connection, claim_id: str, lease: timedelta, clock: StoreClock) -> Claim:
     """Set the lease's end to so much after now; raises ClaimOverError."""
     claimed = _read_claim(db, claim_id, clock)
     _check_active(claimed)
@@ -144,7 +144,9 @@ def renew(db: sqlite3.Connection, claim_id: str, lease: timedelta, clock: Clock)
     return msgspec.structs.replace(claimed.claim, lease_until=until)
 
 
-def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, clock: Clock, policy: Backoff) -> Settled:
+def settle(
+    db: sqlite3.Connection, claim_id: str, settlement: Settlement, clock: StoreClock, policy: Backoff
+) -> Settled:
     """End a claim as the settlement says; raises ClaimOverError."""
     claimed = _read_claim(db, claim_id, clock)
     if claimed.claim.status != "active" and rules.same(claimed.claim, settlement):
@@ -158,7 +160,7 @@ def settle(db: sqlite3.Connection, claim_id: str, settlement: Settlement, clock:
 
 
 def settle_cached(
-    db: sqlite3.Connection, cached: CachedClaim, settlement: Settlement, clock: Clock, policy: Backoff
+    db: sqlite3.Connection, cached: CachedClaim, settlement: Settlement, clock: StoreClock, policy: Backoff
 ) -> Settled | None:
     """End a claim that this client made, if it is active still; otherwise return None, having done nothing."""
     seq = int(cached.claim.id.partition("-")[0])
@@ -176,7 +178,7 @@ def settle_cached(
     return _end(db, claimed, rules.settled(settlement, claimed.delivery, now, policy))
 
 
-def expire(db: sqlite3.Connection, clock: Clock, policy: Backoff) -> int:
+def expire(db: sqlite3.Connection, clock: StoreClock, policy: Backoff) -> int:
     """End all claims whose lease is over."""
     now = clock.now(db)
     over = db.execute(
@@ -189,7 +191,7 @@ def expire(db: sqlite3.Connection, clock: Clock, policy: Backoff) -> int:
     return len(over)
 
 
-def _end(db: sqlite3.Connection, claimed: _ClaimRow, verdict: Verdict) -> Settled:
+def _end(db: sqlite3.Connection, claimed: _ClaimRow, verdict: ClaimVerdict) -> Settled:
     """Write the claim's and the message's new state, and publish the reply."""
     ended = transitions.ended(claimed.claim, verdict, claimed.now)
     reply, reply_id = None, None
@@ -249,7 +251,7 @@ class _ClaimRow(NamedTuple):
     delivery: Delivery
 
 
-def _read_claim(db: sqlite3.Connection, claim_id: str, clock: Clock) -> _ClaimRow:
+def _read_claim(db: sqlite3.Connection, claim_id: str, clock: StoreClock) -> _ClaimRow:
     """Return a claim with its delivery; raises ClaimOverError where there is none."""
     seq = claim_id.partition("-")[0]
     if seq.isascii() and seq.isdigit() and len(seq) < _DIGITS:
@@ -259,7 +261,7 @@ def _read_claim(db: sqlite3.Connection, claim_id: str, clock: Clock) -> _ClaimRo
     raise ClaimOverError(transitions.over_text(claim_id, None))
 
 
-def _claim_row(row: Row, now: datetime) -> _ClaimRow:
+def _claim_row(row: DbRow, now: datetime) -> _ClaimRow:
     _, seq, conversation_id, reply_id = row[:_HEAD_WIDTH]
     claim = reading.to_claim(row[_HEAD_WIDTH:])
     delivery = reading.to_delivery(row[_HEAD_WIDTH + transitions.CLAIM_WIDTH :])
@@ -272,7 +274,7 @@ def _check_active(claimed: _ClaimRow) -> None:
         raise ClaimOverError(transitions.over_text(claim.id, claim))
 
 
-def cancel(db: sqlite3.Connection, entry: MessageEntry, verdict: Verdict, now: datetime) -> Message:
+def cancel(db: sqlite3.Connection, entry: MessageEntry, verdict: ClaimVerdict, now: datetime) -> Message:
     """End a message and its claim, if it has one, and return what is published about that."""
     assert verdict.reply is not None  # noqa: S101 (cancelling always publishes a reply)
     seq = db.execute("SELECT seq FROM messages WHERE id = ?", (entry.message.id,)).fetchone()[0]

@@ -140,7 +140,7 @@ class SteadyClock:
         return int(self._since_boot() * 1_000_000)
 
 
-Clock: TypeAlias = GivenClock | SteadyClock
+StoreClock: TypeAlias = GivenClock | SteadyClock
 
 
 def _since_boot() -> float:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prloom.exchange.protocol import MessageFilter
 
-Row: TypeAlias = tuple[Any, ...]
+DbRow: TypeAlias = tuple[Any, ...]
 
 _BY_ID = f"SELECT {transitions.MESSAGE} FROM messages AS m WHERE m.id = ?"  # noqa: S608 (columns of ours)
 _ENTRIES = f"SELECT {transitions.MESSAGE}, {transitions.DELIVERY} FROM messages AS m JOIN deliveries AS d USING (seq)"  # noqa: S608
@@ -44,7 +44,7 @@ WHERE c.status = 'active' AND d.state = 'leased' GROUP BY d.topic
 _ENDED = "SELECT topic, count(*) FROM deliveries WHERE ended_at > ? GROUP BY topic"
 
 
-def to_message(row: Row) -> Message:
+def to_message(row: DbRow) -> Message:
     """Return the message of a row of MESSAGE."""
     return Message(
         id=row[0],
@@ -58,7 +58,7 @@ def to_message(row: Row) -> Message:
     )
 
 
-def to_delivery(row: Row) -> Delivery:
+def to_delivery(row: DbRow) -> Delivery:
     """Return the delivery of a row of DELIVERY."""
     return Delivery(
         message_id=row[0],
@@ -75,7 +75,7 @@ def to_delivery(row: Row) -> Delivery:
     )
 
 
-def to_claim(row: Row) -> Claim:
+def to_claim(row: DbRow) -> Claim:
     """Return the claim of a row of CLAIM."""
     return Claim(
         id=row[0],
@@ -156,7 +156,7 @@ def stats(db: sqlite3.Connection, now: datetime) -> tuple[TopicStats, ...]:
     )
 
 
-def _topic_stats(row: Row, now: datetime, *, leased: int, published: int, ended: int) -> TopicStats:
+def _topic_stats(row: DbRow, now: datetime, *, leased: int, published: int, ended: int) -> TopicStats:
     topic, messages, done, dead, delayed, oldest = row
     oldest_age = None
     if oldest is not None:
@@ -196,6 +196,6 @@ def seq(db: sqlite3.Connection, message_id: str) -> int:
     return int(row[0])
 
 
-def to_entry(row: Row, claims: tuple[Claim, ...]) -> MessageEntry:
+def to_entry(row: DbRow, claims: tuple[Claim, ...]) -> MessageEntry:
     """Return the entry of a row of MESSAGE and DELIVERY."""
     return MessageEntry(message=to_message(row), delivery=to_delivery(row[transitions.MESSAGE_WIDTH :]), claims=claims)

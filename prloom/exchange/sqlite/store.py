@@ -14,7 +14,7 @@ from prloom.exchange.claim import ClaimCache
 from prloom.exchange.errors import UnknownMessageError
 from prloom.exchange.protocol import PAGE
 from prloom.exchange.sqlite import claiming, conversations, reading
-from prloom.exchange.sqlite.clock import Clock, GivenClock, SteadyClock
+from prloom.exchange.sqlite.clock import GivenClock, SteadyClock, StoreClock
 from prloom.exchange.sqlite.connection import SqliteConnection
 from prloom.exchange.sqlite.writer_lock import FileListener
 
@@ -57,7 +57,7 @@ class SqliteStore:
         self._cached = ClaimCache()
         self._worked: set[str] = set()  # topics that are recorded as having a worker
         self._connection = SqliteConnection(self.path)
-        self._time: Clock = time or SteadyClock()
+        self._time: StoreClock = time or SteadyClock()
         if time is None and clock is not None:
             self._time = GivenClock(clock)
         with self._connection.reading() as db:

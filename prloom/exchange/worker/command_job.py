@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _LONGEST_WAIT: Final = 60.0  # seconds; no system waits for years
 
-EndedBy: TypeAlias = Literal["exit", "timeout", "lost", "stopped"]
+JobEndedBy: TypeAlias = Literal["exit", "timeout", "lost", "stopped"]
 
 
 @dataclass(frozen=True)
 class JobEnd:
     """How a command ended: by itself, by its time-out, because the claim was lost, or because the worker stops."""
 
-    by: EndedBy
+    by: JobEndedBy
     code: int
     stdout: str
     stderr: str
@@ -61,7 +61,7 @@ class CommandJob:
         self._lease = lease
         self._signals = signals
         self._grace = config.grace.total_seconds()
-        self._ended_by: EndedBy = "exit"
+        self._ended_by: JobEndedBy = "exit"
         self._childless = False
         self._stop_at: float | None = None
         self._reaper = ProcessReaper(identity.worker, adopted=identity.adopted, spared=identity.spared)

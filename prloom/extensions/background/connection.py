@@ -17,12 +17,12 @@ from prloom.extensions.background.message_bounds import BreachError, MessageBoun
 from prloom.extensions.background.refused_requests import RefusedRequests
 from prloom.extensions.jsonrpc import (
     ErrorResponse,
-    Message,
     Notification,
     ProtocolError,
-    Received,
     Request,
     Response,
+    RpcMessage,
+    RpcReceived,
     StrayAnswer,
 )
 from prloom.model.record import Json
@@ -127,7 +127,7 @@ class Connection:
             self._writer.close()
             self._fail_all(failure)
 
-    def _take(self, message: Received) -> bool:
+    def _take(self, message: RpcReceived) -> bool:
         """Do what a message requires; return whether a call waited for it."""
         match message:
             case Response(id=of, result=result):
@@ -173,7 +173,7 @@ class Connection:
         return call_error.rpc_error(self._plugin, message.code, message.message, message.data)
 
 
-def encode(plugin: str, message: Message) -> bytes:
+def encode(plugin: str, message: RpcMessage) -> bytes:
     """Return a message as a line; raises CallError for what JSON cannot say, and for what is too long."""
     try:
         line = jsonrpc.encode(message)

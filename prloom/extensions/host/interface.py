@@ -17,7 +17,7 @@ from prloom.model.event import Event
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.record import Json, Record
 
-Failure = Literal["raised", "overran", "died", "stopped", "waiting"]
+HookFailureKind = Literal["raised", "overran", "died", "stopped", "waiting"]
 
 START_LIMIT = timedelta(seconds=30)
 """How long a plugin may take to be imported and to register."""
@@ -90,9 +90,9 @@ class HookFailed(ExtensionError):  # noqa: N818 - it is an outcome that the disp
     or its host is waiting to be started again (from `retry_after` on). Where `collateral`, the hook is not at fault.
     """
 
-    def __init__(self, reason: str, *, kind: Failure = "raised", retry_after: timedelta | None = None) -> None:
+    def __init__(self, reason: str, *, kind: HookFailureKind = "raised", retry_after: timedelta | None = None) -> None:
         super().__init__(reason)
-        self.kind: Failure = kind
+        self.kind: HookFailureKind = kind
         self.retry_after = retry_after
 
     @property

@@ -70,10 +70,10 @@ class StrayAnswer:
     """An answer with an id that no request has, such as a list; it is no reason to end a connection."""
 
 
-Message = Request | Notification | Response | ErrorResponse
+RpcMessage = Request | Notification | Response | ErrorResponse
 """What is sent."""
 
-Received = Message | StrayAnswer
+RpcReceived = RpcMessage | StrayAnswer
 """What is read."""
 
 
@@ -98,7 +98,7 @@ class ConnectionLostError(Exception):
     """The other side is gone, and with it the answer; the text says how it went."""
 
 
-def encode(message: Message) -> bytes:
+def encode(message: RpcMessage) -> bytes:
     """Return the message as a line; raises ProtocolError for what JSON cannot say, and for what is too long."""
     try:
         line = msgspec.json.encode({"jsonrpc": "2.0", **_members(message)}) + b"\n"
@@ -109,7 +109,7 @@ def encode(message: Message) -> bytes:
     return line
 
 
-def decode(line: bytes) -> Received:
+def decode(line: bytes) -> RpcReceived:
     """Return the message that a line is; raises ProtocolError."""
     try:
         value = msgspec.json.decode(line)
@@ -126,7 +126,7 @@ def decode(line: bytes) -> Received:
     raise ProtocolError("a message has neither a method nor a result nor an error")
 
 
-def _members(message: Message) -> dict[str, Json]:
+def _members(message: RpcMessage) -> dict[str, Json]:
     match message:
         case Request():
             return {"id": message.id, "method": message.method, "params": message.params}

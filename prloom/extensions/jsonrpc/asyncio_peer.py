@@ -12,13 +12,13 @@ from prloom.extensions import jsonrpc
 from prloom.extensions.jsonrpc import (
     ConnectionLostError,
     ErrorResponse,
-    Message,
     Notification,
     ProtocolError,
-    Received,
     Request,
     Response,
     RpcError,
+    RpcMessage,
+    RpcReceived,
 )
 from prloom.model.record import Json
 
@@ -104,7 +104,7 @@ class AsyncioPeer:
             if not future.done():
                 future.set_exception(ConnectionLostError(how))
 
-    def _take(self, message: Received, replies: asyncio.TaskGroup, running: set[asyncio.Task[None]]) -> None:
+    def _take(self, message: RpcReceived, replies: asyncio.TaskGroup, running: set[asyncio.Task[None]]) -> None:
         match message:
             case Request():
                 task = replies.create_task(self._reply(message))
@@ -128,7 +128,7 @@ class AsyncioPeer:
         return None
 
     async def _reply(self, request: Request) -> None:
-        reply: Message
+        reply: RpcMessage
         try:
             reply = Response(request.id, await self._answer(request.method, request.params))
         except asyncio.CancelledError:

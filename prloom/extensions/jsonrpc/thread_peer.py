@@ -18,17 +18,17 @@ from prloom.extensions import jsonrpc
 from prloom.extensions.jsonrpc import (
     ConnectionLostError,
     ErrorResponse,
-    Message,
     Notification,
     ProtocolError,
-    Received,
     Request,
     Response,
     RpcError,
+    RpcMessage,
+    RpcReceived,
 )
 from prloom.model.record import Json
 
-Job = Callable[[], object]
+ThreadJob = Callable[[], object]
 """A piece of work; it raises nothing, and what it returns is ignored."""
 
 KEPT = 4
@@ -39,10 +39,10 @@ class Threads:
     """The threads that wait for a job, each at a queue of its own. Jobs are begun from one thread only."""
 
     def __init__(self) -> None:
-        self._idle: list[SimpleQueue[Job]] = []
+        self._idle: list[SimpleQueue[ThreadJob]] = []
         self._room = threading.Semaphore(KEPT)
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: ThreadJob) -> None:
         """Do a job beside all others, in a context that is as empty as that of a new thread."""
         if self._idle:
             jobs = self._idle.pop()
@@ -52,7 +52,7 @@ class Threads:
             threading.Thread(target=self._work, args=(jobs,), name="plugin call", daemon=True).start()
         jobs.put(job)
 
-    def _work(self, jobs: SimpleQueue[Job]) -> None:
+    def _work(self, jobs: SimpleQueue[ThreadJob]) -> None:
         Context().run(jobs.get())
         while self._room.acquire(blocking=False):
             self._idle.append(jobs)
@@ -105,7 +105,7 @@ class ThreadPeer:
         except OSError:  # closed by the plugin's own code
             return b""
 
-    def _take(self, message: Received) -> None:
+    def _take(self, message: RpcReceived) -> None:
         match message:
             case Request():
                 self._threads.begin(partial(self._reply, message))
@@ -117,7 +117,7 @@ class ThreadPeer:
                 pass  # an answer for which nothing waits any more, or news that this side knows nothing to do with
 
     def _reply(self, request: Request) -> None:
-        reply: Message
+        reply: RpcMessage
         try:
             reply = Response(request.id, self._answer(request.method, request.params))
         except RpcError as error:
@@ -131,7 +131,7 @@ class ThreadPeer:
         except ProtocolError as error:
             self._send(ErrorResponse(request.id, error.code, str(error)))
 
-    def _send(self, message: Message) -> None:
+    def _send(self, message: RpcMessage) -> None:
         line = jsonrpc.encode(message)
         try:
             with self._writing:

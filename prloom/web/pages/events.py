@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prloom.engine.views import events, plan_names
-from prloom.engine.views.events import ORDERS, EventFilter, EventRow, Order
+from prloom.engine.views.events import ORDERS, EventFilter, EventOrder, EventRow
 from prloom.model.kinds import DONE, OPEN
 from prloom.model.record import Record
 from prloom.web.pages import spans
@@ -25,7 +25,7 @@ def page(site: Site, query: Query) -> Page:
     plan = query.text("plan")
     if plan is not None:
         plan = plan_names.find(site.where, plan)
-    order: Order = "came"
+    order: EventOrder = "came"
     if query.choice("sort", ORDERS) == "age":
         order = "age"
     wanted = EventFilter(

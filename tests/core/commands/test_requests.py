@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from plan_states import a_queued_action, an_open_event, folded
 
 from prloom.core.commands import requests
-from prloom.core.commands.requests import OperatorRequest, Verb
+from prloom.core.commands.requests import OperatorRequest, RequestVerb
 from prloom.model.decision import Change, DeliveryChange
 from prloom.model.event import Event
 from prloom.model.record import Position
@@ -45,7 +45,7 @@ TEXTS = st.lists(st.text(), max_size=3).map(tuple)
     request=st.builds(
         OperatorRequest,
         id=st.text(min_size=1),
-        verb=st.sampled_from(get_args(Verb)),
+        verb=st.sampled_from(get_args(RequestVerb)),
         ids=TEXTS,
         states=TEXTS,
         reason=st.none() | st.text(),
@@ -99,8 +99,8 @@ def test_a_request_moves_what_it_names_and_what_can_be_moved(
     assert ends(requests.changes(request_, state)) == changes
 
 
-@pytest.mark.parametrize("verb", sorted({*get_args(Verb)} - {"retry", "approve", "drop"}))
-def test_a_request_about_a_plan_a_todo_or_a_draft_moves_no_event(state: DispatchState, verb: Verb) -> None:
+@pytest.mark.parametrize("verb", sorted({*get_args(RequestVerb)} - {"retry", "approve", "drop"}))
+def test_a_request_about_a_plan_a_todo_or_a_draft_moves_no_event(state: DispatchState, verb: RequestVerb) -> None:
     assert requests.changes(OperatorRequest("r", verb, ids=tuple(state.open), states=tuple(state.open)), state) == ()
 
 
@@ -132,7 +132,7 @@ def test_an_approval_is_void_where_the_event_has_another_text_than_was_vouched_f
         ("retry", "parked", None, "a retry was requested"),
     ],
 )
-def test_a_request_says_why(state: DispatchState, verb: Verb, named: str, reason: str | None, said: str) -> None:
+def test_a_request_says_why(state: DispatchState, verb: RequestVerb, named: str, reason: str | None, said: str) -> None:
     request = OperatorRequest("r", verb, ids=(named,), reason=reason)
 
     (change,) = requests.changes(request, state)

@@ -522,7 +522,9 @@ def test_a_blocked_todo_leaves_one_before_it_that_waits_to_be_allowed() -> None:
 
 
 @pytest.mark.parametrize(("mode", "then"), [("auto", Take(FAST, 1)), ("ask", Propose(FAST))])
-def test_a_todo_that_is_put_before_the_one_that_blocks_the_plan_goes_on(mode: work_steps.Mode, then: TodoStep) -> None:
+def test_a_todo_that_is_put_before_the_one_that_blocks_the_plan_goes_on(
+    mode: work_steps.WorkMode, then: TodoStep
+) -> None:
     plan = Plan(replace(SMALL, state="blocked"), rules=WorkRules(mode=mode))
     block = plan.next()
     assert isinstance(block, BlockPlan)

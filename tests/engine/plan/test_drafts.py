@@ -8,7 +8,7 @@ import pytest
 from stage import Stage, said
 
 from prloom.api import Author
-from prloom.core.commands.requests import Verb
+from prloom.core.commands.requests import RequestVerb
 
 EVE = Author("eve", "none")
 
@@ -25,7 +25,7 @@ async def a_draft(stage: Stage) -> str:
     return str(action_id)
 
 
-async def ask(stage: Stage, verb: Verb, action_id: str, **about: Any) -> None:
+async def ask(stage: Stage, verb: RequestVerb, action_id: str, **about: Any) -> None:
     stage.ask(verb, action_id, **about)
     await stage.tick()
 
@@ -55,7 +55,7 @@ async def test_an_edited_draft_keeps_its_id_waits_on_and_is_sent_with_its_new_te
 
 
 @pytest.mark.parametrize("verb", ["retry", "approve"])
-async def test_nothing_else_sends_a_draft(stage: Stage, verb: Verb):
+async def test_nothing_else_sends_a_draft(stage: Stage, verb: RequestVerb):
     await ask(stage, verb, await a_draft(stage))
 
     assert stage.bridge.posts == []
