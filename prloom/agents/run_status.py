@@ -43,7 +43,7 @@ RunStatus = RunFinished | RunInProgress | RunInterrupted | RunLost
 
 
 def inspect(folder: Path) -> RunStatus:
-    """Return what has become of the run in this folder: its lock, and never a process id, shows whether its worker lives."""
+    """Return what has become of the run in this folder; its lock, and never a process id, shows if its worker lives."""
     unreadable = run_folder.problem(folder)
     if unreadable is not None:
         return RunLost(unreadable)
