@@ -44,10 +44,6 @@ ErrorKind = Literal[
 ]
 
 
-OWN_FILES = "prloom/.local"
-"""Prloom's own files in a checkout: texts of strangers wait there, which no run may come upon."""
-
-
 class RunValue(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=False):
     """A value that is written to a run's folder with camelCase keys."""
 

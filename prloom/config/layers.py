@@ -15,6 +15,7 @@ from msgspec import Struct
 from prloom import regular_files
 from prloom.config.problems import Problem, dotted, quoted
 from prloom.errors import ConfigError
+from prloom.model.own_folder import OWN_FOLDER
 
 Tree = Mapping[str, Any]
 KeyPath = tuple[str | int, ...]
@@ -215,7 +216,7 @@ def _syntax_error(file: str, message: str) -> str:
     return f"{where}: not valid TOML: {match['what'].replace(chr(10), ' ')}; correct it there"
 
 
-DEFAULT_WORKTREES_DIR = "prloom/.local/worktrees"
+DEFAULT_WORKTREES_DIR = f"{OWN_FOLDER}/worktrees"
 _KEY = "worktrees_dir"
 
 

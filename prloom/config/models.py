@@ -209,7 +209,7 @@ class Config(ConfigSection):
 
     base_branch: Branch = Field(default="main", description="The branch that pull requests target.")
     worktrees_dir: Folder = Field(
-        default=Path("prloom/.local/worktrees"), description="Where prloom creates the plans' worktrees."
+        default=Path(layers.DEFAULT_WORKTREES_DIR), description="Where prloom creates the plans' worktrees."
     )
     dispatcher: DispatcherSection = DispatcherSection()
     trust: TrustSection = TrustSection()

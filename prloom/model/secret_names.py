@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 
-GITHUB_TOKEN = r"(?:gh[pousr]_|github_pat_)"  # noqa: S105 - how one begins
-GITLAB_TOKEN = r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent)-"  # noqa: S105 - how one begins
+GITHUB_SIGNS = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_")
+GITLAB_SIGNS = ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-")
+"""What the tokens of a forge begin with."""
+
+GITHUB_TOKEN = f"(?:{'|'.join(GITHUB_SIGNS)})"
+GITLAB_TOKEN = f"(?:{'|'.join(GITLAB_SIGNS)})"
+"""How one begins, as a regular expression."""
+
 _FORGE_TOKEN = re.compile(rf"(?:{GITHUB_TOKEN}|{GITLAB_TOKEN})[A-Za-z0-9_-]{{8}}")
 
 _FORGE_WORDS = frozenset({"GITHUB", "GH", "GITLAB", "GL", "GITEA", "FORGEJO", "CODEBERG", "BITBUCKET", "GIT"})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from msgspec import Struct
 
 from prloom.errors import AlreadyRunningError, StorageError, UnsafePathError
+from prloom.model.own_folder import DISPATCHER_LOCK
 from prloom.model.record import Timestamp
 from prloom.storage import json_codec, os_errors
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from prloom.storage.safe_dir import SafeDir
 
 
-LOCK = "dispatcher.lock"
 # Beside the lock and not in it: older versions of filelock empty the lock file when a second dispatcher tries.
 OWNER = "dispatcher.owner.json"
 _LIMIT = 64 * 1024
@@ -123,7 +123,7 @@ class DispatcherLock:
     def acquire(self) -> None:
         """Take the lock, or raise AlreadyRunningError that names the holder; only a quiet holder is waited for."""
         self._lock = self._take()
-        self._file = self.folder.stat(LOCK)
+        self._file = self.folder.stat(DISPATCHER_LOCK)
         self._since = str(Timestamp.of(datetime.now(UTC)))
         if self.quiet:
             return
@@ -175,9 +175,10 @@ class DispatcherLock:
         # Only the dispatcher needs the library, and importing it costs 40 ms.
         from filelock import FileLock, Timeout  # noqa: PLC0415
 
-        if (fd := self.folder.open_to_read(LOCK)) is not None:  # a link or a pipe in its place is refused here
+        # A link or a pipe in its place is refused here.
+        if (fd := self.folder.open_to_read(DISPATCHER_LOCK)) is not None:
             os.close(fd)
-        path = self.folder.where(LOCK)
+        path = self.folder.where(DISPATCHER_LOCK)
         lock = FileLock(path, mode=0o600, thread_local=False)
         try:
             try:
@@ -196,9 +197,9 @@ class DispatcherLock:
 
     def _keep(self) -> None:
         """Take the lock again if its file was removed or replaced; costs one look at the file otherwise."""
-        if self._lock is None or _is_same(self.folder.stat(LOCK), self._file):
+        if self._lock is None or _is_same(self.folder.stat(DISPATCHER_LOCK), self._file):
             return
-        path = self.folder.where(LOCK)
+        path = self.folder.where(DISPATCHER_LOCK)
         try:
             lock = self._take()
         except AlreadyRunningError as error:
@@ -210,7 +211,7 @@ class DispatcherLock:
                 "this one ends"
             ) from error
         self._lock.release()
-        self._lock, self._file = lock, self.folder.stat(LOCK)
+        self._lock, self._file = lock, self.folder.stat(DISPATCHER_LOCK)
         import logging  # noqa: PLC0415 - commands that only look need none
 
         logging.getLogger(__name__).warning(

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from prloom.core.text import naming
+from prloom.model import own_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-LOCAL = ("prloom", ".local")
+LOCAL = tuple(own_folder.OWN_FOLDER.split("/"))
 """The folder of all that prloom writes, below a checkout, by its components."""
 
 EVENTS = "events.jsonl"
@@ -24,19 +25,19 @@ DISPATCHER = "dispatcher.json"
 HOST_SOCKET = "dispatcher.socket.json"
 """Where the running dispatcher's socket is, for commands whose runtime folder is another one."""
 CONTROL = "control.jsonl"
-LOCK = "dispatcher.lock"
+LOCK = own_folder.DISPATCHER_LOCK
 PLAN_TEXT = "plan.md"
 DESIGNS = "designs"
 """The folder, in the main checkout, into which a designer writes a plan while it talks with the operator."""
 SESSIONS = "sessions"
 """The folder, in the main checkout, of the locks that persons or prloom have of worktrees."""
-PLAN_STATE = "state.json"
+PLAN_STATE = own_folder.PLAN_STATE
 REVIEW = "review.md"
 
 CONFIG_CHECK = "config-check.json"
 """Which configuration was last found valid, by its checksum; `prloom status` then need not check it."""
 
-BUS = "bus"
+BUS = own_folder.BUS
 BUS_STATE = "state"
 RUNS = "runs"
 RUN_LOG = "run-log"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
+from prloom.model.own_folder import OWN_FOLDER
 from prloom.workspace import checkout, git
 from prloom.workspace.checkout import NoCommitError
 from prloom.workspace.repository import Repository
-from prloom.workspace.root import LOCAL_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def committed_state(repository: Repository, sha: str) -> str | None:
     What a branch commits there would be read as prloom's state, or lead its writing elsewhere. Ask again whenever the
     worktree's HEAD has moved.
     """
-    folder, local = LOCAL_STATE.split("/")
+    folder, local = OWN_FOLDER.split("/")
     for top in _entries(repository, sha):
         if not _is_like(top.name, folder):
             continue
@@ -131,7 +131,7 @@ def _status(worktree: Checkout) -> Iterator[tuple[str, str]]:
     asked = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]
     for entry in _lines(worktree, asked):
         code, path = entry[:2], entry[3:]
-        if path != LOCAL_STATE and not path.startswith(f"{LOCAL_STATE}/"):
+        if path != OWN_FOLDER and not path.startswith(f"{OWN_FOLDER}/"):
             yield code, path
 
 

@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 from prloom.core.text.path_patterns import for_git
 from prloom.errors import WorkspaceError
+from prloom.model.own_folder import OWN_FOLDER
 from prloom.workspace import git
 from prloom.workspace.checkout import Checkout
-from prloom.workspace.root import LOCAL_STATE
 
 _PREFIX = "prloom-index-"
 _ABANDONED = 3600.0  # seconds
@@ -78,7 +78,7 @@ class PrivateIndex:
         skipped = [f"--exclude={for_git(each)}" for each in junk]
         answer = self.run(["ls-files", "-z", "--others", "--exclude-standard", *skipped])
         for path in filter(None, answer.out.split("\0")):
-            if path != LOCAL_STATE and not path.startswith(f"{LOCAL_STATE}/"):
+            if path != OWN_FOLDER and not path.startswith(f"{OWN_FOLDER}/"):
                 yield path
 
     def update(self, options: Sequence[str], paths: Sequence[str]) -> None:

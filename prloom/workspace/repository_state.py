@@ -16,6 +16,7 @@ from prloom.core.text.naming import printable
 from prloom.core.work import repository_changes, worker_identity
 from prloom.core.work.repository_changes import CheckoutState, Difference, FileState, RepositoryState
 from prloom.errors import WorkspaceError
+from prloom.model.own_folder import OWN_FOLDER
 from prloom.workspace import checkout, git, repository, root, snapshot
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.new_branches import NOTES
@@ -178,7 +179,7 @@ def _checkout(place: Checkout) -> CheckoutState:
     changed = {}
     for entry in filter(None, entries):
         code, path = entry[:2], entry[3:]
-        if not path.startswith(f"{root.LOCAL_STATE}/"):
+        if not path.startswith(f"{OWN_FOLDER}/"):
             changed[_text(path)] = f"{code} {_stamp(place.path / path)}"
     return CheckoutState(head=head, changed=changed)
 

@@ -16,18 +16,16 @@ from msgspec import Struct
 
 from prloom import flock
 from prloom.errors import WorkspaceError
+from prloom.model.own_folder import BUS, DISPATCHER_LOCK, OWN_FOLDER, PLAN_STATE
 from prloom.workspace import checkout
 
 if TYPE_CHECKING:
     from prloom.workspace.checkout import Checkout
 
-LOCAL_STATE = "prloom/.local"
-"""The folder of all that prloom writes, below a checkout; never committed."""
-
-_PLAN_STATE = f"{LOCAL_STATE}/state.json"
+_PLAN_STATE = f"{OWN_FOLDER}/{PLAN_STATE}"
 _PLAN_MARK = "prloom-plan"  # in the git directory of a plan's worktree
 _NOTE = "prloom-checkout"  # in the git directory that all worktrees share
-_STATE = ("bus", "dispatcher.lock")  # what prloom has below LOCAL_STATE of the checkout that it works for
+_STATE = (BUS, DISPATCHER_LOCK)  # what prloom has below OWN_FOLDER of the checkout that it works for
 _NOT_BARE = re.compile(rb"^[ \t]*bare[ \t]*=[ \t]*false[ \t]*$", re.MULTILINE)
 _KEYS = r"^(core\.(bare|worktree)|extensions\.worktreeconfig)$"
 
@@ -115,7 +113,7 @@ def claim(found: Checkout) -> None:
 
 def _is_prlooms(place: Checkout, here: Path) -> bool:
     """Whether the folder is below what prloom writes in the checkout, where the worktrees of plans are by default."""
-    return here.is_relative_to(place.path / LOCAL_STATE)
+    return here.is_relative_to(place.path / OWN_FOLDER)
 
 
 def _of_repository(start: Checkout) -> Checkout:
@@ -172,7 +170,7 @@ def _used_before(common: Path) -> Checkout | None:
         if (found := checkout.at(each.path)) is not None
         and found.common == common
         and not is_plans(found)
-        and any((found.path / LOCAL_STATE / name).exists() for name in _STATE)
+        and any((found.path / OWN_FOLDER / name).exists() for name in _STATE)
     ]
     if len(used) == 1:
         return used[0]

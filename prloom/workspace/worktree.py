@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from prloom import flock
 from prloom.core.text.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
+from prloom.model.own_folder import OWN_FOLDER
 from prloom.workspace import checkout, checks, git, made_branches, new_branches, repository, root
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def _refuse_if_harmful(repo: Repository, sha: str, branch: str) -> None:
 
 
 def _exclude(repo: Repository, path: Path) -> None:
-    local = repo.root / root.LOCAL_STATE
+    local = repo.root / OWN_FOLDER
     repository.exclude(repo, local)
     if not path.is_relative_to(local):
         repository.exclude(repo, path)

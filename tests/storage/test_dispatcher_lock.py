@@ -14,7 +14,7 @@ from faulty_disks import FailingDisk
 from msgspec.structs import replace
 
 from prloom.errors import AlreadyRunningError, StorageError, UnsafePathError
-from prloom.storage import dispatcher_files
+from prloom.storage import dispatcher_files, paths
 from prloom.storage.dispatcher_files import DispatcherLock
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def test_a_tick_brings_back_an_owner_file_that_was_removed(folder: SafeDir) -> N
 def test_a_lock_in_whose_place_stands_something_else_is_refused(
     folder: SafeDir, intruder: Callable[[Path], str]
 ) -> None:
-    kind = intruder(Path(folder.path) / dispatcher_files.LOCK)
+    kind = intruder(Path(folder.path) / paths.LOCK)
 
     with pytest.raises(UnsafePathError, match=f"dispatcher.lock is {kind}"):
         DispatcherLock(folder).acquire()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from prloom.errors import AlreadyRunningError
-from prloom.storage import dispatcher_files
+from prloom.storage import dispatcher_files, paths
 from prloom.storage.dispatcher_files import DispatcherLock
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def name_owner(folder: SafeDir, **about: Any) -> None:
 def test_a_newcomer_is_refused_by_the_name_of_the_live_owner(
     folder: SafeDir, other: subprocess.Popen[str], *, quiet: bool
 ) -> None:
-    folder.remove(dispatcher_files.LOCK)
+    folder.remove(paths.LOCK)
     before = dispatcher_files.owner(folder)
 
     for _ in range(2):
@@ -43,7 +43,7 @@ def test_a_newcomer_is_refused_by_the_name_of_the_live_owner(
 def test_an_owner_that_has_stopped_or_was_killed_or_whose_pid_was_given_out_again_refuses_nobody(
     folder: SafeDir, other: subprocess.Popen[str]
 ) -> None:
-    folder.remove(dispatcher_files.LOCK)
+    folder.remove(paths.LOCK)
     start = dispatcher_files.started(other.pid)
     assert start
 
@@ -61,7 +61,7 @@ def test_an_owner_that_has_stopped_or_was_killed_or_whose_pid_was_given_out_agai
 def test_a_live_pid_without_a_start_time_may_be_another_process_and_refuses_nobody(
     folder: SafeDir, other: subprocess.Popen[str]
 ) -> None:
-    folder.remove(dispatcher_files.LOCK)
+    folder.remove(paths.LOCK)
     name_owner(folder, pid=other.pid, startTime=0)
 
     with DispatcherLock(folder):
@@ -73,7 +73,7 @@ def test_a_live_pid_without_a_start_time_may_be_another_process_and_refuses_nobo
 
 def test_the_owner_makes_and_locks_the_file_again_at_its_next_tick(folder: SafeDir) -> None:
     with DispatcherLock(folder) as lock:
-        folder.remove(dispatcher_files.LOCK)
+        folder.remove(paths.LOCK)
         lock.touch()
         folder.remove(dispatcher_files.OWNER)  # nothing but the lock itself speaks for the owner now
 
@@ -88,7 +88,7 @@ def test_the_owner_makes_and_locks_the_file_again_at_its_next_tick(folder: SafeD
 
 def test_the_owner_locks_a_file_that_took_the_place_of_its_own(folder: SafeDir) -> None:
     with DispatcherLock(folder) as lock:
-        folder.replace(dispatcher_files.LOCK, b"")
+        folder.replace(paths.LOCK, b"")
         lock.touch()
         folder.remove(dispatcher_files.OWNER)
 
@@ -101,7 +101,7 @@ def test_an_owner_whose_lock_another_dispatcher_has_now_says_so_and_leaves_the_o
 ) -> None:
     lock = DispatcherLock(folder)
     lock.acquire()
-    folder.remove(dispatcher_files.LOCK)
+    folder.remove(paths.LOCK)
     folder.remove(dispatcher_files.OWNER)  # as on a machine that does not show when a process began
     other: subprocess.Popen[str] = request.getfixturevalue("other")
     theirs = dispatcher_files.owner(folder)
@@ -131,8 +131,8 @@ def test_a_tick_writes_the_owner_again_where_another_file_took_its_place(folder:
 
 def test_a_tick_that_finds_its_files_opens_and_writes_nothing(folder: SafeDir) -> None:
     with DispatcherLock(folder) as lock:
-        before = [Path(folder.path, name).stat().st_ino for name in (dispatcher_files.LOCK, dispatcher_files.OWNER)]
+        before = [Path(folder.path, name).stat().st_ino for name in (paths.LOCK, dispatcher_files.OWNER)]
         lock.touch()
 
-        after = [Path(folder.path, name).stat().st_ino for name in (dispatcher_files.LOCK, dispatcher_files.OWNER)]
+        after = [Path(folder.path, name).stat().st_ino for name in (paths.LOCK, dispatcher_files.OWNER)]
         assert after == before

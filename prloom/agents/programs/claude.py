@@ -23,7 +23,6 @@ from typing import Final
 from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing, stream
 from prloom.agents.activity import messages
 from prloom.agents.agent import (
-    OWN_FILES,
     ErrorKind,
     Invocation,
     LimitReport,
@@ -35,6 +34,7 @@ from prloom.agents.agent import (
 )
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
+from prloom.model.own_folder import OWN_FOLDER
 from prloom.model.record import JsonObject
 
 name: Final = "claude"
@@ -60,7 +60,7 @@ variables: Final = (
     "GOOGLE_APPLICATION_CREDENTIALS",
 )
 
-_OWN = f"Read(./{OWN_FILES}/**),Edit(./{OWN_FILES}/**)"  # hold for Grep and Glob, and for Write, as well
+_OWN = f"Read(./{OWN_FOLDER}/**),Edit(./{OWN_FOLDER}/**)"  # hold for Grep and Glob, and for Write, as well
 _READING = "Read,Grep,Glob"
 _WORKING = f"{_READING},Edit,Write,Bash"
 _TOO_MANY = 429

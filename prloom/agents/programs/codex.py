@@ -28,7 +28,6 @@ from typing import Final
 from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
 from prloom.agents.activity.codex import CodexAdapter
 from prloom.agents.agent import (
-    OWN_FILES,
     Invocation,
     LimitReport,
     ProgramEnding,
@@ -41,6 +40,7 @@ from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
 from prloom.errors import AgentError
+from prloom.model.own_folder import OWN_FOLDER
 from prloom.model.record import JsonObject
 
 name: Final = "codex"
@@ -112,7 +112,7 @@ def _permissions(request: RunRequest) -> tuple[str, ...]:
     if request.rights == "work":
         files |= {":workspace_roots": {".": "write"}, ":tmpdir": "write"}
         mode = "workspace-write"
-    files[str(request.cwd / OWN_FILES)] = "deny"
+    files[str(request.cwd / OWN_FOLDER)] = "deny"
     permissions = f"permissions.prloom={{filesystem={_table(files)}}}"
     return ("-c", f'sandbox_mode="{mode}"', "-c", 'default_permissions="prloom"', "-c", permissions)
 

@@ -22,7 +22,6 @@ from typing import Final
 from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing, stream
 from prloom.agents.activity.opencode import OpencodeAdapter
 from prloom.agents.agent import (
-    OWN_FILES,
     Invocation,
     LimitReport,
     ProgramEnding,
@@ -34,6 +33,7 @@ from prloom.agents.agent import (
 )
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
+from prloom.model.own_folder import OWN_FOLDER
 from prloom.model.record import JsonObject
 
 name: Final = "opencode"
@@ -56,7 +56,7 @@ variables: Final = (
     "XAI_*",
 )
 
-_FILES = {"*": "allow", f"{OWN_FILES}/*": "deny", f"*/{OWN_FILES}/*": "deny"}
+_FILES = {"*": "allow", f"{OWN_FOLDER}/*": "deny", f"*/{OWN_FOLDER}/*": "deny"}
 _READING = {"*": "deny", "read": _FILES, "glob": "allow", "grep": "allow", "list": "allow"}
 _AGENTS: Mapping[Rights, tuple[str, Mapping[str, object]]] = {
     "read": ("prloom-read-only", _READING),

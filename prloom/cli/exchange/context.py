@@ -9,6 +9,7 @@ import click
 from prloom.cli.context import duration
 from prloom.errors import PrloomError
 from prloom.exchange import store_url
+from prloom.model.own_folder import OWN_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,7 @@ def _keep_out_of_git(root: Path) -> None:
     with suppress(PrloomError):  # no repository, or a broken one: then git sees nothing anyway, or nothing helps
         found = repository.find(root)
         roots.claim(repository.main_checkout(found))
-        repository.exclude(found, found.root / roots.LOCAL_STATE)
+        repository.exclude(found, found.root / OWN_FOLDER)
 
 
 def _pairs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:

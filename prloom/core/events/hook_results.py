@@ -225,6 +225,11 @@ def park(event_id: str, reason: str) -> Change:
     return Change(event_id=event_id, verdict="parked", state="parked", reason=reason)
 
 
+def park_unreadable(event_id: str) -> Change:
+    """Return the change by which an event needs a person whose text is not there any more as it was read."""
+    return park(event_id, "its text in events.jsonl has changed since prloom read it")
+
+
 def has_conflict(writes: Sequence[Writes], call: HookCall, now: Mapping[str, Mapping[str, Json]]) -> bool:
     """Whether a value that the hook read has changed since its call, so that its writes would lose an update.
 

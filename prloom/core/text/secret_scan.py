@@ -62,8 +62,8 @@ _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _IN_URL = re.compile(r"://[^/@\s:]{0,200}:([^/?#\s]{8,500}|[^/@\s]{8,500})@")
 
 _SIGNS = (
-    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-    *("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-"),
+    *secret_names.GITHUB_SIGNS,
+    *secret_names.GITLAB_SIGNS,
     *("AKIA", "ASIA", "xox", "xapp-", "hooks.slack.com", "sk-", "sk_live_", "rk_live_", "AIza", "GOCSPX-", "ya29."),
     *("npm_", "pypi-AgE", "hf_", "eyJ", "PRIVATE KEY"),
 )

@@ -35,8 +35,6 @@ log = logging.getLogger(__name__)
 COMMANDS = 10
 """Built-in commands that are carried out before another plan is worked through; each is a decision of its own."""
 
-UNREADABLE = "its text in events.jsonl has changed since prloom read it"
-
 HOOKS = 32
 """Hook calls that one plan has under way; the others wait, so that the plan's backlog does not hold up other plans."""
 
@@ -45,7 +43,7 @@ def schedule(runtime: PlanRuntime, subscribers: Subscribers, dependencies: PlanD
     """Begin all that can be done with the pending events; return whether there was anything."""
     store, in_flight = runtime.event_store, runtime.in_flight
     events = _pending(store, in_flight)
-    unreadable = tuple(hook_results.park(opened.id, UNREADABLE) for opened, event in events if event is None)
+    unreadable = tuple(hook_results.park_unreadable(opened.id) for opened, event in events if event is None)
     if unreadable:
         store.commit("intake", "prloom", changes=unreadable)
         return True

@@ -28,8 +28,6 @@ _BY_TEXT: tuple[ErrorKind, ...] = ("turns", "timeout", "silence", "output", "emp
 The other kinds certainly have nothing to do with the text.
 """
 
-_CHANGED = "its text in events.jsonl has changed since prloom read it"
-
 
 Batch = tuple[Event, ...]
 
@@ -99,7 +97,7 @@ class TriageRun:
             plan_target=self.target,
             rebase_open=self.store.state.rebase_todo is not None,
         )
-        changed = tuple(hook_results.park(event_id, _CHANGED) for event_id, text in texts.items() if text is None)
+        changed = tuple(hook_results.park_unreadable(event_id) for event_id, text in texts.items() if text is None)
         self.store.commit(
             TRIAGE,
             self.by,
