@@ -16,7 +16,6 @@ from prloom.config.layers import Layer
 from prloom.config.permissions import PermissionsSection
 from prloom.config.problems import nearest
 from prloom.config.section import ConfigSection
-from prloom.config.tools import ToolsSection
 from prloom.config.values import (
     Branch,
     Count,
@@ -48,6 +47,15 @@ class DispatcherSection(ConfigSection):
     stall_after: Duration = Field(
         default=timedelta(hours=2),
         description="After how long without any movement a person is told, if something is open.",
+    )
+
+
+class ToolsSection(ConfigSection):
+    """The tools that agents get over MCP while they run."""
+
+    confirmation_timeout: Duration = Field(
+        default=timedelta(minutes=10),
+        description="How long a call that a person has to allow, or a question of an agent, waits before it is denied.",
     )
 
 
