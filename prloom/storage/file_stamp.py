@@ -1,4 +1,4 @@
-"""Check whether a file is still the one that was read: by its `stat`, or by a few of its bytes."""
+"""Check whether a file is still the one that was read, by its `stat` or by a few of its bytes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
 
 from prloom.model.record import Cursor, Timestamp
+
+T = TypeVar("T")
 
 SETTLED = timedelta(seconds=3)
 """After which a second change shows in a file's times, whatever file system it is on: FAT's go by two seconds."""
@@ -71,6 +73,25 @@ def checksum(fd: int, size: int) -> int:
     for start in range(0, rest, -(-rest // _SAMPLES) or 1):
         check = crc32(os.pread(fd, min(_SAMPLE, rest - start), start), check)
     return check
+
+
+class FileValue(Generic[T]):
+    """A value of a file's content; `previous` is the one of the content before, None where there was no other."""
+
+    def __init__(self) -> None:
+        self.previous: T | None = None
+        self._latest: tuple[FileStamp | None, T] | None = None
+
+    def at(self, stamp: FileStamp | None, make: Callable[[], T]) -> T:
+        """Return the value of a file with this stamp; it is made anew where the file has changed, or is missing."""
+        before = self._latest
+        if before is not None and stamp is not None and stamp == before[0]:
+            return before[1]
+        value = make()
+        if before is not None and before[0] is not None:
+            self.previous = before[1]
+        self._latest = stamp, value
+        return value
 
 
 class ReadMark(NamedTuple):

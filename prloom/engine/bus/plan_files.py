@@ -17,8 +17,7 @@ from prloom.model.plan import Plan
 from prloom.model.state import DispatchState
 from prloom.model.work import WorkStep
 from prloom.storage import file_stamp, locks, paths, repair
-from prloom.storage.file_stamp import FileStamp
-from prloom.storage.file_value import FileValue
+from prloom.storage.file_stamp import FileStamp, FileValue
 from prloom.storage.safe_dir import FILE_MODE, SafeDir
 
 Edit = Callable[[Callable[[Plan], Plan]], object]
