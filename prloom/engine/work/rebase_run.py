@@ -13,18 +13,21 @@ from prloom.core.work import conflict_results, inspection, work_results
 from prloom.core.work.conflict_results import RebaseConflict
 from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import base_branch, change_rules
 from prloom.engine.work import branch as plan_branch
+from prloom.engine.work import change_rules
+from prloom.engine.work.branch_errors import BranchBlockedError
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.engine.work.worker_run import WorkerRuns
+from prloom.errors import WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 from prloom.workspace import backup_refs, commits, rebase, rebase_stop, remote, repository, rewritten, snapshot
 from prloom.workspace.backup_refs import KeptTodo
 from prloom.workspace.rebase import RebaseDone
 from prloom.workspace.rebase_stop import RebaseStopped
-from prloom.workspace.remote import NoRemote, Pushed, Rejected
+from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected
+from prloom.workspace.repository import Repository
 from prloom.workspace.rewritten import Rewrite
 
 
@@ -99,7 +102,7 @@ class RebaseRuns:
         done = None
         if work.tree is not None:
             done = rebase.continue_(repo, folder, branch, resolution=work.tree, junk=junk)
-        return done or rebase.start(repo, folder, branch, onto=base_branch.tip(repo, runtime), junk=junk)
+        return done or rebase.start(repo, folder, branch, onto=_base_tip(repo, runtime), junk=junk)
 
     def _inspect(
         self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport
@@ -174,6 +177,33 @@ class RebaseRuns:
                 return work_results.with_moved(parts, runtime.event_store.state.done_todos, found)
         self._give_up(runtime, work)  # where that cannot be, the preparation of the worktree says what is to be done
         return work_results.begun_again(work, "others pushed during the rebase")
+
+
+def _base_tip(repo: Repository, runtime: PlanRuntime) -> str:
+    """Return the tip of the base: what the remote has, or the local branch where the remote never had it.
+
+    The base of a pull request is the remote's, and no local branch takes its place. Raises BranchBlockedError where it
+    was deleted, and WorkspaceError where it cannot be fetched.
+    """
+    base, name = runtime.base, printable(runtime.base)
+    fetched = remote.fetch(repo, base)
+    if isinstance(fetched, Rejected):
+        raise WorkspaceError(f"the base {name} cannot be fetched from origin: {fetched.failure.reason}")
+    if isinstance(fetched, Fetched) and fetched.sha is not None:
+        return fetched.sha
+    if isinstance(fetched, Fetched) and runtime.plan.pr_base == base:
+        raise BranchBlockedError(
+            f"origin has no branch {name}, into which the pull request is to be merged; "
+            "restore it, or change the base of the pull request"
+        )
+    if isinstance(fetched, Fetched) and fetched.is_deleted:
+        raise BranchBlockedError(
+            f"the base {name} was deleted on origin; restore it, or set base_branch in prloom.toml"
+        )
+    found = repository.branch_sha(repo, base)
+    if found is None:
+        raise WorkspaceError(f"there is no branch {name} to rebase onto; set base_branch in prloom.toml")
+    return found
 
 
 def _conflict(stop: RebaseStopped, base: str) -> str:
