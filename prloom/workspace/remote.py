@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from prloom.core.text.naming import is_branch_name, printable
 from prloom.core.work import push_results
@@ -17,6 +18,7 @@ NOTED = "refs/prloom/remote/"
 """Refs of this repository under which prloom notes what the remote had, by the branch."""
 
 _ANY_CODE = range(-255, 256)
+_LIST_LIMIT = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,17 @@ def addresses(repo: Repository) -> dict[str, RemoteAddresses]:
         kinds = found.setdefault(name, {"url": (), "pushurl": ()})
         kinds[kind] = (*kinds[kind], value)
     return {name: RemoteAddresses(kinds["url"], kinds["pushurl"]) for name, kinds in found.items()}
+
+
+def refs(repo: Repository, *, remote: str = ORIGIN) -> dict[str, str] | None:
+    """Return the commit of each branch and tag of the remote; None where it does not answer, or there is none."""
+    asked = ["ls-remote", "--quiet", "--refs", "--heads", "--tags", "--end-of-options", remote]
+    try:
+        out = git.run(asked, cwd=repo.root, limit=_LIST_LIMIT).out
+    except WorkspaceError:
+        return None
+    pairs = (line.partition("\t") for line in out.splitlines())
+    return {name: sha for sha, _, name in pairs}
 
 
 def fetch(repo: Repository, branch: str, *, remote: str = ORIGIN) -> Fetched | Rejected | NoRemote:
@@ -144,6 +157,13 @@ def noted(repo: Repository, branch: str) -> str | None:
     """Return what was noted last; None if nothing was. By it, a commit that was removed is told from a new one."""
     asked = ["rev-parse", "--verify", "--quiet", f"{NOTED}{branch}^{{commit}}"]
     return git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip() or None
+
+
+def all_noted(repo: Repository) -> dict[str, str]:
+    """Return what was noted last of each branch of the remote, by the branch's ref there."""
+    out = git.run(["for-each-ref", "--format=%(objectname) %(refname)", NOTED], cwd=repo.root).out
+    pairs = (line.partition(" ") for line in out.splitlines())
+    return {f"refs/heads/{name.removeprefix(NOTED)}": sha for sha, _, name in pairs}
 
 
 def is_ancestor(repo: Repository, older: str, newer: str) -> bool:

@@ -1,4 +1,4 @@
-"""Compare two states of a repository: what was changed outside a plan's worktree while an agent ran."""
+"""Compare two states of a repository and its remote: what changed outside a plan's worktree while an agent ran."""
 
 from __future__ import annotations
 
@@ -87,6 +87,30 @@ def unreadable(before: Mapping[str, object], after: Mapping[str, object]) -> tup
     names = [name for name, now in after.items() if now is None and before.get(name) is not None]
     text = "git cannot use its file {} any more"
     return tuple(Difference("unreadable", name, "", None, text.format(printable(name))) for name in names)
+
+
+def moved_on_remote(before: Mapping[str, str], after: Mapping[str, str], own: Mapping[str, str]) -> str | None:
+    """Return a sentence about the refs of the remote that differ, or None where none does.
+
+    All three give the commit of each ref. A ref that is where prloom itself has pushed it (`own`) is not named.
+    """
+    moved = sorted(
+        ref
+        for ref in before.keys() | after.keys()
+        if before.get(ref) != after.get(ref) and own.get(ref, "") != after.get(ref)
+    )
+    if not moved:
+        return None
+    named = ", ".join(f"{printable(ref)} {_how_on_remote(before.get(ref), after.get(ref))}" for ref in moved[:_NAMED])
+    if len(moved) > _NAMED:
+        named = f"{named} and {len(moved) - _NAMED} more"
+    return f"refs of origin moved {_BY_WHOM}: {named}"
+
+
+def _how_on_remote(old: str | None, new: str | None) -> str:
+    if new is None:
+        return "was deleted"
+    return _how(old, new)
 
 
 def _of_worktree(before: RepositoryState, after: RepositoryState) -> Iterator[Difference]:

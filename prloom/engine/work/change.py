@@ -11,7 +11,7 @@ import msgspec
 
 from prloom.agents.agent import Remote
 from prloom.core.text import secret_scan
-from prloom.core.work import commit_message, moved_refs, work_results
+from prloom.core.work import commit_message, repository_changes, work_results
 from prloom.core.work.commit_message import Trailers
 from prloom.core.work.repository_changes import RepositoryState
 from prloom.core.work.worker_results import WorkerReport
@@ -22,7 +22,7 @@ from prloom.model.work import TodoWork
 from prloom.workspace import (
     backup_refs,
     commits,
-    remote_refs,
+    remote,
     repository,
     repository_state,
     snapshot,
@@ -135,7 +135,7 @@ class Changes:
 
     def _record(self, runtime: PlanRuntime) -> tuple[Remote, ...]:
         state = repository_state.record(self.repo, runtime.folders.worktree)
-        state = msgspec.structs.replace(state, remote_refs=remote_refs.listed(self.repo))
+        state = msgspec.structs.replace(state, remote_refs=remote.refs(self.repo))
         before_run.save(self.root, runtime.id, state)
         return before_run.remotes(state)
 
@@ -150,10 +150,10 @@ class Changes:
         """Return a sentence about what origin has otherwise than before the run; None where nothing is known of it."""
         if before.remote_refs is None:
             return None
-        now = remote_refs.listed(self.repo)
+        now = remote.refs(self.repo)
         if now is None or now == before.remote_refs:
             return None
-        return moved_refs.remark(before.remote_refs, now, remote_refs.own(self.repo))
+        return repository_changes.moved_on_remote(before.remote_refs, now, remote.all_noted(self.repo))
 
     def _take(self, runtime: PlanRuntime, base: str) -> WorktreeSnapshot:
         config = runtime.rules.config.work
