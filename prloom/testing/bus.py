@@ -79,18 +79,12 @@ class InMemoryBus:
     def commit(self, stage: str, by: str, now: datetime, **parts: Unpack[DecisionParts]) -> None:
         """Apply a decision; `parts` says what it changes."""
         changes = parts.get("changes", ())
-        arrived = wake.arrivals(changes, self.open, self._thread)
+        arrived = wake.arrivals(changes, self.open, lambda event_id, _: self.events[event_id])
         parts["changes"] = (*changes, *wake.by_arrivals(self.open, arrived))
         decision = bounds.decision(Decision(seq=self.state.seq + 1, stage=stage, by=by, **parts))
         outbox = {action.id: Position(1, 0) for action in decision.actions}
         self.state = projection.fold(self.state, decision, at=Timestamp.of(now), end=START, outbox=outbox, tail=START)
         self.decisions.append(decision)
-
-    def _thread(self, event_id: str, _opened: OpenEvent | None) -> str | None:
-        thread = self.events[event_id].context.get("thread")
-        if isinstance(thread, str):
-            return thread
-        return None
 
     def write(self, writes: Sequence[Writes]) -> None:
         """Make a hook's state writes."""

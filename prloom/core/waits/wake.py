@@ -10,6 +10,7 @@ from msgspec import Struct
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.text.naming import printable
 from prloom.model.decision import Change, WakeOn
+from prloom.model.event import Event
 from prloom.model.kinds import LET_IN
 from prloom.model.state import OpenEvent
 
@@ -25,20 +26,30 @@ class Arrival(Struct, frozen=True):
     thread: str | None = None
 
 
-ThreadOf = Callable[[str, OpenEvent | None], str | None]
-"""Returns the id of the conversation that an event, open already or just coming in, stands in."""
+TextOf = Callable[[str, OpenEvent | None], Event | None]
+"""Returns an event, open already or just coming in, by its id; None where its text is not there any more."""
 
 
-def arrivals(changes: Iterable[Change], opened: Mapping[str, OpenEvent], thread_of: ThreadOf) -> tuple[Arrival, ...]:
+def arrivals(changes: Iterable[Change], opened: Mapping[str, OpenEvent], text_of: TextOf) -> tuple[Arrival, ...]:
     """Return the events that plugins may see from these changes on; a held event comes with its approval."""
     found = []
     for change in changes:
         before = opened.get(change.event_id)
         if change.intake is not None and change.state in _ARRIVED:
-            found.append(Arrival(change.event_id, change.intake.type, thread_of(change.event_id, before)))
+            found.append(Arrival(change.event_id, change.intake.type, _thread(text_of(change.event_id, before))))
         elif before is not None and before.state == "held" and change.verdict in LET_IN:
-            found.append(Arrival(change.event_id, before.type, thread_of(change.event_id, before)))
+            found.append(Arrival(change.event_id, before.type, _thread(text_of(change.event_id, before))))
     return tuple(found)
+
+
+def _thread(event: Event | None) -> str | None:
+    """Return the id of the conversation that an event stands in, if it names one."""
+    if event is None:
+        return None
+    thread = event.context.get("thread")
+    if isinstance(thread, str):
+        return thread
+    return None
 
 
 def by_arrivals(opened: Mapping[str, OpenEvent], arrived: Sequence[Arrival]) -> tuple[Change, ...]:

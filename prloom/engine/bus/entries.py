@@ -130,6 +130,12 @@ class EventCache:
             self._cached[opened.id] = found
         return found
 
+    def find(self, event_id: str, opened: OpenEvent | None) -> Event | None:
+        """Return an event with its text; that of one which is not open yet can only be in memory."""
+        if opened is None:
+            return self.peek(event_id)
+        return self.get(opened)
+
     def peek(self, event_id: str) -> Event | None:
         """Return an event with its text if it is in memory."""
         return self._cached.get(event_id)

@@ -31,7 +31,7 @@ from prloom.model.decision import Decision, DecisionParts
 from prloom.model.event import Target
 from prloom.model.kinds import DecisionStage
 from prloom.model.record import Cursor, Position, Timestamp
-from prloom.model.state import DispatchState, OpenEvent
+from prloom.model.state import DispatchState
 from prloom.storage import envelope, lines, paths, repair
 from prloom.storage.document import LABEL, Document
 from prloom.storage.journal import Journal
@@ -137,22 +137,11 @@ class EventStore:
     def _wake(self, parts: DecisionParts) -> tuple[Arrival, ...]:
         """End the waits of deferred events for what comes in by a decision, together with that; return what came."""
         changes = parts.get("changes", ())
-        arrived = wake.arrivals(changes, self.state.open, self._thread)
+        arrived = wake.arrivals(changes, self.state.open, self.texts.find)
         woken = wake.by_arrivals(self.state.open, arrived)
         if woken:
             parts["changes"] = (*changes, *woken)
         return arrived
-
-    def _thread(self, event_id: str, opened: OpenEvent | None) -> str | None:
-        event = self.texts.peek(event_id)
-        if event is None and opened is not None:
-            event = self.texts.get(opened)
-        if event is None:
-            return None
-        thread = event.context.get("thread")
-        if isinstance(thread, str):
-            return thread
-        return None
 
     def close(self, reason: str) -> None:
         """Stop writing; a later `commit` raises an error with the first reason."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from plan_states import an_open_event
+from values import an_event
 
 from prloom.backoff import Backoff
 from prloom.core.events import dispatch
@@ -14,6 +15,7 @@ from prloom.core.plans.plan_file import TodoItem
 from prloom.core.waits import deferral, wake
 from prloom.core.waits.wake import Arrival
 from prloom.model.decision import Change, Deferral, Intake, WakeOn
+from prloom.model.event import Event
 from prloom.model.record import Position
 from prloom.model.state import OpenEvent
 
@@ -55,18 +57,30 @@ def test_what_ended_the_wait_is_said():
     assert (change.verdict, change.state, change.reason) == ("woken", "pending", "pr_pushed e2 arrived")
 
 
+def in_thread(thread: str) -> Event:
+    return an_event(context={"thread": thread})
+
+
 def test_an_event_arrives_as_it_comes_in_and_that_of_a_stranger_with_its_approval():
     intake = Intake(position=Position(1, 1), type="pr_comment", source="forge", digest="")
     held = Change(event_id="e2", verdict="held", state="held", intake=intake)
     pending = Change(event_id="e3", verdict="admitted", state="pending", intake=intake)
     approved = Change(event_id="e2", verdict="vouched", state="pending")
 
-    assert wake.arrivals([held, pending], {}, lambda event_id, _: f"of {event_id}") == (
+    assert wake.arrivals([held, pending], {}, lambda event_id, _: in_thread(f"of {event_id}")) == (
         Arrival("e3", "pr_comment", "of e3"),
     )
-    assert wake.arrivals([approved], {"e2": an_open_event("e2", state="held")}, lambda *_: "t1") == (
+    assert wake.arrivals([approved], {"e2": an_open_event("e2", state="held")}, lambda *_: in_thread("t1")) == (
         Arrival("e2", "pr_comment", "t1"),
     )
+
+
+@pytest.mark.parametrize("event", [None, an_event(), an_event(context={"thread": 7})], ids=["lost", "none", "a number"])
+def test_an_event_arrives_without_a_thread_where_it_names_none(event: Event | None):
+    intake = Intake(position=Position(1, 1), type="pr_comment", source="forge", digest="")
+    pending = Change(event_id="e3", verdict="admitted", state="pending", intake=intake)
+
+    assert wake.arrivals([pending], {}, lambda *_: event) == (Arrival("e3", "pr_comment"),)
 
 
 @pytest.mark.parametrize(("state", "wakes"), [("open", False), ("blocked", False), ("done", True), ("dropped", True)])
