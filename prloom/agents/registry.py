@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Final, cast, get_args
 
 from prloom import programs
-from prloom.agents import check
+from prloom.agents import check, environment
 from prloom.agents.activity.adapter import Adapter, PlainAdapter
 from prloom.agents.agent import Agent
 from prloom.errors import AgentError
@@ -43,17 +43,18 @@ def runnable(name: str) -> Agent:
     return get(name)
 
 
-def variables(agent: Agent) -> tuple[str, ...]:
-    """Return the names of the variables that an agent gets: its own, and those of all for one that may wrap another."""
-    names = list(agent.variables)
+def allowed_environment(agent: Agent, environ: Mapping[str, str], names: Iterable[str] = ()) -> dict[str, str]:
+    """Return the part of the operator's environment that a run of an agent may have, with what has these names.
+
+    Of the agents' variables it has the agent's own, and those of all for one that may wrap another; but none that ties
+    a process to a session of an agent that a person has open.
+    """
+    wrapped: Iterable[Agent] = ()
     if agent.program is None:
-        names += [name for other in AGENTS.values() for name in other.variables]
-    return tuple(dict.fromkeys(names))
-
-
-def session_variables() -> frozenset[str]:
-    """Return the variables that no run gets: they tie a process to a session of an agent that a person has open."""
-    return frozenset(name for agent in AGENTS.values() for name in agent.session_variables)
+        wrapped = AGENTS.values()
+    keys = [name for each in (agent, *wrapped) for name in each.variables]
+    of_sessions = frozenset(name for each in AGENTS.values() for name in each.session_variables)
+    return environment.allowed(environ, (*keys, *names), never=of_sessions)
 
 
 def activity_adapter(name: str) -> Adapter | PlainAdapter:

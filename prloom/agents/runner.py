@@ -88,7 +88,7 @@ def build_launch(agent: Agent, request: RunRequest, *, environ: Mapping[str, str
     """
     if request.session is not None and not parsing.is_session_id(request.session):
         raise AgentError(f"{request.session!r} cannot be the id of a session; start a new one")
-    env = environment.allowed(environ, (*registry.variables(agent), *names), never=registry.session_variables())
+    env = registry.allowed_environment(agent, environ, names)
     if request.rights == "work":
         env = environment.worker(env, request.remotes, request.root)
     settings = environment.read_settings_files(agent.settings_files(env))

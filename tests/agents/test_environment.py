@@ -48,7 +48,7 @@ def test_what_is_not_on_the_list_stays_outside() -> None:
 
 
 def test_an_agent_gets_its_own_keys_and_no_others() -> None:
-    kept = environment.allowed(OPERATOR, ("ANTHROPIC_*", "CLAUDE_*"), never=registry.session_variables())
+    kept = registry.allowed_environment(registry.get("claude"), OPERATOR)
 
     assert {name for name in kept if name not in environment.allowed(OPERATOR)} == {
         "ANTHROPIC_API_KEY",
@@ -59,7 +59,7 @@ def test_an_agent_gets_its_own_keys_and_no_others() -> None:
 
 @pytest.mark.parametrize("agent", registry.AGENTS.values(), ids=lambda agent: agent.name)
 def test_no_agent_gets_a_forges_token(agent: registry.Agent) -> None:
-    kept = environment.allowed(OPERATOR, registry.variables(agent))
+    kept = registry.allowed_environment(agent, OPERATOR)
 
     assert "t" not in kept.values()
     assert not [value for value in kept.values() if value.startswith("ghp_")]
