@@ -53,9 +53,9 @@ def load(local: SafeDir, bridge: str, now: datetime) -> DeliveryState:
 
 
 def in_doubt(state: DeliveryState, queued: QueuedAction) -> bool:
-    """Whether the action may have been tried at a time of which nothing is known any more."""
+    """Whether the action was tried before, or may have been at a time of which nothing is known any more."""
     lost = state.attempts.get(_ALL)
-    return lost is not None and queued.since <= lost.started_at
+    return queued.id in state.attempts or (lost is not None and queued.since <= lost.started_at)
 
 
 def save(local: SafeDir, bridge: str, state: DeliveryState) -> None:

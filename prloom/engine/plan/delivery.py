@@ -129,7 +129,7 @@ async def _deliver(
     sending = [each for each in queued if ends[each.id] is None]
     if not sending:
         return ()
-    uncertain = any(each.id in state.attempts or receipts.in_doubt(state, each) for each in sending)
+    uncertain = any(receipts.in_doubt(state, each) for each in sending)
     receipts.save(local, bridge.name, outbox.with_attempts(state, [each.id for each in sending], runtime.clock()))
     context = dataclasses.replace(context, now=runtime.clock(), plan=runtime.tracked, uncertain=uncertain)
     results = await _send(store, bridge, sending, batch, context)
