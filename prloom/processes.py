@@ -76,18 +76,19 @@ def below(pid: int) -> list[psutil.Process]:
         return []
 
 
-def tagged(variable: str, value: str) -> list[psutil.Process]:
+def tagged(name: str, value: str) -> list[psutil.Process]:
     """Return every process of this user that has the variable in its environment, and all their descendants."""
     found: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
-        if process.pid != os.getpid() and _variable(process, variable) == value:
+        if process.pid != os.getpid() and variable(process, name) == value:
             found[process.pid] = process
             found |= {child.pid: child for child in below(process.pid)}
     found.pop(os.getpid(), None)
     return _living(found.values())
 
 
-def _variable(process: psutil.Process, name: str) -> str | None:
+def variable(process: psutil.Process, name: str) -> str | None:
+    """Return what a variable was when a process was started; None where it is not set, or cannot be read."""
     try:
         return process.environ().get(name)
     except (psutil.Error, OSError):

@@ -12,6 +12,7 @@ from typing import cast
 
 from prloom.agents import error_kinds, limits
 from prloom.agents.agent import EndedBy, ErrorKind, LimitReport, ProgramEnding, RunResult, TokenUsage
+from prloom.model import record
 from prloom.model.kinds import RunOutcome
 from prloom.model.record import JsonObject
 
@@ -53,12 +54,8 @@ def objects(event: JsonObject, key: str) -> tuple[JsonObject, ...]:
     return ()
 
 
-def text(event: JsonObject, key: str) -> str | None:
-    """Return the string at the key, or None."""
-    found = event.get(key)
-    if isinstance(found, str):
-        return found
-    return None
+text = record.text_at
+"""Returns the string at the key, or None."""
 
 
 def count(event: JsonObject, key: str) -> int | None:

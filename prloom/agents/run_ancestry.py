@@ -6,6 +6,7 @@ from typing import Final
 
 import psutil
 
+from prloom import processes
 from prloom.agents.environment import RUN_VARIABLE
 
 _POOL: Final = "prloom.engine.runs.pool"
@@ -21,14 +22,6 @@ def line(pid: int) -> tuple[psutil.Process, ...]:
         return ()
 
 
-def variable(process: psutil.Process, name: str) -> str | None:
-    """Return what a variable was when a process was started; None where it is not set, or cannot be read."""
-    try:
-        return process.environ().get(name)
-    except (psutil.Error, OSError):
-        return None
-
-
 def run_of(pid: int) -> str | None:
     """Return what shows that a process belongs to an agent's run, or None for one that a person has started.
 
@@ -37,7 +30,7 @@ def run_of(pid: int) -> str | None:
     """
     found = line(pid)
     for each in found:
-        run = variable(each, RUN_VARIABLE)
+        run = processes.variable(each, RUN_VARIABLE)
         if run:
             return f"run {run}"
         if _is_pool(each):

@@ -71,7 +71,7 @@ class Store:
         self._written[key] = None
 
     def _check_key(self, verb: str, key: str) -> None:
-        if not isinstance(key, str) or not key or key.startswith("$") or not _encodes(key):
+        if not isinstance(key, str) or not key or key.startswith("$") or not record.is_encodable(key):
             self._refuse(verb, key, "a key is a text that is not empty and does not start with '$'")
 
     def _json(self, verb: str, key: str, value: Json) -> Json:
@@ -97,14 +97,6 @@ class Store:
 
 def _size(values: Mapping[str, Json]) -> int:
     return len(msgspec.json.encode(values))
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_action(

@@ -23,6 +23,7 @@ from prloom.engine.tools import arguments
 from prloom.mcp import stdio
 from prloom.mcp.person_commands import COMMANDS, CommandTool
 from prloom.mcp.run_server import called
+from prloom.model import record
 from prloom.model.record import Json
 from prloom.model.tool import ToolResult
 
@@ -78,17 +79,9 @@ def _unusable(given: Mapping[str, Json]) -> str | None:
             texts = value
         if any(isinstance(text, str) and "\0" in text for text in texts):
             return f"{name}: it contains a NUL character; remove it"
-        if any(isinstance(text, str) and not _encodable(text) for text in texts):
+        if any(isinstance(text, str) and not record.is_encodable(text) for text in texts):
             return f"{name}: it contains half of a surrogate pair, which is no character; remove it"
     return None
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _not_run(name: str, error: OSError) -> ToolResult:

@@ -139,6 +139,23 @@ def decode(kind: type[T], content: bytes) -> T:
             _converted.add(kind)
 
 
+def text_at(fields: Mapping[str, Json], key: str) -> str | None:
+    """Return the string at the key of a JSON object, or None."""
+    found = fields.get(key)
+    if isinstance(found, str):
+        return found
+    return None
+
+
+def is_encodable(text: str) -> bool:
+    """Whether a text can be stored as UTF-8; one with half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def without(mapping: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """Return the mapping less these keys."""
     return {key: value for key, value in mapping.items() if key not in keys}

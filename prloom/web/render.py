@@ -26,8 +26,6 @@ REFRESH: Final = "x-prloom-refresh"
 """The header of a page that reads itself again: what was done is said on the page to which its action leads."""
 
 HERE: Final = Path(__file__).parent
-_THOUSAND: Final = 1000
-_MILLION: Final = 1_000_000
 _MOST_WAITS: Final = 30
 _TONES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("held", "parked", "draft", "question", "confirm", "proposed", "paused", "brake"), "warn"),
@@ -135,15 +133,6 @@ def moment(when: object) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(record.iso(at), _clock(at))
 
 
-def tokens(count: int) -> str:
-    """Return a number of tokens, in thousands or millions."""
-    if count >= _MILLION:
-        return f"{count / _MILLION:.1f} M"
-    if count >= _THOUSAND:
-        return f"{count / _THOUSAND:.1f} k"
-    return str(count)
-
-
 def dollars(cost: float | None) -> str:
     """Return a cost; a question mark where nobody has measured it."""
     if cost is None:
@@ -238,7 +227,7 @@ _FILTERS: Final[Mapping[str, Any]] = {
     "masked": secret_scan.masked,
     "moment": moment,
     "part": _part,
-    "tokens": tokens,
+    "tokens": dashboard_words.tokens,
     "state": dashboard_words.state,
     "step": dashboard_words.step,
     "summary": summary,

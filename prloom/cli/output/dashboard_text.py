@@ -21,8 +21,6 @@ _WEIGHTS = (3, 1, 1, 1)
 """Where the rows are shared out, what needs a person gets as many as the other parts together."""
 _IN_A_PIPE = (20, 20, 5, 30)
 """How many needs, runs, waits and plans are shown where nothing says how high the screen is."""
-_MILLION = 1_000_000
-_THOUSAND = 1000
 
 
 class Part(Struct, frozen=True):
@@ -150,22 +148,13 @@ def _today(today: Spent) -> str:
     words = [f"today {today.runs} {_plural(today.runs, 'run')}"]
     tokens = today.input_tokens + today.output_tokens
     if tokens:
-        words.append(f"{_short(tokens)} tokens")
+        words.append(f"{dashboard_words.tokens(tokens)} tokens")
     if today.cost_usd is not None:
         words.append(f"${today.cost_usd:.2f}")
     text = ", ".join(words)
     if today.unmeasured_runs:
         return f"{text} ({today.unmeasured_runs} {_plural(today.unmeasured_runs, 'run')} unmeasured)"
     return text
-
-
-def _short(count: int) -> str:
-    """Return a number of tokens in few signs: `950`, `1.2 k`, `3.4 M`."""
-    if count >= _MILLION:
-        return f"{count / _MILLION:.1f} M"
-    if count >= _THOUSAND:
-        return f"{count / _THOUSAND:.1f} k"
-    return str(count)
 
 
 def _plural(count: int, noun: str) -> str:

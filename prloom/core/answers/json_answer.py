@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from prloom.core.text import markdown
 from prloom.errors import PrloomError
 from prloom.model.record import JsonValue
+
+A = TypeVar("A")
 
 LONGEST_ANSWER = 1024 * 1024
 """Characters of an agent's final message that are searched for its answer."""
@@ -58,6 +61,14 @@ def find(text: str, key: str) -> JsonValue:
             if key in value:
                 found = value
     return found
+
+
+def read(value: JsonValue, parse: Callable[[Mapping[str, JsonValue]], A]) -> A | InvalidAnswer:
+    """Return the answer that is parsed from an object, or the first thing that is wrong with it."""
+    try:
+        return parse(fields(value))
+    except AnswerError as problem:
+        return InvalidAnswer(str(problem))
 
 
 def fields(value: JsonValue) -> Mapping[str, JsonValue]:

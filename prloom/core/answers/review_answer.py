@@ -46,10 +46,7 @@ class ReviewAnswer:
 
 def read(value: JsonValue) -> ReviewAnswer | InvalidAnswer:
     """Return the answer, or the first thing that is wrong with it. What prloom does not know is passed over."""
-    try:
-        return _read(json_answer.fields(value))
-    except AnswerError as problem:
-        return InvalidAnswer(str(problem))
+    return json_answer.read(value, _read)
 
 
 def as_text(review: ReviewAnswer) -> str:

@@ -43,10 +43,7 @@ class WorkAnswer:
 
 def read(value: JsonValue) -> WorkAnswer | InvalidAnswer:
     """Return the answer, or the first thing that is wrong with it. What prloom does not know is passed over."""
-    try:
-        return _read(json_answer.fields(value))
-    except AnswerError as problem:
-        return InvalidAnswer(str(problem))
+    return json_answer.read(value, _read)
 
 
 def _read(found: Mapping[str, JsonValue]) -> WorkAnswer:

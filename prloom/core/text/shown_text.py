@@ -79,6 +79,13 @@ def command(*words: Word) -> str:
     return " ".join(["prloom", *map(_shell_word, _flat(words))])
 
 
+def option(name: str, value: str) -> tuple[str, ...]:
+    """Return an option with its value as one word of a command; no word where there is no value."""
+    if value:
+        return (name, value)
+    return ()
+
+
 def _flat(words: Iterable[Word]) -> Iterator[str]:
     for word in words:
         if isinstance(word, str):

@@ -63,4 +63,4 @@ def is_of_run(session: RunSession, peer: PeerProcess) -> bool:
     if watch.supervisor.pid not in pids[1:]:
         return False
     below = line[: pids.index(watch.supervisor.pid)]
-    return run_ancestry.variable(below[-1], environment.RUN_VARIABLE) == session.run_id
+    return processes.variable(below[-1], environment.RUN_VARIABLE) == session.run_id

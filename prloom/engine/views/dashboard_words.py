@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from prloom.engine.views.status_schema import DispatcherStatus
     from prloom.model.work import Phase
 
+_MILLION: Final = 1_000_000
+_THOUSAND: Final = 1000
 _STEPS: Final[Mapping[Phase, str]] = {
     "taken": "prepares the worktree",
     "prepared": "runs the hooks before the work",
@@ -57,6 +59,15 @@ def efforts(each: Working) -> tuple[str, ...]:
     elif each.tool_calls:
         found.append(f"{each.tool_calls} tool calls")
     return tuple(found)
+
+
+def tokens(count: int) -> str:
+    """Return a number of tokens in few signs: `950`, `1.2 k`, `3.4 M`."""
+    if count >= _MILLION:
+        return f"{count / _MILLION:.1f} M"
+    if count >= _THOUSAND:
+        return f"{count / _THOUSAND:.1f} k"
+    return str(count)
 
 
 def state(plan: PlanLine) -> str:

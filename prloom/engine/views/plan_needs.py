@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from prloom.core.text import event_names
-from prloom.core.text.shown_text import command
+from prloom.core.text.shown_text import command, option
 from prloom.engine.views.dashboard_schema import Need, NeedKind
 from prloom.engine.views.status_schema import BlockStatus, PlanStatus
 from prloom.engine.views.waiting_schema import FailedAction, HeldEvent, ParkedEvent, WaitingAction
@@ -143,7 +143,7 @@ def _held(plan: PlanStatus, group: list[HeldEvent]) -> Need:
     if len(ids) == 1 or author is None or author.startswith("@"):
         approve = command("approve", *map(event_names.of, ids))
     else:
-        approve = command("approve", f"@{author}", _plan_option(plan))
+        approve = command("approve", f"@{author}", option("--plan", plan.id))
     return Need(
         key=_key(plan, "held", by),
         kind="held",
@@ -225,7 +225,7 @@ def _failed(plan: PlanStatus, group: list[FailedAction]) -> Need:
     kind: NeedKind = "failed"
     way_on = command("retry", *ids)
     if len(ids) > _LISTED:
-        way_on = command("retry", _plan_option(plan))
+        way_on = command("retry", option("--plan", plan.id))
     if group[0].withheld:
         kind, way_on = "withheld", command("approve", *ids[:_LISTED])
     return Need(
@@ -267,9 +267,3 @@ def _because(reason: str | None, author: str) -> str:
     if not reason:
         return ""
     return f" ({reason.removeprefix(f'{author} ')})"
-
-
-def _plan_option(plan: PlanStatus) -> tuple[str, ...]:
-    if plan.id:
-        return ("--plan", plan.id)
-    return ()

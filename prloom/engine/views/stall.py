@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import UNSET, Struct, UnsetType
 
-from prloom.core.text.shown_text import command
+from prloom.core.text.shown_text import command, option
 from prloom.core.waits import standstill
 from prloom.core.waits.standstill import OpenTodos, Standstill
 from prloom.engine.views import runtime_status, snapshot
@@ -77,7 +77,7 @@ def needs(status: StatusDocument, rule: StallRule | None, at_work: AtWork, now: 
         return
     for plan, stall in found:
         text = f"nothing has moved, and this is open: {_open([stall])}"
-        commands = (command("log", _plan_option(plan), ("--since", "1d")), command("doctor"))
+        commands = (command("log", option("--plan", plan.id), ("--since", "1d")), command("doctor"))
         yield _need(plan.id, text, commands, max(stall.since, rule.started_at or stall.since))
 
 
@@ -90,12 +90,6 @@ def _is_due(plan: PlanStatus, rule: StallRule, at_work: AtWork, now: datetime) -
     if at_work.plans and (plan.id in at_work.queued or (waits and waits.until is None)):
         return False
     return stall.retried or plan.id not in at_work.plans
-
-
-def _plan_option(plan: PlanStatus) -> tuple[str, ...]:
-    if plan.id:
-        return ("--plan", plan.id)
-    return ()
 
 
 def _need(plan: str, text: str, commands: tuple[str, ...], since: datetime) -> Need:

@@ -124,7 +124,7 @@ def runs(where: RepositoryPaths, local: SafeDir, *, is_watched: bool) -> Iterato
         return
     with folder:
         names = sorted(name for name in folder.names() if not name.startswith("."))
-        plans = [_text(_object(folder, name), "plan") or "" for name in names]
+        plans = [record.text_at(_object(folder, name), "plan") or "" for name in names]
     for name, plan in zip(names, plans, strict=True):
         root = where.root
         if plan:
@@ -154,11 +154,11 @@ def _started(folder: SafeDir, name: str, plan: str) -> StartedRun:
     return StartedRun(
         id=name,
         plan=plan,
-        stage=_text(spec, "stage") or name.split("-")[1],
-        agent=_text(spec, "agent"),
-        todo=_text(spec, "todo"),
+        stage=record.text_at(spec, "stage") or name.split("-")[1],
+        agent=record.text_at(spec, "agent"),
+        todo=record.text_at(spec, "todo"),
         attempt=attempt if isinstance(attempt, int) else None,
-        since=record.read_time(_text(spec, "startedAt") or ""),
+        since=record.read_time(record.text_at(spec, "startedAt") or ""),
         tool_calls=_count(folder, activity_file.NAME, _CALL),
     )
 
@@ -186,13 +186,6 @@ def _object(folder: SafeDir, name: str) -> Mapping[str, Json]:
     if isinstance(found, dict):
         return found
     return {}
-
-
-def _text(fields: Mapping[str, Json], name: str) -> str | None:
-    found = fields.get(name)
-    if isinstance(found, str):
-        return found
-    return None
 
 
 def _count(folder: SafeDir, name: str, wanted: bytes) -> int:

@@ -13,7 +13,7 @@ from prloom.exchange import rules, transitions
 from prloom.exchange.claim import ClaimCache
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
 from prloom.exchange.message import new_id
-from prloom.exchange.postgres import address, claiming, conversations, reading, settling
+from prloom.exchange.postgres import address, claiming, conversations, reading, settling, transaction
 from prloom.exchange.postgres.connection import PATIENCE, PostgresConnection
 from prloom.exchange.postgres.listener import PostgresListener
 from prloom.exchange.protocol import PAGE, MessageFilter
@@ -88,7 +88,7 @@ class PostgresStore:
         taken = self._connection.write_at_once(lambda tx: claiming.take(tx, request, claim_id, upkeep=True))
         if isinstance(taken, claiming.Upkeep):
             self.expire()
-            self._connection.once(claiming.DUE, self._test_time(), list(request.topics))
+            self._connection.once(claiming.DUE, transaction.given_time(self._clock), list(request.topics))
             taken = self._connection.write_at_once(lambda tx: claiming.take(tx, request, claim_id, upkeep=False))
         assert not isinstance(taken, claiming.Upkeep)  # noqa: S101 (it was not requested)
         if taken is not None:
@@ -96,7 +96,9 @@ class PostgresStore:
         return taken
 
     def renew(self, claim_id: str, lease: timedelta) -> Claim:
-        renewed = self._connection.once(claiming.RENEW, self._test_time(), lease, reading.searchable(claim_id))
+        renewed = self._connection.once(
+            claiming.RENEW, transaction.given_time(self._clock), lease, reading.searchable(claim_id)
+        )
         if not renewed:
             claim = self._connection.read(lambda tx: claiming.find(tx, claim_id))
             raise ClaimOverError(transitions.over_text(claim_id, claim))
@@ -116,7 +118,7 @@ class PostgresStore:
 
     def expire(self) -> int:
         expired = 0
-        while self._connection.once(claiming.OVERDUE, self._test_time())[0][0]:
+        while self._connection.once(claiming.OVERDUE, transaction.given_time(self._clock))[0][0]:
             some = self._connection.write(lambda tx: settling.expire(tx, self._backoff))
             if some == 0:
                 break  # other clients are at it
@@ -126,7 +128,7 @@ class PostgresStore:
     def availability(self, topics: Sequence[str]) -> Availability:
         several = list(topics)
         return claiming.availability(
-            self._connection.once(claiming.AVAILABILITY, self._test_time(), several, several)[0]
+            self._connection.once(claiming.AVAILABILITY, transaction.given_time(self._clock), several, several)[0]
         )
 
     # ---- steering
@@ -240,8 +242,3 @@ class PostgresStore:
     def close(self) -> None:
         self._listener.close()
         self._connection.close()
-
-    def _test_time(self) -> datetime | None:
-        if self._clock is None:
-            return None
-        return self._clock()

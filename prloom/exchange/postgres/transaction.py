@@ -75,9 +75,7 @@ class Transaction:
     @property
     def clock(self) -> datetime | None:
         """The time that was given instead of the server's, for statements."""
-        if self._clock is None:
-            return None
-        return self._clock()
+        return given_time(self._clock)
 
     @property
     def now(self) -> datetime:
@@ -97,6 +95,13 @@ class Transaction:
     def committed(self) -> bool:
         """Whether the server confirmed the COMMIT."""
         return self._end is not None and self._end.statusmessage == "COMMIT"
+
+
+def given_time(clock: Callable[[], datetime] | None) -> datetime | None:
+    """Return the time that is given instead of the server's, for statements; None where the server's counts."""
+    if clock is None:
+        return None
+    return clock()
 
 
 class SessionId(NamedTuple):

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from prloom.core.reports import costs as core
 from prloom.core.reports.costs import CostGroup
 from prloom.engine.runs import listing
-from prloom.engine.views import plan_names
+from prloom.engine.views import dashboard_words, plan_names
 from prloom.model.run import RunRecord
 from prloom.web.charts import Bar
 from prloom.web.pages import spans
-from prloom.web.render import dollars, tokens
+from prloom.web.render import dollars
 from prloom.web.site import Page, Query, Site
 
 _BARS = 12
@@ -56,4 +56,4 @@ def _bar(group: CostGroup, total: CostGroup) -> Bar:
     if total.cost_usd is not None:
         return Bar(str(group.key), group.cost_usd or 0.0, dollars(group.cost_usd))
     used = group.input_tokens + group.output_tokens
-    return Bar(str(group.key), float(used), tokens(used))
+    return Bar(str(group.key), float(used), dashboard_words.tokens(used))
