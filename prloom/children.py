@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+PR_SET_CHILD_SUBREAPER = 36
+"""What asks Linux that a process adopts the orphans below it: prctl(2)."""
+
 
 def collect(ends: dict[int, int]) -> bool:
     """Note in `ends`, by their ids, how the dead children ended, adopted orphans too; return whether none is left."""

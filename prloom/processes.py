@@ -1,9 +1,11 @@
-"""Recognise processes again, find all that one of them has started, and end them."""
+"""Recognise processes again, find all that one of them has started or who has connected, and end them."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import socket
+import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +17,7 @@ import psutil
 
 from prloom import children
 
-_PR_SET_CHILD_SUBREAPER: Final = 36  # prctl(2)
+_UCRED: Final = struct.Struct("3i")  # pid, uid, gid: SO_PEERCRED, unix(7)
 _PAUSE: Final = 0.05
 _SHORT_PAUSE: Final = 0.005
 ENDLESS: Final = 30.0
@@ -37,7 +39,7 @@ def adopt_orphans() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     libc = ctypes.CDLL(None, use_errno=True)
-    return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    return bool(libc.prctl(children.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
 def identity(pid: int) -> Process | None:
@@ -53,6 +55,15 @@ def identity(pid: int) -> Process | None:
         return Process(pid=pid, started=repr(psutil.Process(pid).create_time()))
     except (OSError, IndexError, psutil.Error):
         return None
+
+
+def peer(connected: socket.socket) -> tuple[int, int]:
+    """Return the ids of the process at the other end of a Unix socket and of its user, as Linux tells them.
+
+    The process's is 0 where it is none that this one could see. Raises OSError.
+    """
+    pid, uid, _ = _UCRED.unpack(connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
+    return pid, uid
 
 
 def alive(process: Process) -> bool:

@@ -15,7 +15,6 @@ from prloom import children
 
 _SIGNALS: Final = frozenset({signal.SIGCHLD, signal.SIGTERM})
 _SET_PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG, from linux/prctl.h
-_ADOPT_ORPHANS: Final = 36  # PR_SET_CHILD_SUBREAPER, likewise
 
 
 def split() -> None:
@@ -25,7 +24,7 @@ def split() -> None:
     it ends, it kills whatever is below it. Call this before any thread is started.
     """
     me = os.getpid()
-    _prctl(_ADOPT_ORPHANS, 1)
+    _prctl(children.PR_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     signal.signal(
         signal.SIGCHLD, lambda *_: None

@@ -132,6 +132,12 @@ class RepositoryPaths(Struct, frozen=True):
         return self.worktrees / plan_id
 
 
+def of_run(folder: Path) -> tuple[Path, tuple[str, ...]]:
+    """Return the checkout in which the folder of a run is, and the components of the folder below it."""
+    depth = len((*LOCAL, RUNS, "<run>"))
+    return folder.parents[depth - 1], folder.parts[-depth:]
+
+
 def draft(plan_id: str) -> str:
     """Return the name of a draft's file in the inbox."""
     return f"{plan_id}.md"

@@ -7,13 +7,13 @@ read by its paths before it is known how much that is, since a few folders that 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from prloom.core.text.naming import printable
+from prloom.core.text.naming import commit_id, printable
+from prloom.core.work import run_policy
 from prloom.errors import WorkspaceError
 from prloom.workspace import git, tree_size, trees
 from prloom.workspace.git_errors import GitSystemError
@@ -34,8 +34,6 @@ MOST_PATHS = 1_000_000
 _LIMIT = timedelta(minutes=2)
 _MEMORY = {"GIT_ALLOC_LIMIT": "512m"}  # a delta of a few bytes may say that it stands for many gigabytes
 _STREAMED = (("core.bigFileThreshold", "8m"), ("pack.threads", "1"))  # what is larger is not held in memory
-_SHA = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_RUN = re.compile("[A-Za-z0-9_-]{1,100}")
 _SIGNATURES = {b"# v2 git bundle\n": frozenset({""}), b"# v3 git bundle\n": frozenset({"@object-format=sha256"})}
 _LONGEST_HEADER = 4096
 
@@ -54,7 +52,7 @@ class Received:
 
 def ref(run: str) -> str:
     """Return the ref under which a run's commit is kept; raises WorkspaceError for what is no id of a run."""
-    if not _RUN.fullmatch(run):
+    if not run_policy.may_be_run_id(run):
         raise WorkspaceError(f"{printable(run)} is not the id of a run")
     return f"{REFS}/{run}"
 
@@ -141,7 +139,7 @@ def _read(content: bytes, *, run: str, parent: str) -> tuple[str, bytes]:
     if len(refs) != 1:
         raise BundleError(f"the bundle of run {run} holds {len(refs)} refs, and only {ref(run)} is allowed")
     commit, _, name = refs[0].partition(" ")
-    if name != ref(run) or not _SHA.fullmatch(commit):
+    if name != ref(run) or commit_id(commit) is None:
         raise BundleError(f"the bundle of run {run} holds {printable(name)}, and only {ref(run)} is allowed")
     return commit, content[len(head) + len(blank) :]
 

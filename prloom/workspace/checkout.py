@@ -7,7 +7,6 @@ git is asked.
 from __future__ import annotations
 
 import os
-import re
 from itertools import takewhile
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from prloom.errors import WorkspaceError
 _BRANCHES = "refs/heads/"
 _UNKNOWN = ".invalid"  # what HEAD names where refs are kept in a table
 _LONGEST = 16_384
-_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # Files in which an operation that has taken HEAD off its branch remembers that branch.
 _BORROWED = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
 
@@ -69,7 +67,7 @@ def is_git_dir(folder: Path) -> bool:
     """Whether git would take the folder for a repository's, by the signs that git itself goes by."""
     head = folder / "HEAD"
     said = read(head) or ""
-    is_head = said.startswith("ref: refs/") or _SHA.fullmatch(said) is not None or head.is_symlink()
+    is_head = said.startswith("ref: refs/") or _is_commit_id(said) or head.is_symlink()
     common = _common(folder)
     return is_head and (common / "objects").is_dir() and (common / "refs").is_dir()
 
@@ -111,7 +109,7 @@ def head(checkout: Checkout) -> str:
         sha = _sha(checkout.common, ref.removeprefix("ref: "))
     else:
         sha = ref
-    if _SHA.fullmatch(sha):
+    if _is_commit_id(sha):
         return sha
     answer = _git_output(checkout, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if not answer:
@@ -119,6 +117,12 @@ def head(checkout: Checkout) -> str:
 
         raise NoCommitError(f"{printable(str(checkout.path))} has no commit yet; create one first")
     return answer
+
+
+def _is_commit_id(text: str) -> bool:
+    from prloom.core.text.naming import commit_id  # noqa: PLC0415 -- HEAD mostly names a branch
+
+    return commit_id(text) is not None
 
 
 def last_head(checkout: Checkout) -> str | None:
@@ -132,7 +136,7 @@ def last_head(checkout: Checkout) -> str | None:
         return None
     words = (os.fsdecode(line).split(" ", 2) for line in reversed(lines))  # what it was at before, and then
     after = (found[1] for found in words if len(found) > 1)
-    return next((sha for sha in after if _SHA.fullmatch(sha) and sha.strip("0")), None)
+    return next((sha for sha in after if _is_commit_id(sha) and sha.strip("0")), None)
 
 
 def branch(checkout: Checkout) -> str | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from prloom.core.text.naming import printable
+from prloom.core.text.naming import commit_id, printable
 from prloom.errors import WorkspaceError
 from prloom.model.own_folder import OWN_FOLDER
 from prloom.workspace import checkout, git
@@ -46,7 +45,7 @@ def committed_state(repository: Repository, sha: str) -> str | None:
 def _entries(repository: Repository, sha: str) -> tuple[TreeEntry, ...]:
     from prloom.workspace import objects  # noqa: PLC0415 -- GitPython: 80 ms for those who check a commit
 
-    if not re.fullmatch("[0-9a-f]{40}(?:[0-9a-f]{24})?", sha):
+    if commit_id(sha) is None:
         raise WorkspaceError(f"{printable(sha)} is not the id of a commit")
     return objects.entries(repository, sha)
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
-from prloom.core.text.naming import printable
+from prloom.core.text.naming import commit_id, printable
 
-_COMMIT = re.compile("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _RUN = re.compile("[A-Za-z0-9_-]{1,100}")
 _WORD = re.compile(r"[^\W_][\w.:/@+\[\]-]{0,199}", re.ASCII)
 _PORT = re.compile(r":[0-9]*$")
@@ -109,12 +108,17 @@ def shown_repository(address: str) -> str:
     return printable(re.sub("://[^/]*@", "://", address), 200)
 
 
+def may_be_run_id(text: str) -> bool:
+    """Whether a text from outside may be the id of a run: it is safe in the name of a ref or of a folder."""
+    return _RUN.fullmatch(text) is not None
+
+
 def _malformed(asked: RequestedRun) -> str | None:
     limits = asked.limits
     numbers = (limits.wall_seconds, limits.silence_seconds, limits.output_bytes, limits.stderr_bytes)
-    if not _RUN.fullmatch(asked.run):
+    if not may_be_run_id(asked.run):
         return f"{printable(asked.run, 100)} is not the id of a run"
-    if asked.commit is None or not _COMMIT.fullmatch(asked.commit):
+    if commit_id(asked.commit) is None:
         return f"run {asked.run} names no commit"
     if asked.model is not None and not _WORD.fullmatch(asked.model):
         return f"{printable(asked.model, 100)} is not the name of a model"

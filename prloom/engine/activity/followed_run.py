@@ -28,7 +28,6 @@ PAUSE: Final = 0.2
 
 _BROKEN_OFF: Final = RunResult(status="interrupted")
 _LONGEST_PROMPT: Final = 1 << 20
-_BELOW_ROOT: Final = len((*paths.LOCAL, paths.RUNS, "<run>"))
 
 
 class FollowedRun:
@@ -50,7 +49,7 @@ class FollowedRun:
     @classmethod
     async def open(cls, log: ActivityLog, folder: Path, agent: str, plan_id: str) -> FollowedRun:
         """Return the run of a folder; what was written of it before is found out."""
-        root, parts = folder.parents[_BELOW_ROOT - 1], folder.parts[-_BELOW_ROOT:]
+        root, parts = paths.of_run(folder)
         stage = _spec(folder).stage or records.stage(folder.name)
         place = StreamPosition(root, parts, plan_id or None, folder.name, stage)
         return cls(log, folder, agent, await log.open_run(place))

@@ -8,7 +8,8 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
-_UCRED: Final = struct.Struct("3i")  # pid, uid, gid: SO_PEERCRED, unix(7)
+from prloom import processes
+
 _SOL_LOCAL: Final = 0  # <sys/un.h> of macOS
 _LOCAL_PEERCRED: Final = 1
 _LOCAL_PEERPID: Final = 2
@@ -26,7 +27,7 @@ class PeerProcess:
 def of(connected: socket.socket) -> PeerProcess:
     """Return the process at the other end; raises OSError where the system does not tell the user."""
     if sys.platform == "linux":
-        pid, uid, _ = _UCRED.unpack(connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
+        pid, uid = processes.peer(connected)
         return PeerProcess(uid, pid or None)
     given = connected.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED.size)
     uid = _XUCRED.unpack(given.ljust(_XUCRED.size, b"\0"))[1]

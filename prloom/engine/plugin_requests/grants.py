@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from prloom.engine.tools.run_sessions import Hide
+
 SOCKET_VARIABLE: Final = "PRLOOM_HOST_SOCKET"
 TOKEN_VARIABLE: Final = "PRLOOM_HOST_TOKEN"  # noqa: S105 - the name of a variable
-
-Hide = Callable[[str, str], Callable[[], None]]
-"""Takes a secret, which the first text names, out of the activity until the function that it returns is called."""
 
 
 @dataclass(eq=False)

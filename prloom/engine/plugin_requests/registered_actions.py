@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final, NamedTuple
 
@@ -22,6 +22,7 @@ from prloom.engine.plugin_requests.chains import Chains
 from prloom.engine.plugin_requests.grants import Grant
 from prloom.engine.plugin_requests.messages import RecordActivity
 from prloom.engine.tools.arguments import ArgumentChecks
+from prloom.engine.tools.rpc_handler import CallDaemon
 from prloom.errors import ExtensionError
 from prloom.extensions import jsonrpc
 from prloom.extensions.background.call_error import CallError
@@ -34,9 +35,6 @@ from prloom.model.record import Json
 RUN_ACTION: Final = "run_action"
 REGISTER: Final = "register_action"
 UNREGISTER: Final = "unregister_action"
-
-CallDaemon = Callable[[str, str, Json, timedelta], Awaitable[Json]]
-"""Returns the result of a method of a plugin's daemon: (plugin, method, params, limit); raises CallError."""
 
 
 class RegisterAction(Params, frozen=True, kw_only=True):

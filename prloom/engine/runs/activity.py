@@ -12,7 +12,6 @@ from prloom.storage import activity_file, paths
 from prloom.storage.activity_file import StoredActivity
 from prloom.storage.safe_dir import SafeDir
 
-_BELOW_ROOT: Final = len((*paths.LOCAL, paths.RUNS, "<run>"))
 _PIECE: Final = 256 * 1024
 _MOST_READS: Final = 10
 """How often the file of a run that is over is read again for its end, which a dispatcher writes a moment later."""
@@ -44,7 +43,8 @@ def events(folder: Path, *, wait: Callable[[], None] | None) -> Iterator[Activit
 
 def stored(folder: Path, offset: int) -> tuple[tuple[StoredActivity, ...], int]:
     """Return some of the events in the file of a run from an offset on, and where to go on."""
-    opened = SafeDir.open(folder.parents[_BELOW_ROOT - 1], *folder.parts[-_BELOW_ROOT:])
+    root, parts = paths.of_run(folder)
+    opened = SafeDir.open(root, *parts)
     if opened is None:
         return (), offset
     with opened:

@@ -20,8 +20,6 @@ log = logging.getLogger(__name__)
 LONGEST_NAME = 100
 """Characters of the name of a machine."""
 
-_BELOW_ROOT = len((*paths.LOCAL, paths.RUNS, "<run>"))
-
 
 async def follow(exchange: AsyncExchange, folder: Path, run: Message) -> None:
     """Append each piece of a run's output as it comes, until this is cancelled; the reply has all that is missing."""
@@ -54,7 +52,8 @@ class LiveOutput:
         claim, offset = message.metadata.get(run_message.CLAIM), message.metadata.get(run_message.OFFSET)
         self._claim = self._claim or claim
         piece = run_message.unpacked_output(message.body)
-        folder = SafeDir.open(self._folder.parents[_BELOW_ROOT - 1], *self._folder.parts[-_BELOW_ROOT:])
+        root, parts = paths.of_run(self._folder)
+        folder = SafeDir.open(root, *parts)
         if folder is None:
             return
         with folder:

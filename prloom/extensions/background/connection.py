@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import logging
 import socket
-import struct
 import sys
 from datetime import timedelta
 
+from prloom import processes
 from prloom.extensions import jsonrpc
 from prloom.extensions.background import call_error
 from prloom.extensions.background.call_error import CallError
@@ -34,8 +34,6 @@ CANCEL = "$/cancel"
 """The notification by which a daemon learns that nothing waits for an answer any more."""
 
 log = logging.getLogger(__name__)
-
-_UCRED = struct.Struct("3i")  # the pid, uid and gid of SO_PEERCRED, unix(7)
 
 
 class Connection:
@@ -98,8 +96,7 @@ class Connection:
         own: socket.socket | None = self._writer.get_extra_info("socket")
         if own is None or sys.platform != "linux":
             return None
-        pid, _, _ = _UCRED.unpack(own.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
-        return int(pid)
+        return processes.peer(own)[0]
 
     def _cancel(self, number: int) -> None:
         if not self.closed:
