@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from prloom.core.text.naming import commit_id, printable
 from prloom.core.work import run_policy
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, tree_size, trees
+from prloom.workspace import git, revisions, tree_size, trees
 from prloom.workspace.git_errors import GitSystemError
 from prloom.workspace.repository import Repository
 
@@ -109,11 +109,10 @@ def receive(
 
 def find(repo: Repository, run: str) -> Received | None:
     """Return the commit of a run whose bundle was taken before; None if there is none."""
-    asked = ["rev-parse", "--verify", "--quiet", f"{ref(run)}^{{commit}}"]
-    sha = git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip()
-    if not sha:
+    sha = revisions.commit_of(repo.root, ref(run))
+    if sha is None:
         return None
-    return Received(sha, git.run(["rev-parse", f"{sha}^{{tree}}"], cwd=repo.root).out.strip())
+    return Received(sha, revisions.tree_of(repo.root, sha))
 
 
 def drop(repo: Repository, run: str) -> None:

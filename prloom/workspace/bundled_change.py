@@ -11,7 +11,7 @@ from pathlib import Path
 
 from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
-from prloom.workspace import backup_refs, bundle, commits, git, run_refs, snapshot, worktree
+from prloom.workspace import backup_refs, bundle, commits, git, revisions, run_refs, snapshot, worktree
 from prloom.workspace.repository import Repository
 
 _APPLYING = "refs/prloom/applying"
@@ -56,7 +56,7 @@ def apply(
     now = snapshot.take(repo, place, base, junk=junk, max_file=0).tree
     if now == received.tree:
         return
-    was = git.run(["rev-parse", f"{commit}^{{tree}}"], cwd=repo.root).out.strip()
+    was = revisions.tree_of(repo.root, commit)
     if _is_applying(repo, run):
         backup_refs.keep_tree(repo, run, base, now)
     elif now != was or worktree.head(repo, place) != base:

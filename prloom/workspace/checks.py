@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prloom.core.text.naming import commit_id, printable
 from prloom.errors import WorkspaceError
 from prloom.model.own_folder import OWN_FOLDER
-from prloom.workspace import checkout, git
+from prloom.workspace import checkout, git, revisions
 from prloom.workspace.checkout import NoCommitError
 from prloom.workspace.repository import Repository
 
@@ -120,7 +120,7 @@ def is_contained(cwd: Path, sha: str, base: str) -> bool:
     """
     try:
         made = git.run(["merge-tree", "--write-tree", "--no-messages", base, sha], cwd=cwd, codes=(0, 1))
-        tree = git.run(["rev-parse", "--verify", "--quiet", f"{base}^{{tree}}"], cwd=cwd).out.strip()
+        tree = revisions.tree_of(cwd, base)
     except WorkspaceError:
         return False
     return made.code == 0 and made.out.strip() == tree

@@ -22,6 +22,7 @@ from prloom.workspace import (
     remote,
     replay,
     repository,
+    revisions,
     rewritten,
     snapshot,
     undo,
@@ -230,8 +231,7 @@ def _old_tip(repo: Repository, branch: str) -> str:
 
 
 def _noted(repo: Repository, prefix: str, branch: str) -> str | None:
-    asked = ["rev-parse", "--verify", "--quiet", f"{prefix}{branch}^{{commit}}"]
-    return git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip() or None
+    return revisions.commit_of(repo.root, f"{prefix}{branch}")
 
 
 def _forget(repo: Repository, branch: str) -> None:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from prloom.errors import WorkspaceError
 from prloom.model import record
 from prloom.model.record import Record
-from prloom.workspace import backup_refs, checkout, git, snapshot, trees
+from prloom.workspace import backup_refs, checkout, git, revisions, snapshot, trees
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.private_index import private_index
 from prloom.workspace.repository import Repository
@@ -65,8 +65,7 @@ def note(repo: Repository, worktree: Path, branch: str, *, old: str, onto: str) 
 
 def noted(repo: Repository, branch: str) -> str | None:
     """Return the latest note of a branch; None if there is none."""
-    asked = ["rev-parse", "--verify", "--quiet", f"{_REF}{branch}^{{commit}}"]
-    return git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip() or None
+    return revisions.commit_of(repo.root, f"{_REF}{branch}")
 
 
 def put_back(repo: Repository, branch: str, given: str) -> None:
@@ -118,8 +117,7 @@ def _stopped_at(repo: Repository, place: Checkout) -> str | None:
     said = checkout.read(place.git_dir / FOLDER / "stopped-sha")
     if said is None:
         return None
-    asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{said}^{{commit}}"]
-    return git.run(asked, cwd=repo.root, codes=(0, 1, 128)).out.strip() or None
+    return revisions.commit_of(repo.root, said, external=True)
 
 
 def _unmerged(place: Checkout) -> list[tuple[str, str]]:

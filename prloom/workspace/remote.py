@@ -9,7 +9,7 @@ from prloom.core.text.naming import is_branch_name, printable
 from prloom.core.work import push_results
 from prloom.core.work.push_results import Failure
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, repository, rewritten
+from prloom.workspace import git, repository, revisions, rewritten
 from prloom.workspace.git import GitResult
 from prloom.workspace.repository import FETCH_LIMIT, Repository
 
@@ -155,8 +155,7 @@ def forget(repo: Repository, branch: str) -> None:
 
 def noted(repo: Repository, branch: str) -> str | None:
     """Return what was noted last; None if nothing was. By it, a commit that was removed is told from a new one."""
-    asked = ["rev-parse", "--verify", "--quiet", f"{NOTED}{branch}^{{commit}}"]
-    return git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip() or None
+    return revisions.commit_of(repo.root, f"{NOTED}{branch}")
 
 
 def all_noted(repo: Repository) -> dict[str, str]:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import backup_refs, commits, git
+from prloom.workspace import backup_refs, commits, git, revisions
 from prloom.workspace.commits import Commit
 from prloom.workspace.repository import Repository
 
@@ -48,11 +48,11 @@ def replay(repo: Repository, picked: Sequence[Commit], onto: str) -> ReplayedCom
         if len(each.parents) > 1:
             new.append((each.sha, None))
             continue
-        tree_before = _tree(repo, tip)
+        tree_before = revisions.tree_of(repo.root, tip)
         tree = _merged(repo, each, tip)
         if isinstance(tree, ReplayConflict):
             return tree
-        was_empty = bool(each.parents) and _tree(repo, each.parents[0]) == each.tree
+        was_empty = bool(each.parents) and revisions.tree_of(repo.root, each.parents[0]) == each.tree
         if tree == tree_before and not was_empty:
             new.append((each.sha, None))
         else:
@@ -63,7 +63,7 @@ def replay(repo: Repository, picked: Sequence[Commit], onto: str) -> ReplayedCom
 
 def _merged(repo: Repository, picked: Commit, tip: str) -> str | ReplayConflict:
     """Return the tree of a commit's change on top of the tip."""
-    tree = _tree(repo, tip)
+    tree = revisions.tree_of(repo.root, tip)
     parents = [part for parent in picked.parents for part in ("-p", parent)]
     argv = ["commit-tree", *parents, "-m", "the side of a merge", tree]
     side = git.run(argv, cwd=repo.root, variables=backup_refs.PRLOOM).out.strip()
@@ -95,8 +95,8 @@ def _made(repo: Repository, picked: Commit, tree: str, parent: str) -> str:
 
 def resolved(repo: Repository, sha: str, *, tree: str, parent: str) -> str:
     """Return a commit made again with the files of a resolution; the parent where those leave nothing of it."""
-    made = _tree(repo, tree)
-    if made == _tree(repo, parent):
+    made = revisions.tree_of(repo.root, tree)
+    if made == revisions.tree_of(repo.root, parent):
         return parent
     (picked,) = commits.between(repo, None, sha, most=1)
     return _made(repo, picked, made, parent)
@@ -107,7 +107,3 @@ def authorship(repo: Repository, commit: Commit) -> tuple[str, str, str, str]:
     argv = ["log", "--max-count=1", "--date=raw", "--format=%an%x00%ae%x00%ad", commit.sha, "--"]
     name, email, date = git.run(argv, cwd=repo.root).out.removesuffix("\n").split("\0")
     return name, email, date, commit.message.strip()
-
-
-def _tree(repo: Repository, sha: str) -> str:
-    return git.run(["rev-parse", "--verify", f"{sha}^{{tree}}"], cwd=repo.root).out.strip()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prloom import flock
 from prloom.core.text.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, git, root
+from prloom.workspace import checkout, git, revisions, root
 from prloom.workspace.checkout import Checkout
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ def main_checkout(repository: Repository) -> Checkout:
 def branch_sha(repository: Repository, branch: str) -> str | None:
     """Return the full SHA of a local branch's commit; None if there is no such branch."""
     if is_branch_name(branch):
-        return _sha(repository, f"refs/heads/{branch}")
+        return revisions.commit_of(repository.root, f"refs/heads/{branch}")
     return None
 
 
 def remote_sha(repository: Repository, branch: str, remote: str = "origin") -> str | None:
     """Return the full SHA of a branch as it was last fetched from a remote; None if it was not. Nothing is fetched."""
     if is_branch_name(branch):
-        return _sha(repository, f"refs/remotes/{remote}/{branch}")
+        return revisions.commit_of(repository.root, f"refs/remotes/{remote}/{branch}")
     return None
 
 
@@ -203,8 +203,3 @@ def _replace(file: Path, content: bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
-
-
-def _sha(repository: Repository, ref: str) -> str | None:
-    asked = ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"]
-    return git.run(asked, cwd=repository.root, codes=(0, 1)).out.strip() or None

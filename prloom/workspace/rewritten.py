@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prloom.workspace import git
+from prloom.workspace import git, revisions
 from prloom.workspace.repository import Repository
 
 _OLD, _NEW = "refs/prloom/rewritten-old/", "refs/prloom/rewritten-new/"
@@ -30,7 +30,7 @@ def note(repo: Repository, branch: str, rewrite: Rewrite) -> None:
 
 def read(repo: Repository, branch: str) -> Rewrite | None:
     """Return the rewrite that the remote does not have yet; None if there is none."""
-    old, new = (_sha(repo, f"{prefix}{branch}") for prefix in (_OLD, _NEW))
+    old, new = (revisions.commit_of(repo.root, f"{prefix}{branch}") for prefix in (_OLD, _NEW))
     if old is None or new is None:
         return None
     return Rewrite(old, new)
@@ -49,8 +49,3 @@ def forget(repo: Repository, branch: str) -> None:
     """Forget a rewrite, since the remote has it now, or it was given up."""
     deleted = f"delete {_NEW}{branch}\ndelete {_OLD}{branch}\n"
     git.run(["update-ref", "--stdin"], cwd=repo.root, stdin=deleted.encode())
-
-
-def _sha(repo: Repository, ref: str) -> str | None:
-    asked = ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"]
-    return git.run(asked, cwd=repo.root, codes=(0, 1)).out.strip() or None

@@ -13,7 +13,7 @@ from prloom.model.plan import Plan
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-from prloom.workspace import backup_refs, commits, git, remote, repository, trees
+from prloom.workspace import backup_refs, commits, remote, repository, revisions, trees
 from prloom.workspace.backup_refs import KeptTodo
 from prloom.workspace.repository import Repository
 
@@ -79,7 +79,7 @@ def _fork(repo: Repository, base: str, tip: str) -> str | None:
     ends = (repository.remote_sha(repo, base), repository.branch_sha(repo, base))
     best: str | None = None
     for end in filter(None, ends):
-        shared = git.run(["merge-base", end, tip], cwd=repo.root, codes=(0, 1)).out.strip()
+        shared = revisions.merge_base(repo.root, end, tip)
         if shared and (best is None or remote.is_ancestor(repo, best, shared)):
             best = shared
     return best
