@@ -31,7 +31,13 @@ class Child:
     """A running process. Once it has ended, `how` says how, and requests raise ConnectionLostError."""
 
     def __init__(
-        self, transport: asyncio.SubprocessTransport, pipes: _Pipes, peer: AsyncioPeer, *, log: PluginLog, mark: str
+        self,
+        transport: asyncio.SubprocessTransport,
+        pipes: ProcessPipes,
+        peer: AsyncioPeer,
+        *,
+        log: PluginLog,
+        mark: str,
     ) -> None:
         self.how: str | None = None
         self.spared = False
@@ -108,14 +114,14 @@ class Child:
             self._log.printed(line)
 
 
-class _Pipes(SubprocessStreamProtocol):
-    """The pipes of a process, and when it exited.
+class ProcessPipes(SubprocessStreamProtocol):
+    """The pipes of a process, and when it exited; no line that is read is longer than `limit` bytes.
 
     asyncio's own Process.wait() waits until the pipes are closed too, and a daemon may have inherited one.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(limit=jsonrpc.LIMIT, loop=loop)
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, limit: int) -> None:
+        super().__init__(limit=limit, loop=loop)
         self.exited = asyncio.Event()
 
     def process_exited(self) -> None:
@@ -132,7 +138,11 @@ async def spawn(
     loop = asyncio.get_running_loop()
     try:
         transport, pipes = await loop.subprocess_exec(
-            lambda: _Pipes(loop), *_ARGV, env={**environ, MARK: mark}, cwd=cwd, start_new_session=True
+            lambda: ProcessPipes(loop, limit=jsonrpc.LIMIT),
+            *_ARGV,
+            env={**environ, MARK: mark},
+            cwd=cwd,
+            start_new_session=True,
         )
     except OSError as error:
         raise ExtensionError(f"its process could not be started: {error}") from error

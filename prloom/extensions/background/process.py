@@ -8,7 +8,7 @@ import os
 import secrets
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, SubprocessStreamProtocol
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +16,7 @@ from pathlib import Path
 from prloom import processes
 from prloom.errors import ExtensionError
 from prloom.extensions import child
+from prloom.extensions.child import ProcessPipes
 from prloom.model.record import Record
 from prloom.processes import Process
 
@@ -38,7 +39,7 @@ class DaemonIds(Record, frozen=True, kw_only=True):
 class DaemonProcess:
     """A running daemon. Once it has ended, `how` says how."""
 
-    def __init__(self, transport: asyncio.SubprocessTransport, pipes: _Pipes, *, mark: str) -> None:
+    def __init__(self, transport: asyncio.SubprocessTransport, pipes: ProcessPipes, *, mark: str) -> None:
         self.how: str | None = None
         self._transport = transport
         self._pipes = pipes
@@ -114,19 +115,6 @@ class DaemonProcess:
         raise ExtensionError("its process could not be started: its launcher ended at once")
 
 
-class _Pipes(SubprocessStreamProtocol):
-    """The output of a process, and when it exited; as prloom.extensions.child has it."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(limit=_CHUNK, loop=loop)
-        self.exited = asyncio.Event()
-
-    def process_exited(self) -> None:
-        """Record that the process has ended."""
-        super().process_exited()
-        self.exited.set()
-
-
 async def spawn(program: Sequence[str], *, environ: Mapping[str, str], cwd: Path) -> DaemonProcess:
     """Start a daemon; raises ExtensionError where that fails. The first of `program` is an absolute path."""
     mark = f"{os.getpid()}-{secrets.token_hex(8)}"
@@ -134,7 +122,7 @@ async def spawn(program: Sequence[str], *, environ: Mapping[str, str], cwd: Path
     reading, writing = os.pipe()
     try:
         transport, pipes = await loop.subprocess_exec(
-            lambda: _Pipes(loop),
+            lambda: ProcessPipes(loop, limit=_CHUNK),
             *(*_LAUNCHER, str(writing), *program),
             env={**environ, child.MARK: mark},
             cwd=cwd,
