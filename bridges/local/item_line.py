@@ -13,7 +13,7 @@ _ITEM = re.compile(
     rf"(?P<before>[ \t]*)(?P<bullet>{_BULLET})(?P<gap>{_SPACE}+)"
     rf"\[(?P<mark>[ xX{_OTHER_SPACES}])\](?:{_SPACE}(?P<text>.*))?"
 )
-_LOOKS_LIKE = re.compile(
+_ITEM_TEXT = re.compile(
     rf"(?:{_BULLET}|[\u2022\u2023\u2043\u25e6\u25aa\u00b7])?{_SPACE}*"
     rf"(?:[\[\uff3b]{_SPACE}*[\]\uff3d]|[\u2610\u25a1])(?![(\[:]).*\w.*"
 )
@@ -46,4 +46,4 @@ def _as_space(sign: str) -> str:
 
 def looks_like_item(line: str) -> bool:
     """Whether a person may have meant the line as an unchecked item."""
-    return _LOOKS_LIKE.fullmatch(_LEADING.sub("", line.strip(), count=1)) is not None
+    return _ITEM_TEXT.fullmatch(_LEADING.sub("", line.strip(), count=1)) is not None

@@ -125,8 +125,8 @@ def find(text: str) -> FoundNotes:
         if fence:
             if bare.startswith(fence) and not bare.strip(fence[0]):
                 fence = ""
-        elif opening := _FENCE.match(line):
-            fence, more, beneath = opening[1], True, False
+        elif fence_start := _FENCE.match(line):
+            fence, more, beneath = fence_start[1], True, False
         elif match := _NOTE.fullmatch(line):
             marked, beneath = True, not (match[1] or "").strip()
             notes.append(match[1] or "")

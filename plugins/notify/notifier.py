@@ -16,7 +16,7 @@ from typing import Any
 from plugins.notify import messages, reported_file, waiting
 from plugins.notify.messages import QuietHours
 from plugins.notify.recipient import Recipient, Target
-from plugins.notify.reported_file import ReportedByPlace
+from plugins.notify.reported_file import ReportedByRecipient
 from plugins.notify.waiting import Need, Reported
 
 STATUS_LIMIT = 120
@@ -67,22 +67,22 @@ class Notifier:
         needs = waiting.read(self.read(), self.rules.kinds)
         now = self.clock()
         before = reported_file.read(self.kept, [each.target.key for each in self.recipients])
-        by_place = {key: waiting.updated(needs, reported, now) for key, reported in before.items()}
+        by_recipient = {key: waiting.updated(needs, reported, now) for key, reported in before.items()}
         for recipient in self.recipients:
-            by_place[recipient.target.key] |= _reported(recipient.arrived(now))
-        if by_place != before:
-            reported_file.write(self.kept, by_place)
+            by_recipient[recipient.target.key] |= _reported(recipient.arrived(now))
+        if by_recipient != before:
+            reported_file.write(self.kept, by_recipient)
         due, waits = {}, [self.rules.interval]
         for recipient in self.recipients:
-            new = waiting.fresh(needs, by_place[recipient.target.key], now)
+            new = waiting.fresh(needs, by_recipient[recipient.target.key], now)
             wait = self._wait(recipient, new, now)
             if wait > 0:
                 waits.append(wait)
             elif new and recipient.is_free:
                 due[recipient.begin(messages.title(new, self.repository), messages.body(new), new)] = recipient
-        return min(waits + self._sent(due, by_place))
+        return min(waits + self._sent(due, by_recipient))
 
-    def _sent(self, due: Mapping[Future[bool], Recipient], by_place: ReportedByPlace) -> list[float]:
+    def _sent(self, due: Mapping[Future[bool], Recipient], by_recipient: ReportedByRecipient) -> list[float]:
         """Wait for what is sent, and keep at once what has arrived; return how long it is until each next try."""
         waits = []
         try:
@@ -90,8 +90,8 @@ class Notifier:
                 recipient, now = due[ended], self.clock()
                 arrived = recipient.arrived(now)
                 if arrived:
-                    by_place[recipient.target.key] |= _reported(arrived)
-                    reported_file.write(self.kept, by_place)
+                    by_recipient[recipient.target.key] |= _reported(arrived)
+                    reported_file.write(self.kept, by_recipient)
                 elif recipient.retry_at > now:
                     waits.append(recipient.retry_at - now)
         except TimeoutError:

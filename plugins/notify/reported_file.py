@@ -10,7 +10,7 @@ from typing import Any
 
 from plugins.notify.waiting import Reported
 
-ReportedByPlace = dict[str, dict[str, Reported]]
+ReportedByRecipient = dict[str, dict[str, Reported]]
 """What was reported to each place, by the place's key."""
 
 
@@ -20,7 +20,7 @@ def kept_in(root: str) -> Path:
     return Path(root, "prloom", ".local", "plugins", plugin, "reported.json")
 
 
-def read(path: Path, keys: list[str]) -> ReportedByPlace:
+def read(path: Path, keys: list[str]) -> ReportedByRecipient:
     """Return what these places were told; nothing where the file is missing or damaged: then it is reported again.
 
     A place that the file does not know was told what all others were. An earlier version kept only that.
@@ -33,21 +33,21 @@ def read(path: Path, keys: list[str]) -> ReportedByPlace:
         return {key: {} for key in keys}
 
 
-def write(path: Path, by_place: ReportedByPlace) -> None:
+def write(path: Path, by_recipient: ReportedByRecipient) -> None:
     """Write down what was reported, whole or not at all."""
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)  # as an earlier version may have left it: open to others
-    recipients = {key: _document(reported) for key, reported in by_place.items()}
+    recipients = {key: _document(reported) for key, reported in by_recipient.items()}
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump({**_document(_by_all(by_place)), "recipients": recipients}, file)
+        json.dump({**_document(_by_all(by_recipient)), "recipients": recipients}, file)
     new.replace(path)
 
 
-def _by_all(by_place: ReportedByPlace) -> dict[str, Reported]:
+def _by_all(by_recipient: ReportedByRecipient) -> dict[str, Reported]:
     """Return what every place was told."""
-    first, *others = by_place.values()
+    first, *others = by_recipient.values()
     return {name: each for name, each in first.items() if all(name in other for other in others)}
 
 

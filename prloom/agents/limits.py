@@ -21,7 +21,7 @@ class ReadLine(Protocol):
 
 
 class LimitDetector:
-    """What a run was refused: `standing` is the limit that it has met and not got over, `due` when that ends the run.
+    """What a run was refused: `current` is the limit that it has met and not got over, `due` when that ends the run.
 
     A used-up allowance ends it at once. After a rate limit, or where the allowance is there again soon, the program has
     `patience` seconds to go on: any line on stdout that tells of no limit shows that it does. `due` is on the clock of
@@ -29,7 +29,7 @@ class LimitDetector:
     """
 
     def __init__(self, read: ReadLine, *, patience: float) -> None:
-        self.standing: LimitReport | None = None
+        self.current: LimitReport | None = None
         self.due = _NEVER
         self._read = read
         self._patience = patience
@@ -46,9 +46,9 @@ class LimitDetector:
         found = self._read(line, stderr=stderr, at=at)
         if found is None:
             if not stderr and line.strip():
-                self.standing, self.due = None, _NEVER
+                self.current, self.due = None, _NEVER
             return
-        self.standing = found
+        self.current = found
         soon = found.retry_at is not None and found.retry_at <= at + timedelta(seconds=self._patience)
         if found.trouble == "usage_limit" and not soon:
             self.due = now

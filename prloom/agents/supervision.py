@@ -73,7 +73,7 @@ class Supervision:
         self._ending = False
         self._code: int | None = None
         self._childless = False
-        self._refusals = LimitDetector(agent.refusal, patience=limits.refused_seconds)
+        self._limit_detector = LimitDetector(agent.refusal, patience=limits.refused_seconds)
         self._reaper = ProcessReaper(
             identity.worker, adopted=identity.adopted, spared=identity.spared, grace_seconds=limits.grace_seconds
         )
@@ -129,7 +129,7 @@ class Supervision:
             truncated=self._out.full,
             stderr_truncated=self._err.full,
             left_over=self._reaper.left,
-            refusal=self._refusals.standing,
+            refusal=self._limit_detector.current,
         )
 
     def _drain(self, until: float) -> None:
@@ -156,7 +156,7 @@ class Supervision:
         due = min(
             self._begun + self._limits.wall_seconds,
             self._heard_at + self._limits.silence_seconds,
-            self._refusals.due,
+            self._limit_detector.due,
             self._lease.next_check(),
         )
         return min(max(due - now, 0.0), _LONGEST_WAIT)
@@ -191,7 +191,7 @@ class Supervision:
             self._heard_at = time.monotonic()
             file.write(chunk)
             stderr = file is self._err
-            self._refusals.hear(chunk, stderr=stderr, now=self._heard_at, at=datetime.now(tz=UTC).astimezone())
+            self._limit_detector.hear(chunk, stderr=stderr, now=self._heard_at, at=datetime.now(tz=UTC).astimezone())
             if self._out.full and self._ended_by == "exit":
                 self._ended_by, self._ending = "output", True
 
@@ -204,7 +204,7 @@ class Supervision:
             return
         if self._signals.stops > 1 or self._lease.lost(now):
             self._end("terminated")
-        elif now >= self._refusals.due:
+        elif now >= self._limit_detector.due:
             self._end("limit")
         elif now >= self._begun + self._limits.wall_seconds:
             self._end("timeout")

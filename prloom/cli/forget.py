@@ -74,10 +74,10 @@ def _forget_draft(where: RepositoryPaths, plan: str) -> bool:
     if plan not in plan_names.draft_ids(where) or plan_texts.find(where, plan) != (plan, True):
         return False
     with plan_texts.open_inbox(where) as drafts:
-        aside = repair.quarantine(drafts, paths.draft(plan), "forgotten")
+        quarantined = repair.quarantine(drafts, paths.draft(plan), "forgotten")
         inbox.unblock(drafts, plan)
     click.echo(
-        f"Draft {terminal.paint(terminal.clean(plan), 'name')} is given up. Its text is in {drafts.where(aside)}."
+        f"Draft {terminal.paint(terminal.clean(plan), 'name')} is given up. Its text is in {drafts.where(quarantined)}."
     )
     return True
 

@@ -96,13 +96,13 @@ def _lines(life: EventLife) -> Iterator[str]:
 
 def _about(life: EventLife) -> Iterator[str]:
     event = life.event
-    nobody = "by the operator"
+    without_author = "by the operator"
     if event.notice:
-        nobody = f"reported by {terminal.clean(event.source)}"
+        without_author = f"reported by {terminal.clean(event.source)}"
     if event.author:
         author = f"by {terminal.clean(event.author.login)}"
     else:
-        author = nobody
+        author = without_author
     if event.author and event.author.trust:
         trust = f" ({terminal.clean(event.author.trust)})"
     else:
@@ -126,7 +126,7 @@ def _about(life: EventLife) -> Iterator[str]:
 
 def _step_lines(happened: HistoryStep) -> Iterator[str]:
     """Yield what happened, and below it what it led to."""
-    who = terminal.paint(terminal.clean(happened.by), "name")
+    decider = terminal.paint(terminal.clean(happened.by), "name")
     if happened.duration_ms is None:
         took = ""
     else:
@@ -138,7 +138,7 @@ def _step_lines(happened: HistoryStep) -> Iterator[str]:
         run = f" (run {terminal.clean(happened.run)})"
     else:
         run = ""
-    yield f"{terminal.clean(happened.stage)}  {who}  {_verdict(happened)}{_work(happened)}{took}{run}{said}"
+    yield f"{terminal.clean(happened.stage)}  {decider}  {_verdict(happened)}{_work(happened)}{took}{run}{said}"
     wait = happened.deferral
     if wait is not None:
         until = ""

@@ -105,7 +105,7 @@ PREFIX = "PRLOOM_"
 # Variables of prloom's that are no configuration.
 RESERVED = frozenset({"PRLOOM_EXCHANGE", "PRLOOM_HOME", "PRLOOM_RUN", "PRLOOM_TRACEBACK"})
 
-_PLACE = r"(?s)^(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$"
+_POSITION = r"(?s)^(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$"
 
 
 def read(repo_root: Path, environ: Mapping[str, str], overrides: Iterable[str] = ()) -> tuple[Layer, ...]:
@@ -206,7 +206,7 @@ def _as_spelled(parts: list[str], tree: object) -> tuple[str, ...]:
 
 
 def _syntax_error(file: str, message: str) -> str:
-    match = re.match(_PLACE, message)
+    match = re.match(_POSITION, message)
     if match is None:
         return f"{file}: {message}; fix the file"
     if match["line"]:

@@ -30,7 +30,7 @@ class DispatcherClient:
         self._peer: AsyncioPeer | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._serving: asyncio.Task[None] | None = None
-        self._opening = asyncio.Lock()
+        self._connect_lock = asyncio.Lock()
 
     async def request(self, method: str, params: Json = None) -> Json:
         """Return the result of a method; raises PrloomError, whose text is for people and agents.
@@ -59,7 +59,7 @@ class DispatcherClient:
             self._writer.close()
 
     async def _opened(self) -> AsyncioPeer:
-        async with self._opening:
+        async with self._connect_lock:
             if self._peer is None or self._serving is None or self._serving.done():
                 reader, writer = await self._connected()
                 peer = AsyncioPeer(reader, writer, answer=_answer, hear=_hear, longest=paced_reader.LIMIT)

@@ -24,8 +24,8 @@ class CommandTool:
     """A command as a tool: its parameters, named as those of the command, and which of them are required.
 
     `argument` is the parameter that stands without an option, and `text` the one that the command reads on standard
-    input: it may be longer than an argument. `asks` says that a person has to confirm each call: the program of the
-    agent does that. What `reads` prints JSON.
+    input: it may be longer than an argument. `needs_confirmation` says that a person has to confirm each call:
+    the program of the agent does that. What `reads` prints JSON.
     """
 
     name: str
@@ -36,7 +36,7 @@ class CommandTool:
     required: tuple[str, ...] = ()
     command: str = ""
     reads: bool = False
-    asks: bool = False
+    needs_confirmation: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:
@@ -136,7 +136,7 @@ COMMANDS: Final[tuple[CommandTool, ...]] = (
             "release": {"type": "boolean", "description": "send a withheld action as it is, with everything in it"},
         },
         argument="events",
-        asks=True,
+        needs_confirmation=True,
     ),
     CommandTool(
         name="drop",
@@ -144,14 +144,14 @@ COMMANDS: Final[tuple[CommandTool, ...]] = (
         parameters={**_SEVERAL, "reason": _TEXT},
         argument="events",
         required=("reason",),
-        asks=True,
+        needs_confirmation=True,
     ),
     CommandTool(
         name="pause",
         description="Stop the work on plans.",
         parameters={"plans": _TEXTS, "all": _FLAG},
         argument="plans",
-        asks=True,
+        needs_confirmation=True,
     ),
     CommandTool(
         name="resume",
@@ -163,6 +163,6 @@ COMMANDS: Final[tuple[CommandTool, ...]] = (
             "stash": {"type": "boolean", "description": "first put the worktree's changes onto git's stash"},
         },
         argument="plans",
-        asks=True,
+        needs_confirmation=True,
     ),
 )

@@ -104,7 +104,10 @@ def _answered(command: CommandTool, output: str) -> ToolResult:
 
 def _tool(command: CommandTool) -> types.Tool:
     hints = types.ToolAnnotations(
-        read_only_hint=command.reads, destructive_hint=command.asks, open_world_hint=False, title=command.name
+        read_only_hint=command.reads,
+        destructive_hint=command.needs_confirmation,
+        open_world_hint=False,
+        title=command.name,
     )
     return types.Tool(
         name=command.name, description=command.description, input_schema=command.schema, annotations=hints

@@ -203,11 +203,11 @@ class DispatcherLock:
         try:
             lock = self._take()
         except AlreadyRunningError as error:
-            other, who = readable_owner(self.folder), "another process"
+            other, holder = readable_owner(self.folder), "another process"
             if other is not None and other.alive and other.pid != os.getpid():
-                who = f"another dispatcher, process {other.pid}, since {other.started_at},"
+                holder = f"another dispatcher, process {other.pid}, since {other.started_at},"
             raise AlreadyRunningError(
-                f"{path} was removed or replaced while this dispatcher ran, and {who} has the repository now; "
+                f"{path} was removed or replaced while this dispatcher ran, and {holder} has the repository now; "
                 "this one ends"
             ) from error
         self._lock.release()

@@ -34,12 +34,12 @@ _SIZE = len(_CHECKED % 0)
 class LoadedDocument(Struct, frozen=True):
     """What a document held; None if it is missing or could not be read, and then `reason` says why it could not.
 
-    `aside` is the path that an unreadable file was moved to.
+    `quarantined` is the path that an unreadable file was moved to.
     """
 
     value: dict[str, Any] | None
     reason: str | None = None
-    aside: str | None = None
+    quarantined: str | None = None
 
 
 class Document:
@@ -121,8 +121,8 @@ class Document:
             return found
         from prloom.storage import repair  # noqa: PLC0415 - only damage needs it
 
-        aside = repair.quarantine(self.folder, self.name, LABEL)
-        return replace(found, aside=self.folder.where(aside))
+        quarantined = repair.quarantine(self.folder, self.name, LABEL)
+        return replace(found, quarantined=self.folder.where(quarantined))
 
     def _encode(self, value: Mapping[str, Any]) -> bytes:
         text = b"{"

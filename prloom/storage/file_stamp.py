@@ -13,7 +13,7 @@ from prloom.model.record import Cursor, Timestamp
 
 T = TypeVar("T")
 
-SETTLED = timedelta(seconds=3)
+UNCHANGED_FOR = timedelta(seconds=3)
 """After which a second change shows in a file's times, whatever file system it is on: FAT's go by two seconds."""
 
 _END = 4096
@@ -59,7 +59,7 @@ def time_of(found: os.stat_result | None) -> Timestamp | None:
 
 def is_settled(changed: float, now: float) -> bool:
     """Return whether a file's last change is so long ago that a later one has another time; seconds since the epoch."""
-    return now - changed >= SETTLED.total_seconds()
+    return now - changed >= UNCHANGED_FOR.total_seconds()
 
 
 def checksum(fd: int, size: int) -> int:

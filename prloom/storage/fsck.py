@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     Check = Callable[[bytes], str | None]
 
 FINDINGS = 50  # a file; the rest is counted in one last finding
-_ASIDE = re.compile(rf"\.({document.LABEL}|{repair.TORN})-\d{{8}}T\d{{6}}Z(-\d+)?\Z")
+_QUARANTINED = re.compile(rf"\.({document.LABEL}|{repair.TORN})-\d{{8}}T\d{{6}}Z(-\d+)?\Z")
 
-_SET_ASIDE = {
+_WHY_QUARANTINED = {
     document.LABEL: "a state file that could not be read was set aside here",
     repair.TORN: "the unfinished last line of a process that was killed was set aside here",
 }
@@ -58,8 +58,8 @@ def findings(folder: SafeDir, *, check: Check = unreadable, limit: int = FINDING
 
 def _check_file(folder: SafeDir, name: str, check: Check, limit: int) -> Iterator[FileFinding]:
     path = folder.where(name)
-    if (aside := _ASIDE.search(name)) is not None:
-        yield FileFinding(path, None, _SET_ASIDE[aside[1]], "read it, then remove it")
+    if (quarantined := _QUARANTINED.search(name)) is not None:
+        yield FileFinding(path, None, _WHY_QUARANTINED[quarantined[1]], "read it, then remove it")
         return
     try:
         if name.endswith(".jsonl"):

@@ -48,13 +48,13 @@ def _wait(fd: int, path: str, *, exclusive: bool, timeout: float) -> None:
 def _busy(fd: int, path: str, timeout: float) -> StorageError:
     pid = holder(fd)
     if pid is None:
-        who = "another process"
+        process = "another process"
     else:
-        who = f"process {pid}"
+        process = f"process {pid}"
     what = "check what it does, then try again"
     if pid is not None and _stopped(pid):
-        who, what = f"{who}, which is stopped,", f"continue it with `kill -CONT {pid}`, or end it"
-    return StorageError(f"{path} has been locked by {who} for more than {timeout:g} s; {what}")
+        process, what = f"{process}, which is stopped,", f"continue it with `kill -CONT {pid}`, or end it"
+    return StorageError(f"{path} has been locked by {process} for more than {timeout:g} s; {what}")
 
 
 def _stopped(pid: int) -> bool:

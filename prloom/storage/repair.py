@@ -25,18 +25,18 @@ _STALE = 3600.0  # seconds; no write of ours lasts an hour, so an older temporar
 
 def quarantine_copy(folder: SafeDir, name: str, label: str, chunks: Iterable[bytes]) -> str:
     """Write a piece of `name` into a new file `<name>.<label>-<UTC time>`, flushed, and return its name."""
-    aside = _free_name(folder, name, label)
-    folder.write_new(aside, chunks)
+    quarantined = _free_name(folder, name, label)
+    folder.write_new(quarantined, chunks)
     folder.sync()
-    return aside
+    return quarantined
 
 
 def quarantine(folder: SafeDir, name: str, label: str) -> str:
     """Rename a file to `<name>.<label>-<UTC time>`, never over another one, and return the new name."""
-    aside = _free_name(folder, name, label)
-    folder.rename(name, aside)
+    quarantined = _free_name(folder, name, label)
+    folder.rename(name, quarantined)
     folder.sync()
-    return aside
+    return quarantined
 
 
 def sweep(folder: SafeDir, now: float | None = None, *, older_than: float = _STALE) -> tuple[str, ...]:
@@ -67,13 +67,13 @@ def tidy(folder: SafeDir, *below: tuple[str, ...]) -> None:
 
 def _free_name(folder: SafeDir, name: str, label: str) -> str:
     """Choose a name under the folder's lock, so that no other process chooses the same."""
-    first = aside = f"{name}.{label}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    first = quarantined = f"{name}.{label}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
     taken = frozenset(folder.names())
     count = 1
-    while aside in taken:
+    while quarantined in taken:
         count += 1
-        aside = f"{first}-{count}"
-    return aside
+        quarantined = f"{first}-{count}"
+    return quarantined
 
 
 _CHUNK = 1024 * 1024
@@ -92,14 +92,14 @@ def heal(folder: SafeDir, name: str, fd: int) -> str | None:
     if _is_object(fd, start, size):
         disks.write_all(folder.disk, fd, b"\n")
         return None
-    aside = quarantine_copy(folder, name, TORN, _chunks(fd, start, size))
+    quarantined = quarantine_copy(folder, name, TORN, _chunks(fd, start, size))
     # Programs that append without our lock may have written behind the tail meanwhile: then nothing may be cut off,
     # and the torn line stays as one that cannot be read.
     if os.fstat(fd).st_size == size:
         folder.disk.truncate(fd, start)
     elif lines.complete(fd, grown := os.fstat(fd).st_size) != grown:
         disks.write_all(folder.disk, fd, b"\n")
-    return aside
+    return quarantined
 
 
 def _is_object(fd: int, start: int, size: int) -> bool:

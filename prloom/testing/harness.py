@@ -86,7 +86,7 @@ class Harness:
         self._policy = backoff or Backoff()
         self._limits = limits or Limits()
         self._shared = PluginState()
-        self._buses: dict[str, InMemoryBus] = {}
+        self._bus_by_plan: dict[str, InMemoryBus] = {}
 
     @property
     def key(self) -> str:
@@ -141,12 +141,12 @@ class Harness:
     def _shown(self, work: Callable[[list[Fault]], None]) -> Shown:
         """Do the work, and return what was decided meanwhile."""
         faults: list[Fault] = []
-        before = {bus.id: len(bus.decisions) for bus in self._buses.values()}
+        before = {bus.id: len(bus.decisions) for bus in self._bus_by_plan.values()}
         with runners.capture(self.key) as log:
             work(faults)
         if faults and self._strict:
             raise faults[0].error or ExtensionError(faults[0].message)
-        made = [each for bus in self._buses.values() for each in bus.decisions[before.get(bus.id, 0) :]]
+        made = [each for bus in self._bus_by_plan.values() for each in bus.decisions[before.get(bus.id, 0) :]]
         return shown.summarize(made, faults, log)
 
     def _take_in(self, bus: InMemoryBus, events: tuple[Event, ...], faults: list[Fault]) -> None:
@@ -155,11 +155,13 @@ class Harness:
 
     def _pass_time(self, end: datetime, faults: list[Fault]) -> None:
         while True:
-            dues = [due for bus in self._buses.values() if (due := deferral.next_due(bus.open.values())) is not None]
+            dues = [
+                due for bus in self._bus_by_plan.values() if (due := deferral.next_due(bus.open.values())) is not None
+            ]
             if not dues or min(dues) > end:
                 break
             self.now = max(self.now, min(dues))
-            for bus in self._buses.values():
+            for bus in self._bus_by_plan.values():
                 bus.commit("wait", "prloom", self.now, changes=deferral.due(bus.open.values(), self.now))
                 self._run_steps(bus, faults)
         self.now = end
@@ -205,7 +207,7 @@ class Harness:
             bus.alone -= set(step.event_ids)
 
     def _outcome(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...]) -> Outcome:
-        services = FakeServices(bus.events, {each.id: each.text for each in self._buses.values()}, self._agent)
+        services = FakeServices(bus.events, {each.id: each.text for each in self._bus_by_plan.values()}, self._agent)
         return self._runner.run(self._call(bus, hook, events), services)
 
     def _call(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...]) -> HookCall:
@@ -272,9 +274,9 @@ class Harness:
         bus.alone -= set(step.event_ids)
 
     def _bus(self, plan: str) -> InMemoryBus:
-        if plan not in self._buses:
-            self._buses[plan] = InMemoryBus(plan, self._shared)
-        return self._buses[plan]
+        if plan not in self._bus_by_plan:
+            self._bus_by_plan[plan] = InMemoryBus(plan, self._shared)
+        return self._bus_by_plan[plan]
 
 
 def _end(bus: InMemoryBus, event_ids: tuple[str, ...], state: Any, reason: str | None, now: datetime) -> None:  # noqa: ANN401

@@ -46,7 +46,7 @@ _STATIC: Final[Mapping[str, str]] = {
     "icon.svg": "image/svg+xml",
 }
 
-_REFUSALS: Final[Mapping[int, str]] = {404: "there is no such page", 405: "this address takes another method"}
+_ERROR_TEXTS: Final[Mapping[int, str]] = {404: "there is no such page", 405: "this address takes another method"}
 
 Read = Callable[[Site, Query], Page]
 
@@ -176,7 +176,7 @@ async def _static(request: Request) -> Response:
 async def _http_error(request: Request, error: Exception) -> Response:
     status, text = 500, "something is wrong with prloom; its terminal says what"
     if isinstance(error, HTTPException):
-        status, text = error.status_code, _REFUSALS.get(error.status_code, error.detail)
+        status, text = error.status_code, _ERROR_TEXTS.get(error.status_code, error.detail)
     return render.refusal(request.scope, status, text)
 
 

@@ -12,7 +12,7 @@ from prloom.workspace import git, new_branches, remote, repository
 if TYPE_CHECKING:
     from prloom.workspace.repository import Repository
 
-_ASK_LIMIT = timedelta(seconds=30)
+_REMOTE_LIMIT = timedelta(seconds=30)
 
 
 def create(repo: Repository, branch: str, sha: str) -> None:
@@ -63,7 +63,7 @@ def where_taken(repo: Repository, branch: str) -> str | None:
         return None
     asked = ["ls-remote", "--heads", "--end-of-options", "origin", f"refs/heads/{branch}"]
     try:
-        listed = git.run(asked, cwd=repo.root, limit=_ASK_LIMIT).out
+        listed = git.run(asked, cwd=repo.root, limit=_REMOTE_LIMIT).out
     except WorkspaceError:
         return None
     if any(line.endswith(f"\trefs/heads/{branch}") for line in listed.splitlines()):

@@ -177,10 +177,10 @@ def _is_there(repo: Repository, path: Path, branch: str) -> bool:
             return True
         there = checkout.branch(found)
         if there:
-            holds = f"branch {printable(there)}"
+            checked_out = f"branch {printable(there)}"
         else:
-            holds = f"commit {checkout.head(found)[:10]} without a branch"
-        raise WorkspaceError(f"{printable(str(path))} is already a worktree, of {holds}; choose another plan id")
+            checked_out = f"commit {checkout.head(found)[:10]} without a branch"
+        raise WorkspaceError(f"{printable(str(path))} is already a worktree, of {checked_out}; choose another plan id")
     elif found is not None:
         _forget(repo, found)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):

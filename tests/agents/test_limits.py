@@ -135,7 +135,7 @@ def test_a_used_up_allowance_ends_the_run_at_once() -> None:
     hear(watch, "\n".join(recorded("gemini-plan")) + "\n", now=7)
 
     assert watch.due == 7
-    assert watch.standing is not None
+    assert watch.current is not None
 
 
 def test_a_line_that_comes_in_pieces_is_heard_when_it_is_whole() -> None:
@@ -170,7 +170,7 @@ def test_progress_after_a_rate_limit_lets_the_run_go_on_and_chatter_on_stderr_is
 
     hear(watch, text, now=60, stderr=stderr)
 
-    assert (watch.due, watch.standing is None) == (due, due == NEVER)
+    assert (watch.due, watch.current is None) == (due, due == NEVER)
 
 
 def test_an_allowance_that_is_there_again_soon_is_left_to_the_program() -> None:
@@ -180,8 +180,8 @@ def test_an_allowance_that_is_there_again_soon_is_left_to_the_program() -> None:
     hear(watch, f"Attempt 1 failed with status 429. Retrying with backoff... _ApiError: {error}\n", now=0)
 
     assert watch.due == 120
-    assert watch.standing is not None
-    assert watch.standing.retry_at == AT + timedelta(seconds=35.2)
+    assert watch.current is not None
+    assert watch.current.retry_at == AT + timedelta(seconds=35.2)
 
 
 def test_a_line_without_an_end_takes_no_memory_and_hides_no_later_one() -> None:

@@ -122,7 +122,11 @@ def steep(use: Callable[[str], object], pieces: tuple[str, ...] = PIECES) -> lis
 
 def test_the_expressions_are_found():
     assert len(PATTERNS) > 40
-    assert PATTERNS.keys() >= {naming._COMMIT.pattern, r"\n{3,}", layers._PLACE}  # as a value, a text, and by its name
+    assert PATTERNS.keys() >= {
+        naming._COMMIT.pattern,
+        r"\n{3,}",
+        layers._POSITION,
+    }  # as a value, a text, and by its name
 
 
 def test_a_square_is_noticed():

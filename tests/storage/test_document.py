@@ -63,9 +63,9 @@ def test_a_document_that_does_not_parse_is_keep_and_reported(folder: SafeDir, co
 
     assert found.value is None
     assert reason in (found.reason or "")
-    assert found.aside is not None
-    assert found.aside.startswith(f"{folder.path}/{NAME}.corrupt-")
-    assert Path(found.aside).read_bytes() == content
+    assert found.quarantined is not None
+    assert found.quarantined.startswith(f"{folder.path}/{NAME}.corrupt-")
+    assert Path(found.quarantined).read_bytes() == content
     assert Document(folder, NAME).load() == LoadedDocument(None)
 
 
@@ -74,7 +74,7 @@ def test_peeking_changes_nothing(folder: SafeDir) -> None:
 
     found = Document(folder, NAME).peek()
 
-    assert (found.value, found.aside) == (None, None)
+    assert (found.value, found.quarantined) == (None, None)
     assert found.reason is not None
     assert folder.names() == (NAME,)
 
@@ -85,7 +85,7 @@ def test_a_document_over_its_limit_is_not_loaded_but_keep(folder: SafeDir) -> No
     found = Document(folder, NAME, limit=50).load()
 
     assert found.reason == "it has 109 bytes, more than 50"
-    assert found.aside is not None
+    assert found.quarantined is not None
 
 
 def test_a_document_that_would_be_over_its_limit_is_not_saved(folder: SafeDir) -> None:
@@ -125,8 +125,8 @@ def test_an_update_is_told_that_the_document_was_corrupt_and_does_not_take_it_fo
 
     Document(folder, NAME).update(begin_anew)
 
-    assert told[0].aside is not None
-    assert Path(told[0].aside).read_bytes() == b"{"
+    assert told[0].quarantined is not None
+    assert Path(told[0].quarantined).read_bytes() == b"{"
 
 
 def test_an_update_that_fails_changes_nothing(folder: SafeDir) -> None:

@@ -74,10 +74,10 @@ def _report(ended: Ended, argv: Sequence[str]) -> bool:
     if argv:
         return _run(ended, argv)
     how = terminal.paint(ended.outcome.replace("_", " "), output.ROLES[ended.outcome])
-    bell_character = ""
+    signal = ""
     if sys.stderr.isatty():
-        bell_character = "\a"
-    click.echo(f"{bell_character}{terminal.clean(ended.conversation_id)}  {how}", err=True)
+        signal = "\a"
+    click.echo(f"{signal}{terminal.clean(ended.conversation_id)}  {how}", err=True)
     return True
 
 

@@ -148,23 +148,23 @@ def _counts(plan: PlanStatus) -> str:
 
 
 def _deferred(event: DeferredEvent, now: datetime) -> Iterator[str]:
-    who = terminal.paint(terminal.clean(event.plugin), "name")
+    plugin_name = terminal.paint(terminal.clean(event.plugin), "name")
     age = terminal.age(event.age_ms, units=2)
     when = layout.when(event.deferred_until, now)
     if event.wake_on:
         from prloom.core.waits import wake  # noqa: PLC0415 - few events wait for something
 
-        turn = f"waits for {wake.described(event.wake_on)}"
+        when_next = f"waits for {wake.described(event.wake_on)}"
         if event.deferred_until < event.deadline:
-            turn += f"; next try {when}"
+            when_next += f"; next try {when}"
     elif when.startswith("in "):
-        turn = f"next try {when}"
+        when_next = f"next try {when}"
     else:
-        turn = f"due {when}"
+        when_next = f"due {when}"
     yield from layout.item(
         "deferred",
-        f"{layout.shown_id(event.id)}  {terminal.clean(event.type)}, by {who}: {terminal.clean(event.reason)}",
-        f"{turn}; attempts so far: {event.attempts}; "
+        f"{layout.shown_id(event.id)}  {terminal.clean(event.type)}, by {plugin_name}: {terminal.clean(event.reason)}",
+        f"{when_next}; attempts so far: {event.attempts}; "
         f"waiting for {age}, until {layout.clock(event.deadline)} at the latest",
     )
 

@@ -24,7 +24,7 @@ _ROLES: Mapping[str, Role] = {"handled": "good", "deferred": "warn", "passed": "
 _MOST_LINES = 40  # of the log
 _MOST_FAULTS = 10  # that are shown in full; a plugin that fails mostly fails at one place
 _WIDEST = 46  # columns for a description
-_REST = 14  # columns for the verdict and what is between
+_OTHER_COLUMNS = 14  # columns for the verdict and what is between
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _row(trial: Trial) -> tuple[str, str, str]:
     """Return an event's line: its shape, the verdict, and all that came with it."""
     shape = terminal.fit(terminal.clean(trial.shape), _WIDEST)
     verdict = terminal.paint(trial.verdict, _ROLES.get(trial.verdict, "warn"))
-    return shape, verdict, layout.cut("; ".join(_details(trial)), _WIDEST + _REST)
+    return shape, verdict, layout.cut("; ".join(_details(trial)), _WIDEST + _OTHER_COLUMNS)
 
 
 def _details(trial: Trial) -> Iterator[str]:

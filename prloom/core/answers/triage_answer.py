@@ -55,9 +55,9 @@ def read(value: JsonValue, batch: tuple[str, ...]) -> TriageAnswer:
         problems.setdefault("", "todos is not a list")
         todo_values = []
     todos = tuple(todo for raw in todo_values if (todo := _todo(raw, batch, problems)) is not None)
-    requesting = {event_id for todo in todos for event_id in todo.event_ids}
+    ids_with_todo = {event_id for todo in todos for event_id in todo.event_ids}
     for event_id, item in list(items.items()):
-        if item.verdict == "todo" and event_id not in requesting:
+        if item.verdict == "todo" and event_id not in ids_with_todo:
             problems[event_id] = "the verdict is todo, but no TODO names the event"
             del items[event_id]
     return TriageAnswer(items, todos, rebase_requested=value.get("rebaseRequested") is True, problems=problems)

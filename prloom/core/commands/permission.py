@@ -17,7 +17,7 @@ from prloom.model.state import OpenEvent
 ALWAYS = "--always"
 """The word by which a request is allowed together with all later calls of the tool for the plan."""
 
-BY_HAND = "A trusted person must write this in a comment, or run `prloom allow` on the operator's machine."
+NEEDS_COMMENT = "A trusted person must write this in a comment, or run `prloom allow` on the operator's machine."
 
 LONGEST_ANSWER = 8000
 """Characters of an answer that the agent is shown."""
@@ -40,7 +40,7 @@ def comment_problem(event: Event, *, vouched: bool) -> str | None:
     of a vouched one was approved, and not its author; and a bot is no person.
     """
     if event.author is None:
-        return BY_HAND
+        return NEEDS_COMMENT
     if vouched:
         return "Only a trusted person can allow or deny this."
     if event.author.bot:

@@ -87,8 +87,8 @@ def _rebase_causes(answer: TriageAnswer, kept: set[str]) -> tuple[str, ...]:
     }
     silent = [item for item in by_verdict["acknowledged"] if item.event_id not in named and not item.reply]
     silent_and_kept = tuple(item.event_id for item in silent if item.event_id in kept)
-    requesting = by_verdict["todo"] or by_verdict["acknowledged"] or answer.items.values()
-    return silent_and_kept or tuple(item.event_id for item in requesting if item.event_id in kept)
+    cited = by_verdict["todo"] or by_verdict["acknowledged"] or answer.items.values()
+    return silent_and_kept or tuple(item.event_id for item in cited if item.event_id in kept)
 
 
 def _with_rebase(

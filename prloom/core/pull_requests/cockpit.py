@@ -73,9 +73,9 @@ class CockpitView:
     """What the cockpit shows.
 
     `text` is the plan's text without its TODOs. `block` says why no TODO is worked on, and `way_on` is the command that
-    lets the plan continue. `asks` says that TODOs wait for consent, `waits` that the work or a reply waits for a time
-    until which a person can end the wait. `ended` is the status of a plan that is over, for which no box does anything.
-    `host` is the forge's, whose images are shown.
+    lets the plan continue. `needs_consent` says that TODOs wait for consent, `waits` that the work or a reply waits for
+    a time until which a person can end the wait. `ended` is the status of a plan that is over, for which no box does
+    anything. `host` is the forge's, whose images are shown.
     """
 
     text: str = ""
@@ -83,7 +83,7 @@ class CockpitView:
     paused: bool = False
     block: str | None = None
     way_on: str | None = None
-    asks: bool = False
+    needs_consent: bool = False
     waits: bool = False
     drafts: Sequence[CockpitDraft] = ()
     ended: str | None = None
@@ -194,7 +194,7 @@ def _boxes(view: CockpitView) -> Iterable[Box]:
     if view.paused or view.block or view.waits:
         yield "resume"
     yield from ("retry", "rebase")
-    if view.asks:
+    if view.needs_consent:
         yield "go"
 
 

@@ -163,7 +163,7 @@ def view(
         paused=state.paused,
         block=block,
         way_on=way_on,
-        asks=rules.mode == "ask",
+        needs_consent=rules.mode == "ask",
         waits=_waits(state),
         host=host,
         drafts=drafts,

@@ -135,7 +135,7 @@ def _keep_from_git_clean(repo: Repository, path: Path, local: SafeDir) -> None:
     Where git does not ignore the folder, because the branch says so, `git add -A` would fail at that repository; it
     is taken back there.
     """
-    with local.make_sub(paths.CLEAN_GUARD) as inner:
+    with local.make_sub(paths.CLEAN_BARRIER) as inner:
         for name in ("objects", "refs"):
             inner.make_sub(name).close()
         repair.tidy(inner)

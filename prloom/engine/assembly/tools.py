@@ -30,7 +30,7 @@ from prloom.engine.tools.session_hooks import ServicesOf
 from prloom.storage import paths
 from prloom.storage.document import Document
 
-OWN_TOOLS: Final = (own_tools.PLAN, own_tools.EVENTS, people.ASK, own_tools.NOTE, own_tools.BUDGET)
+OWN_TOOLS: Final = (own_tools.PLAN, own_tools.EVENTS, people.QUESTION_TOOL, own_tools.NOTE, own_tools.BUDGET)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _handlers(plugins: PluginSet, answering: People, budget: Budget, targets: Ca
         own_tools.EVENTS.name: own_tools.events,
         own_tools.NOTE.name: own_tools.note,
         own_tools.BUDGET.name: budget.answer,
-        people.ASK.name: answering.question,
+        people.QUESTION_TOOL.name: answering.question,
     }
     return {
         "own": OwnHandler(answers),

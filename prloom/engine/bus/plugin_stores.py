@@ -104,7 +104,9 @@ class PluginStores:
             return _read(loaded.value)
         if loaded.reason is None:
             return PluginStore()
-        log.warning("%s could not be read (%s) and is now %s", self._document(plugin).path, loaded.reason, loaded.aside)
+        log.warning(
+            "%s could not be read (%s) and is now %s", self._document(plugin).path, loaded.reason, loaded.quarantined
+        )
         self._stores[plugin] = after_writes(self._rebuild(plugin))
         self._unsaved.add(plugin)
         self._save((plugin,))

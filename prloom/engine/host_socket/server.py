@@ -199,11 +199,11 @@ class _Connection:
 
     def _log_denial(self, error: RpcError) -> None:
         """Log that somebody was not admitted: whose request it is, no other log tells."""
-        who: int | str = "unknown"
+        process: int | str = "unknown"
         with contextlib.suppress(RpcError):
-            who = self._other_end().pid or who
+            process = self._other_end().pid or process
         text = naming.printable(str(error), _LONGEST_REASON)
-        log.info("process %s at prloom's socket: not admitted (%d): %s", who, error.code, text)
+        log.info("process %s at prloom's socket: not admitted (%d): %s", process, error.code, text)
 
     def _other_end(self) -> PeerProcess:
         connected: socket.socket = self._writer.get_extra_info("socket")

@@ -48,8 +48,8 @@ class Grants:
         if found is None:
             return
         found.over = True
-        for tell in found.on_end:
-            tell()
+        for report_end in found.on_end:
+            report_end()
 
     def find(self, token: str) -> Grant | None:
         """Return what belongs to a token that is valid now."""

@@ -100,7 +100,7 @@ class RunExchange:
         self._awaited: dict[str, asyncio.Future[Message]] = {}
         self._follower: asyncio.Task[None] | None = None
         self._upkeep: asyncio.Task[None] | None = None
-        self._opening = asyncio.Lock()
+        self._connect_lock = asyncio.Lock()
 
     async def start(self) -> None:
         """Open the exchange and start the pool, if that was not done yet; raises AgentError."""
@@ -170,7 +170,7 @@ class RunExchange:
 
     async def _opened(self, *, pool: bool = True) -> AsyncExchange:
         """Return the exchange, opened, and with a pool that is alive."""
-        async with self._opening:
+        async with self._connect_lock:
             if self._exchange is None:
                 self._exchange = await asyncio.to_thread(_connect, self._name)
                 upkeep = exchange_upkeep.keep_up(

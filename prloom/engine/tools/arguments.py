@@ -26,18 +26,18 @@ class ArgumentChecks:
     """Checks arguments beside the event loop, one call of a plugin after the other: none waits for another plugin's."""
 
     def __init__(self) -> None:
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def problem(self, plugin: str, schema: Mapping[str, Json], given: Mapping[str, Json]) -> str | None:
         """Return what is wrong with the arguments of a plugin's tool, and where, or None."""
         if not schema:
             return None
-        async with self._turns[plugin]:
+        async with self._locks[plugin]:
             return await asyncio.to_thread(problem, schema, given)
 
     async def schema_problem(self, plugin: str, schema: Mapping[str, Json]) -> str | None:
         """Return why a mapping cannot be the schema of an object, or None."""
-        async with self._turns[plugin]:
+        async with self._locks[plugin]:
             return await asyncio.to_thread(schema_problem, schema)
 
 

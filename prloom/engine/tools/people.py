@@ -32,7 +32,7 @@ LONGEST: Final = 4000
 
 MOST_OPTIONS: Final = 20
 
-ASK: Final = ToolSpec(
+QUESTION_TOOL: Final = ToolSpec(
     name="prloom_ask",
     kind="own",
     description="Ask the people who work on this pull request a question, and wait for the first answer.",
@@ -78,7 +78,7 @@ class People:
         post = _post_id(scene.runtime.id, key, found.number)
         posted = PostedQuestion(found.request, call.arguments["question"], post)
         try:
-            given = await self.confirmations.wait(scene, ASK, call, posted)
+            given = await self.confirmations.wait(scene, QUESTION_TOOL, call, posted)
         finally:
             self.questions.over(found.request)
         braked = _withdraw(scene.runtime.event_store, post)
@@ -133,9 +133,9 @@ class People:
         opened = runtime.event_store.state.open.get(event.id)
         problem = permission.comment_problem(event, vouched=opened is None or opened.vouched)
         if problem is None and _was_emitted(runtime.folders.repo_root, event):
-            problem = permission.BY_HAND
+            problem = permission.NEEDS_COMMENT
         if problem is not None or event.author is None:
-            return problem or permission.BY_HAND
+            return problem or permission.NEEDS_COMMENT
         names = [word for word in words if word != permission.ALWAYS]
         known = {each.id: each for each in self.confirmations.of_plan(runtime.id)}
         if len(names) != 1 or names[0] not in known:

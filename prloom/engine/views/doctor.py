@@ -130,7 +130,7 @@ def _run_log(local: SafeDir, now: datetime) -> Iterator[Finding]:
 
 def _folders(local: SafeDir, more: Iterable[str], now: datetime) -> Iterator[Finding]:
     """Look through a `prloom/.local` and the folders in it that hold journals and documents."""
-    for parts in ((), (paths.BUS,), (paths.BUS, paths.BUS_STATE), *((name,) for name in (*more, paths.CLEAN_GUARD))):
+    for parts in ((), (paths.BUS,), (paths.BUS, paths.BUS_STATE), *((name,) for name in (*more, paths.CLEAN_BARRIER))):
         try:
             folder = local.sub(*parts)
         except StorageError as error:

@@ -48,7 +48,7 @@ class Lease:
         self._until = since + self._seconds
         self._renew_at = since + self._pause
         self._renewing = False
-        self._checking = False
+        self._check_is_on = False
         self._heard = False
         self._lost = ""
 
@@ -67,8 +67,8 @@ class Lease:
     def check(self) -> None:
         """Start to check whether the claim was ended, because the exchange says that something has changed."""
         self._heard = True
-        if not self._checking and not self._lost:
-            self._checking = True
+        if not self._check_is_on and not self._lost:
+            self._check_is_on = True
             threading.Thread(target=self._read_claim, name="check", daemon=True).start()
 
     def confirm(self) -> None:
@@ -106,7 +106,7 @@ class Lease:
         except ExchangeError:
             self._heard = False
         finally:
-            self._checking = False
+            self._check_is_on = False
             self._wake()
         if self._heard:  # since the claim was last read
             self.check()

@@ -31,7 +31,7 @@ class DaemonClient:
         self._bounds = MessageBounds()
         self._numbers = itertools.count(1)
         self._opened: Connection | None = None
-        self._opening = asyncio.Lock()
+        self._connect_lock = asyncio.Lock()
         self._single_use = False
         self._probed = asyncio.Event()
 
@@ -122,7 +122,7 @@ class DaemonClient:
             finally:
                 await opened.close()
             return
-        async with self._opening:
+        async with self._connect_lock:
             if self._opened is None or self._opened.closed:
                 self._opened = await self._connect()
             opened = self._opened

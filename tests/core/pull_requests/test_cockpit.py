@@ -80,8 +80,8 @@ def test_the_boxes_are_those_that_would_do_something() -> None:
     assert boxes(paused=True) == ["resume", "retry", "rebase"]
     assert boxes(block="3 attempts failed") == ["pause", "resume", "retry", "rebase"]
     assert boxes(waits=True) == ["pause", "resume", "retry", "rebase"]
-    assert boxes(asks=True) == ["pause", "retry", "rebase", "go"]
-    assert set(boxes(paused=True, asks=True)) | set(boxes()) == set(cockpit.BOXES)
+    assert boxes(needs_consent=True) == ["pause", "retry", "rebase", "go"]
+    assert set(boxes(paused=True, needs_consent=True)) | set(boxes()) == set(cockpit.BOXES)
 
 
 def test_a_block_and_a_pause_are_told_with_the_way_on() -> None:

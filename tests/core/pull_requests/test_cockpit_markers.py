@@ -68,7 +68,7 @@ def test_every_byte_around_the_cockpit_survives(before: str, after: str) -> None
 
 def described(*boxes: str) -> str:
     """Return a description whose cockpit has these boxes ticked, as an editor in a browser would save it."""
-    text = f"- [x] mine <!-- prloom:box go -->\n\n{render(CockpitView(asks=True))}\n\nYours."
+    text = f"- [x] mine <!-- prloom:box go -->\n\n{render(CockpitView(needs_consent=True))}\n\nYours."
     for box in boxes:
         line = next(
             line for line in text.split("\n") if line.endswith(f"<!-- prloom:box {box} -->") and "mine" not in line

@@ -7,7 +7,7 @@ import pytest
 
 from prloom.engine.bus.plan_folder import PlanFolder
 from prloom.errors import UnsafePathError
-from prloom.storage.file_stamp import SETTLED
+from prloom.storage.file_stamp import UNCHANGED_FOR
 from prloom.storage.replaced_files import KEPT, ReplacedFiles
 from prloom.storage.safe_dir import SafeDir
 
@@ -17,7 +17,7 @@ class Clock:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.since = SETTLED.total_seconds()
+        self.since = UNCHANGED_FOR.total_seconds()
 
     def __call__(self) -> float:
         return self.file.stat().st_ctime + self.since
