@@ -16,12 +16,12 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from prloom.config.layers import FILE_NAME
-from prloom.engine.views import daemons, needs, plan_counts, runtime_status, snapshot, stall, waits, working
+from prloom.engine.views import daemons, needs, plan_counts, runtime_status, snapshot, standstills, waits, working
 from prloom.engine.views import status as statuses
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Dashboard, FullStatus, Need, PlanLine, Source, Wait, Working
 from prloom.engine.views.snapshot import SnapshotCache
-from prloom.engine.views.stall import AtWork, StallRule
+from prloom.engine.views.standstills import AtWork, StandstillRule
 from prloom.engine.views.status_schema import BridgeStatus, PlanStatus, Spent, StatusDocument
 from prloom.engine.views.working import StartedRun
 from prloom.model.kinds import ENDED
@@ -39,7 +39,7 @@ class Activity(Struct, frozen=True):
     queued: tuple[tuple[str, str | None], ...] = ()
     daemons: tuple[DaemonStatus, ...] = ()
     today: Spent = statuses.NOTHING_SPENT
-    stall_rule: StallRule | None = None
+    standstill_rule: StandstillRule | None = None
     config_changed_at: Timestamp | None = None
 
 
@@ -79,7 +79,7 @@ def activity(repository: RepositoryPaths, status: StatusDocument, now: datetime)
             runs=runs,
             daemons=daemons.reported(local, running=is_running),
             today=_today(repository, now),
-            stall_rule=stall.read(local),
+            standstill_rule=standstills.read(local),
             config_changed_at=changed_at,
         )
         if not is_running:
@@ -114,7 +114,7 @@ def build(status: StatusDocument, goes_on: Activity, now: datetime) -> Dashboard
     at_work = working.of(status, goes_on.runs, goes_on.hooks, now)
     queued = dict(goes_on.queued)
     busy = AtWork({each.plan for each in at_work}, queued)
-    stalled = stall.needs(status, goes_on.stall_rule, busy, now)
+    stalled = standstills.needs(status, goes_on.standstill_rule, busy, now)
     found = needs.of(status, goes_on.daemons, now, stalled, config_changed_at=goes_on.config_changed_at)
     waiting = waits.of(status, queued, goes_on.daemons, now)
     tick_age = None

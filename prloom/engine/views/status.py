@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from prloom.core.plans import lost_text
 from prloom.core.plans import plan_status as statuses
-from prloom.engine.views import drafts, lost_plans, plan_counts, runtime_status, snapshot, stall, work_status
+from prloom.engine.views import drafts, lost_plans, plan_counts, runtime_status, snapshot, standstills, work_status
 from prloom.engine.views.snapshot import Snapshot, SnapshotCache
 from prloom.engine.views.status_schema import (
     BlockStatus,
@@ -183,7 +183,7 @@ def plan_status(
         ended_at=state.ended_at or UNSET,
         session=work_status.session(session),
     )
-    return replace(shown, standstill=stall.of_plan(of, shown, now))
+    return replace(shown, standstill=standstills.of_plan(of, shown, now))
 
 
 def _error_since(of: Snapshot, refused: str | None, refused_since: Timestamp | None) -> Timestamp | None:

@@ -21,7 +21,7 @@ from prloom.storage import dispatcher_files, paths
 from prloom.storage.safe_dir import SafeDir
 
 
-class StallRule(Struct, frozen=True):
+class StandstillRule(Struct, frozen=True):
     """After which time without movement a person is told, counted from the start of the dispatcher at the earliest."""
 
     stall_after: timedelta
@@ -35,15 +35,15 @@ class AtWork(Struct, frozen=True):
     queued: Collection[str] = ()
 
 
-def read(local: SafeDir) -> StallRule | None:
+def read(local: SafeDir) -> StandstillRule | None:
     """Return the rule; None where no dispatcher ever ran. One that was started just now has not had its time yet."""
     stall_after = runtime_status.stall_after(local)
     if stall_after is None:
         return None
     owner = dispatcher_files.readable_owner(local)
     if owner is None or not owner.alive:
-        return StallRule(stall_after)
-    return StallRule(stall_after, record.read_time(owner.started_at))
+        return StandstillRule(stall_after)
+    return StandstillRule(stall_after, record.read_time(owner.started_at))
 
 
 def of_plan(of: Snapshot, shown: PlanStatus, now: datetime) -> Standstill | UnsetType:
@@ -63,7 +63,7 @@ def of_plan(of: Snapshot, shown: PlanStatus, now: datetime) -> Standstill | Unse
     return standstill.of(state, now, todos=todos, untaken=untaken) or UNSET
 
 
-def needs(status: StatusDocument, rule: StallRule | None, at_work: AtWork, now: datetime) -> Iterator[Need]:
+def needs(status: StatusDocument, rule: StandstillRule | None, at_work: AtWork, now: datetime) -> Iterator[Need]:
     """Yield what a person is told: of each plan in which nothing moves, or of all together where no dispatcher runs."""
     if rule is None:
         return
@@ -71,25 +71,25 @@ def needs(status: StatusDocument, rule: StallRule | None, at_work: AtWork, now: 
     if not found:
         return
     if not status.dispatcher.running:
-        stalls = [stall for _, stall in found]
-        text = f"nothing has moved, and this is open: {_open(stalls)}; no dispatcher runs"
-        yield _need("", text, (command("start"),), min(stall.since for stall in stalls))
+        open_work = [current for _, current in found]
+        text = f"nothing has moved, and this is open: {_open(open_work)}; no dispatcher runs"
+        yield _need("", text, (command("start"),), min(current.since for current in open_work))
         return
-    for plan, stall in found:
-        text = f"nothing has moved, and this is open: {_open([stall])}"
+    for plan, current in found:
+        text = f"nothing has moved, and this is open: {_open([current])}"
         commands = (command("log", option("--plan", plan.id), ("--since", "1d")), command("doctor"))
-        yield _need(plan.id, text, commands, max(stall.since, rule.started_at or stall.since))
+        yield _need(plan.id, text, commands, max(current.since, rule.started_at or current.since))
 
 
-def _is_due(plan: PlanStatus, rule: StallRule, at_work: AtWork, now: datetime) -> bool:
+def _is_due(plan: PlanStatus, rule: StandstillRule, at_work: AtWork, now: datetime) -> bool:
     """Whether nothing has moved for too long, although no first try goes on, nor is a free agent awaited."""
-    stall = plan.standstill
-    if not stall or now - max(stall.since, rule.started_at or stall.since) < rule.stall_after:
+    current = plan.standstill
+    if not current or now - max(current.since, rule.started_at or current.since) < rule.stall_after:
         return False
     waits = plan.todos.current.wait if plan.todos.current is not None else UNSET
     if at_work.plans and (plan.id in at_work.queued or (waits and waits.until is None)):
         return False
-    return stall.retried or plan.id not in at_work.plans
+    return current.retried or plan.id not in at_work.plans
 
 
 def _need(plan: str, text: str, commands: tuple[str, ...], since: datetime) -> Need:
@@ -97,11 +97,11 @@ def _need(plan: str, text: str, commands: tuple[str, ...], since: datetime) -> N
     return Need(key=key, kind="stalled", plan=plan or None, text=text, commands=commands, since=Timestamp.of(since))
 
 
-def _open(stalls: Collection[Standstill]) -> str:
+def _open(open_work: Collection[Standstill]) -> str:
     """Return how much is open: `2 TODOs, 1 event`."""
     counts = {
-        "TODO": sum(each.todos for each in stalls),
-        "event": sum(each.events for each in stalls),
-        "action": sum(each.actions for each in stalls),
+        "TODO": sum(each.todos for each in open_work),
+        "event": sum(each.events for each in open_work),
+        "action": sum(each.actions for each in open_work),
     }
     return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items() if count)
