@@ -26,7 +26,7 @@ class Inbound:
         return Refused("inbound only")
 
 
-class Known(Inbound):
+class ForgeWithPermissions(Inbound):
     async def permission(self, ctx: BridgeContext, login: str) -> str:
         return "read"
 
@@ -46,8 +46,16 @@ def test_a_bridge_is_whatever_has_a_bridges_parts() -> None:
 
 
 def test_what_else_a_bridge_can_do_is_told_by_its_parts() -> None:
-    assert [isinstance(thing, Permissions) for thing in (Inbound(), Known(), ForgeBridge())] == [False, True, True]
-    assert [isinstance(thing, Forge) for thing in (Inbound(), Known(), ForgeBridge())] == [False, False, True]
+    assert [isinstance(thing, Permissions) for thing in (Inbound(), ForgeWithPermissions(), ForgeBridge())] == [
+        False,
+        True,
+        True,
+    ]
+    assert [isinstance(thing, Forge) for thing in (Inbound(), ForgeWithPermissions(), ForgeBridge())] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_an_outcome_says_no_more_than_its_bridge_knows() -> None:

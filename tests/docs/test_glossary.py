@@ -177,6 +177,14 @@ def test_no_name_has_a_retired_word():
     assert sorted(found) == [], "docs/glossary.md has the words of the field"
 
 
+def test_no_module_or_class_of_the_tests_has_a_retired_word():
+    """Their functions and variables are not checked: they have thousands, and most of them are read on one page."""
+    for_tests = (name for file in ROOT.glob("tests/**/*.py") for name in _names(file))
+    named = {name for name in for_tests if name.kind in {"module", "class"} and not name.name.startswith("test_")}
+
+    assert sorted({(name.name, name.file) for name in named if name.retired and name.name not in PLAIN}) == []
+
+
 def test_each_exception_is_still_needed():
     assert PLAIN.keys() - {name.name for name in names() if name.retired} == set()
 

@@ -53,7 +53,7 @@ class _Server:
             ready = {key.fileobj for key, _ in waiting.select()}
             if woken in ready:
                 woken.recv(1024)
-                self._tell_of_the_dead()
+                self._report_ended()
             if self._requests in ready:
                 _, fds, _, _ = socket.recv_fds(self._requests, 1, 4)
                 if not fds:
@@ -85,7 +85,7 @@ class _Server:
             os.close(stream)
         return request
 
-    def _tell_of_the_dead(self) -> None:
+    def _report_ended(self) -> None:
         while self._asking:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:

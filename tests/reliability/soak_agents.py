@@ -29,7 +29,7 @@ _BODY = re.compile(r"BEGIN body of event .*\n(.*)")
 
 
 @dataclass
-class Ledger:
+class AgentTotals:
     """What the runs cost, as their agent said."""
 
     runs: int = 0
@@ -67,7 +67,7 @@ class Agents:
         self._seed = seed
         self._clock = clock
         self._meanwhile = meanwhile
-        self.ledger = Ledger()
+        self.totals = AgentTotals()
         self._runs: Counter[str] = Counter()
 
     def play(self, spec: RunSpec, prompt: str, folder: Path) -> Played:
@@ -84,7 +84,7 @@ class Agents:
         self._meanwhile(spec, chance)
         solved = _solve(cwd)
         behaviour = "good" if solved else chance.choices(list(BEHAVIOURS), list(BEHAVIOURS.values()))[0]
-        self.ledger.behaviours[behaviour] += 1
+        self.totals.behaviours[behaviour] += 1
         answer: dict[str, Any] = {"outcome": "done", "summary": f"{title}: done", "commitMessage": title}
         name = re.sub(r"\W+", "-", title)[:40]
         match behaviour:
@@ -115,11 +115,11 @@ class Agents:
         return self._count(played_runs.answered(message, session=session, tokens=tokens, cost=cost), tokens, cost)
 
     def _count(self, played: Played, tokens: tuple[int, int] | None, cost: float = 0.0) -> Played:
-        self.ledger.runs += 1
+        self.totals.runs += 1
         if tokens is not None:
-            self.ledger.input_tokens += tokens[0]
-            self.ledger.output_tokens += tokens[1]
-            self.ledger.cost += cost
+            self.totals.input_tokens += tokens[0]
+            self.totals.output_tokens += tokens[1]
+            self.totals.cost += cost
         return played
 
 

@@ -209,7 +209,7 @@ class Checks:
 
     def _costs(self) -> Iterator[str]:
         """What `costs` adds up is what the agents said, run by run."""
-        ledger = self._soak.agents.ledger
+        totals = self._soak.agents.totals
         runs = listing.spent(self._soak.stage.paths, self._soak.stage.clock())
         groups = listing.costs_of(runs, None).groups
         sums = (
@@ -217,10 +217,10 @@ class Checks:
             sum(group.input_tokens for group in groups),
             sum(group.output_tokens for group in groups),
         )
-        said = (ledger.runs, ledger.input_tokens, ledger.output_tokens)
+        said = (totals.runs, totals.input_tokens, totals.output_tokens)
         cost = sum(group.cost_usd or 0 for group in groups)
-        if sums != said or abs(cost - ledger.cost) > CENT / 10:  # each group is rounded to a millionth
-            yield f"the costs are {(*sums, cost)}, where the agents said {(*said, ledger.cost)}"
+        if sums != said or abs(cost - totals.cost) > CENT / 10:  # each group is rounded to a millionth
+            yield f"the costs are {(*sums, cost)}, where the agents said {(*said, totals.cost)}"
 
     def _replies(self) -> Iterator[str]:
         """One post for each action, one reply for each event and commit, and one pull request for each branch."""

@@ -195,7 +195,7 @@ def local_of(root: Path) -> Path:
     return root / "prloom/.local/worktrees" / PLAN / "prloom/.local"
 
 
-class InTurn(ThreadPoolExecutor):
+class InlineExecutor(ThreadPoolExecutor):
     """Runs what is given to a thread at once, so that every telling makes the same calls in the same order."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **more: Any) -> Future[Any]:
@@ -292,7 +292,7 @@ def play(rounds: int, begin: datetime, one: Callable[[datetime], Coroutine[Any, 
     for hours in range(rounds):
         try:
             with contextlib.closing(asyncio.new_event_loop()) as loop:
-                loop.set_default_executor(InTurn())
+                loop.set_default_executor(InlineExecutor())
                 loop.run_until_complete(one(begin + timedelta(hours=hours)))
         except PrloomError as error:
             logging.getLogger(__name__).info("told: %s", error)

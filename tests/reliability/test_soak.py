@@ -36,10 +36,10 @@ def test_after_a_day_of_people_ci_and_failing_workers_every_plan_has_ended(day: 
 
 
 def test_the_soak_sees_costs_that_do_not_add_up(day: Soak):
-    day.agents.ledger.input_tokens += 1
+    day.agents.totals.input_tokens += 1
 
     assert [each for each in day.checks.at_the_end() if "the costs are" in each]
-    day.agents.ledger.input_tokens -= 1
+    day.agents.totals.input_tokens -= 1
 
 
 def test_the_soak_sees_a_reply_that_was_posted_twice(day: Soak):

@@ -34,7 +34,7 @@ from prloom.core.delivery.outbox import action_id
 from prloom.core.events import admission
 from prloom.model.state import Receipt
 
-NewDesk = Callable[..., Any]
+NewRuntime = Callable[..., Any]
 ID = action_id("an-event", "test", 0)
 
 
@@ -503,7 +503,7 @@ async def test_an_empty_message_is_not_posted(runtime: Any, pull: Any, message: 
 
 
 @pytest.mark.parametrize("sign", ["a", "ü", "😀", "`"])
-async def test_a_long_message_is_cut_with_a_note(new_runtime: NewDesk, sign: str) -> None:
+async def test_a_long_message_is_cut_with_a_note(new_runtime: NewRuntime, sign: str) -> None:
     runtime = new_runtime(rules=NONE)
     runtime.track(runtime.hub.pull())
 
@@ -516,7 +516,7 @@ async def test_a_long_message_is_cut_with_a_note(new_runtime: NewDesk, sign: str
     assert post.body.startswith(marker(ID))
 
 
-async def test_a_long_review_and_a_long_comment_on_a_line_are_cut_with_a_note(new_runtime: NewDesk) -> None:
+async def test_a_long_review_and_a_long_comment_on_a_line_are_cut_with_a_note(new_runtime: NewRuntime) -> None:
     runtime = new_runtime(rules=NONE)
     runtime.track(runtime.hub.pull())
     long = "long " * 20_000
@@ -720,7 +720,7 @@ async def test_a_thread_is_resolved_and_twice_is_as_good_as_once(runtime: Any, p
     assert runtime.requests() == ["POST /graphql -> 200"] * 3
 
 
-async def test_a_thread_among_very_many_is_found(new_runtime: NewDesk) -> None:
+async def test_a_thread_among_very_many_is_found(new_runtime: NewRuntime) -> None:
     runtime = new_runtime(rules=NONE)
     pull = runtime.hub.pull(files=[FileDiff(path="src/engine.py", new=(1, 300))])
     runtime.track(pull)
@@ -746,7 +746,7 @@ async def test_a_thread_that_is_gone_needs_no_resolving(runtime: Any, pull: Any)
     assert await runtime.act(event.reply_to, ResolveThread()) == Delivered()
 
 
-async def test_a_refusal_that_hides_in_a_good_answer_is_one(new_runtime: NewDesk) -> None:
+async def test_a_refusal_that_hides_in_a_good_answer_is_one(new_runtime: NewRuntime) -> None:
     runtime = new_runtime(login="eve")
     runtime.hub.person("eve", "read")
     pull = runtime.hub.pull()

@@ -11,7 +11,7 @@ from fake_github import BAD_GATEWAY, GARBAGE, NONE, TIMEOUT, TRUNCATED, FileDiff
 
 from prloom.api import Comment, Event, HttpError, React
 
-NewDesk = Callable[..., Any]
+NewRuntime = Callable[..., Any]
 
 
 async def watched(runtime: Any, **more: Any) -> Any:
@@ -477,7 +477,7 @@ async def test_what_is_forgotten_is_not_taken_for_deleted(runtime: Any) -> None:
     assert [event.supersedes for event in await found_deleted(runtime)] == [f"github:issuecomment-{comments[4].id}"]
 
 
-async def test_more_deletions_than_one_poll_reads_are_all_reported(new_runtime: NewDesk) -> None:
+async def test_more_deletions_than_one_poll_reads_are_all_reported(new_runtime: NewRuntime) -> None:
     runtime = new_runtime(rules=NONE)
     pull = await watched(runtime)
     comments = [runtime.hub.comment(pull, "ann", str(number)) for number in range(70)]
@@ -831,7 +831,7 @@ async def test_a_bots_edit_is_no_event_where_its_post_is_remembered_no_longer(ru
 @pytest.mark.parametrize("ahead", [timedelta(hours=8), timedelta(hours=-8)], ids=str)
 @pytest.mark.parametrize("date", [True, False])
 async def test_p1_no_comment_is_lost_by_a_clock_that_is_wrong(
-    new_runtime: NewDesk, ahead: timedelta, *, date: bool
+    new_runtime: NewRuntime, ahead: timedelta, *, date: bool
 ) -> None:
     runtime = new_runtime(ahead=ahead)
     runtime.hub.world.tells_time = date
@@ -846,7 +846,7 @@ async def test_p1_no_comment_is_lost_by_a_clock_that_is_wrong(
 
 
 async def test_p1_what_a_feed_that_begins_in_a_time_to_come_has_missed_is_read_and_nothing_is_heard_twice(
-    new_runtime: NewDesk,
+    new_runtime: NewRuntime,
 ) -> None:
     """As an older prloom began it, by a clock that was ahead."""
     runtime = new_runtime()
@@ -867,7 +867,7 @@ async def test_p1_what_a_feed_that_begins_in_a_time_to_come_has_missed_is_read_a
 
 @pytest.mark.parametrize("status", [404, 500])
 async def test_a_pull_request_that_was_due_when_githubs_clock_was_corrected_stops_no_other(
-    new_runtime: NewDesk, status: int
+    new_runtime: NewRuntime, status: int
 ) -> None:
     """GitHub's clock was ahead, and the pull request that is due cannot be read when that was corrected."""
     runtime = new_runtime(ahead=timedelta(hours=-3))
@@ -930,7 +930,7 @@ async def test_that_a_pull_request_cannot_be_read_is_said_in_the_status_until_it
     assert second.warnings == ()
 
 
-async def test_a_poll_says_what_time_it_is_at_github(new_runtime: NewDesk) -> None:
+async def test_a_poll_says_what_time_it_is_at_github(new_runtime: NewRuntime) -> None:
     runtime = new_runtime(ahead=timedelta(hours=8))
     runtime.track(runtime.hub.pull())
 
@@ -990,7 +990,7 @@ async def test_a_check_that_runs_long_and_says_nothing_is_read_until_it_ends(run
     assert types(await runtime.poll()) == ["check_failed"]
 
 
-async def test_a_check_that_never_ends_is_left_to_the_schedule_in_the_end(new_runtime: NewDesk) -> None:
+async def test_a_check_that_never_ends_is_left_to_the_schedule_in_the_end(new_runtime: NewRuntime) -> None:
     """Some statuses are pending for ever: a poll of which nothing comes must be free again."""
     runtime = new_runtime(rules=NONE)
     pull = await watched(runtime)
@@ -1127,7 +1127,7 @@ async def test_a_failure_to_ask_for_checks_is_not_taken_for_a_prohibition(runtim
     assert sorted(bodies([event for event in told if event.type == "check_failed"])) == ["one", "two"]
 
 
-async def test_a_token_that_may_not_see_checks_hears_everything_else(new_runtime: NewDesk) -> None:
+async def test_a_token_that_may_not_see_checks_hears_everything_else(new_runtime: NewRuntime) -> None:
     runtime = new_runtime()
     permissions = {"metadata": "read", "pull_requests": "write", "issues": "write"}
     runtime.token = runtime.hub.token("ada", permissions=permissions)
@@ -1143,7 +1143,7 @@ async def test_a_token_that_may_not_see_checks_hears_everything_else(new_runtime
     assert not [asked for asked in runtime.requests() if "403" in asked]
 
 
-async def test_a_token_that_may_see_actions_and_no_checks_learns_from_the_jobs(new_runtime: NewDesk) -> None:
+async def test_a_token_that_may_see_actions_and_no_checks_learns_from_the_jobs(new_runtime: NewRuntime) -> None:
     """As it is with GitHub's fine-grained tokens."""
     runtime = new_runtime()
     permissions = {"metadata": "read", "pull_requests": "write", "issues": "write", "actions": "read"}
@@ -1319,7 +1319,7 @@ async def test_a_poll_that_fails_says_so_in_githubs_words(runtime: Any, trouble:
     assert str(raised.value) == error
 
 
-async def test_a_server_below_a_base_path_is_read_as_well(new_runtime: NewDesk) -> None:
+async def test_a_server_below_a_base_path_is_read_as_well(new_runtime: NewRuntime) -> None:
     runtime = new_runtime(api_url="https://ghe.example/base/api/v3", web_url="https://ghe.example/base")
     pull = await watched(runtime)
     for number in range(120):
@@ -1333,7 +1333,7 @@ async def test_a_server_below_a_base_path_is_read_as_well(new_runtime: NewDesk) 
 
 @pytest.mark.parametrize("count", [1, 101])  # more than a page of them; benchmarks has 300
 async def test_an_idle_poll_costs_four_requests_for_any_number_of_pull_requests_and_none_is_charged(
-    new_runtime: NewDesk, count: int
+    new_runtime: NewRuntime, count: int
 ) -> None:
     runtime = new_runtime()
     runtime.track(*(runtime.hub.pull() for _ in range(count)))
@@ -1351,7 +1351,7 @@ async def test_an_idle_poll_costs_four_requests_for_any_number_of_pull_requests_
 
 
 async def test_one_new_comment_costs_one_request_that_is_charged_and_its_pull_requests_reviews(
-    new_runtime: NewDesk,
+    new_runtime: NewRuntime,
 ) -> None:
     runtime = new_runtime(rules=NONE)
     pulls = [runtime.hub.pull() for _ in range(20)]
@@ -1369,7 +1369,7 @@ async def test_one_new_comment_costs_one_request_that_is_charged_and_its_pull_re
     assert (len(runtime.requests()), runtime.client.usage.charged - before) == (4, 0)
 
 
-async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_charged(new_runtime: NewDesk) -> None:
+async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_charged(new_runtime: NewRuntime) -> None:
     runtime = new_runtime(rules=NONE)
     pulls = [runtime.hub.pull() for _ in range(20)]
     runtime.track(*pulls)
@@ -1383,7 +1383,7 @@ async def test_a_change_without_words_costs_two_requests_more_and_two_that_are_c
     assert (len(runtime.requests()), runtime.client.usage.charged - before) == (6, 2)
 
 
-async def test_a_push_to_a_branch_that_is_no_base_is_not_read(new_runtime: NewDesk) -> None:
+async def test_a_push_to_a_branch_that_is_no_base_is_not_read(new_runtime: NewRuntime) -> None:
     runtime = new_runtime(rules=NONE)
     pulls = [runtime.hub.pull() for _ in range(20)]
     runtime.track(*pulls)
@@ -1407,7 +1407,7 @@ async def test_a_push_to_a_branch_that_is_no_base_is_not_read(new_runtime: NewDe
     assert len([each for each in runtime.requests() if each.startswith(asked)]) >= 10
 
 
-async def test_a_token_that_may_not_see_branches_is_refused_that_once_in_six_hours(new_runtime: NewDesk) -> None:
+async def test_a_token_that_may_not_see_branches_is_refused_that_once_in_six_hours(new_runtime: NewRuntime) -> None:
     runtime = new_runtime(rules=NONE)
     runtime.token = runtime.hub.token("ada", permissions={"metadata": "read", "pull_requests": "write"})
     runtime.client = runtime.connect()
@@ -1423,7 +1423,7 @@ async def test_a_token_that_may_not_see_branches_is_refused_that_once_in_six_hou
     assert "merge_conflict" in types(told)
 
 
-async def test_a_token_that_is_revoked_meanwhile_ends_the_poll(new_runtime: NewDesk) -> None:
+async def test_a_token_that_is_revoked_meanwhile_ends_the_poll(new_runtime: NewRuntime) -> None:
     runtime = new_runtime(rules=NONE)
     runtime.track(*(runtime.hub.pull() for _ in range(50)))
     runtime.hub.before_next(answer(401), skip=6, times=400)

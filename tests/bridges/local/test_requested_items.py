@@ -12,7 +12,7 @@ from bridges.local.requested_items import RequestedItem
 MARK = "<!-- prloom:action a-00000000000000000000 -->"
 
 
-class Looks:
+class FileReads:
     """Looks at one file again and again, with its cursor stored in between."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Looks:
 
 
 def ids(*lines: str) -> list[str]:
-    return Looks().at(*lines)
+    return FileReads().at(*lines)
 
 
 ONE, TWO, THREE = ids("- [ ] one", "- [ ] two", "- [ ] three")
@@ -62,94 +62,94 @@ def test_the_ids_depend_on_plan_words_and_file_position() -> None:
 
 
 def test_an_item_put_above_the_others_is_the_only_new_one() -> None:
-    looks = Looks()
-    looks.at("- [ ] one", "- [ ] two")
+    reads = FileReads()
+    reads.at("- [ ] one", "- [ ] two")
 
-    assert looks.at("- [ ] three", "- [ ] one", "- [ ] two") == [THREE]
-    assert looks.at("- [ ] two", "- [ ] three", "- [ ] one") == []
+    assert reads.at("- [ ] three", "- [ ] one", "- [ ] two") == [THREE]
+    assert reads.at("- [ ] two", "- [ ] three", "- [ ] one") == []
 
 
 def test_an_item_that_is_checked_was_never_asked() -> None:
-    looks = Looks()
+    reads = FileReads()
 
-    assert looks.at("- [x] one") == []
-    assert looks.at("- [ ] one") == [ONE]
+    assert reads.at("- [x] one") == []
+    assert reads.at("- [ ] one") == [ONE]
 
 
 def test_neither_a_check_nor_a_reply_makes_an_item_new() -> None:
-    looks = Looks()
-    looks.at("- [ ] one")
+    reads = FileReads()
+    reads.at("- [ ] one")
 
-    assert looks.at("- [ ] one", f"  > {MARK}", "  > Done.") == []
-    assert looks.at("- [x] one", f"  > {MARK}", "  > Done.") == []
+    assert reads.at("- [ ] one", f"  > {MARK}", "  > Done.") == []
+    assert reads.at("- [x] one", f"  > {MARK}", "  > Done.") == []
 
 
 def test_an_editor_that_saves_what_it_had_before_the_check_does_not_ask_again() -> None:
-    looks = Looks()
-    looks.at("- [ ] one")
-    looks.at("- [x] one", f"  > {MARK}", "  > Done.")
+    reads = FileReads()
+    reads.at("- [ ] one")
+    reads.at("- [x] one", f"  > {MARK}", "  > Done.")
 
-    assert looks.at("- [ ] one") == []
+    assert reads.at("- [ ] one") == []
 
 
 def test_an_item_that_is_moved_by_cutting_saving_and_pasting_is_no_new_event() -> None:
-    looks = Looks()
-    looks.at("- [ ] one", "- [ ] two", f"  > {MARK}", "  > Why?", "- [x] three")
+    reads = FileReads()
+    reads.at("- [ ] one", "- [ ] two", f"  > {MARK}", "  > Why?", "- [x] three")
 
-    assert looks.at() == []
-    assert looks.at("- [x] three", "- [ ] two", f"  > {MARK}", "  > Why?", "- [ ] one") == []
+    assert reads.at() == []
+    assert reads.at("- [x] three", "- [ ] two", f"  > {MARK}", "  > Why?", "- [ ] one") == []
 
 
 def test_a_request_that_was_done_and_taken_out_can_be_made_again() -> None:
-    looks = Looks()
-    looks.at("- [ ] one")
-    looks.at("- [x] one")
-    looks.at()
+    reads = FileReads()
+    reads.at("- [ ] one")
+    reads.at("- [x] one")
+    reads.at()
 
-    assert looks.at("- [ ] one") == [f"{ONE}-1"]
-    assert looks.at("- [ ] one") == []
+    assert reads.at("- [ ] one") == [f"{ONE}-1"]
+    assert reads.at("- [ ] one") == []
 
 
 def test_so_can_one_that_was_answered() -> None:
-    looks = Looks()
-    looks.at("- [ ] one")
-    looks.at("- [ ] one", f"  > {MARK}", "  > Because.")
-    looks.at()
+    reads = FileReads()
+    reads.at("- [ ] one")
+    reads.at("- [ ] one", f"  > {MARK}", "  > Because.")
+    reads.at()
 
-    assert looks.at("- [ ] one") == [f"{ONE}-1"]
+    assert reads.at("- [ ] one") == [f"{ONE}-1"]
 
 
 def test_so_can_one_of_which_prloom_says_that_it_has_ended() -> None:
-    looks = Looks()
-    looks.at("- [ ] one")
-    looks.at()
-    looks.ended = {ONE}
+    reads = FileReads()
+    reads.at("- [ ] one")
+    reads.at()
+    reads.ended = {ONE}
 
-    assert looks.at("- [ ] one") == [f"{ONE}-1"]
-    assert looks.at("- [ ] one") == []
+    assert reads.at("- [ ] one") == [f"{ONE}-1"]
+    assert reads.at("- [ ] one") == []
 
 
 def test_an_item_that_stays_is_no_new_request_because_it_has_ended() -> None:
-    looks = Looks()
-    looks.at("- [ ] one")
-    looks.ended = {ONE}
+    reads = FileReads()
+    reads.at("- [ ] one")
+    reads.ended = {ONE}
 
-    assert looks.at("- [ ] one") == []
+    assert reads.at("- [ ] one") == []
 
 
 def test_without_its_cursor_an_item_takes_the_place_of_none_that_has_ended() -> None:
-    looks = Looks()
-    looks.ended = {ONE, f"{ONE}-1", f"{ONE}-3"}
+    reads = FileReads()
+    reads.ended = {ONE, f"{ONE}-1", f"{ONE}-3"}
 
-    assert looks.at("- [ ] one", "- [ ] one") == [f"{ONE}-2", f"{ONE}-4"]
+    assert reads.at("- [ ] one", "- [ ] one") == [f"{ONE}-2", f"{ONE}-4"]
 
 
 def test_without_its_cursor_an_answered_item_that_has_ended_is_no_new_event() -> None:
-    looks = Looks()
-    looks.ended = {ONE}
+    reads = FileReads()
+    reads.ended = {ONE}
 
-    assert looks.at("- [ ] one", f"  > {MARK}", "  > Done.") == []
-    assert looks.at("- [ ] one", f"  > {MARK}", "  > Done.", "- [ ] one") == [f"{ONE}-1"]
+    assert reads.at("- [ ] one", f"  > {MARK}", "  > Done.") == []
+    assert reads.at("- [ ] one", f"  > {MARK}", "  > Done.", "- [ ] one") == [f"{ONE}-1"]
 
 
 def test_equal_items_are_several_requests() -> None:
@@ -158,79 +158,79 @@ def test_equal_items_are_several_requests() -> None:
 
 def test_a_request_beside_an_equal_one_that_is_done_is_new_wherever_it_is_put() -> None:
     for new in (["- [ ] one", "- [x] one"], ["- [x] one", "- [ ] one"]):
-        looks = Looks()
-        looks.at("- [ ] one")
-        looks.at("- [x] one")
+        reads = FileReads()
+        reads.at("- [ ] one")
+        reads.at("- [x] one")
 
-        assert looks.at(*new) == [f"{ONE}-1"]
+        assert reads.at(*new) == [f"{ONE}-1"]
 
 
 def test_tidying_up_what_is_done_requests_nothing_again() -> None:
-    looks = Looks()
-    looks.at("- [x] one")
-    looks.at("- [x] one", "- [ ] one")
+    reads = FileReads()
+    reads.at("- [x] one")
+    reads.at("- [x] one", "- [ ] one")
 
-    assert looks.at("- [ ] one") == []
-    assert looks.at("- [ ] one", "- [ ] one") == [f"{ONE}-1"]
+    assert reads.at("- [ ] one") == []
+    assert reads.at("- [ ] one", "- [ ] one") == [f"{ONE}-1"]
 
 
 def test_without_its_cursor_an_item_that_was_answered_is_no_new_event() -> None:
     answer = (f"  > {MARK}", "  > Which one?")
     (unanswered,) = ids("- [ ] three", "  That one.")
-    looks = Looks()
+    reads = FileReads()
 
-    assert looks.at("- [ ] one", *answer, "- [ ] two", "- [ ] three", *answer, "  That one.") == [TWO, unanswered]
-    assert looks.at("- [ ] one", *answer, "- [ ] two") == []
+    assert reads.at("- [ ] one", *answer, "- [ ] two", "- [ ] three", *answer, "  That one.") == [TWO, unanswered]
+    assert reads.at("- [ ] one", *answer, "- [ ] two") == []
 
 
 def test_an_answered_item_whose_words_were_edited_is_a_new_event() -> None:
     answer = (f"  > {MARK}", "  > Done.")
-    looks = Looks()
-    looks.at("- [ ] one", *answer)
+    reads = FileReads()
+    reads.at("- [ ] one", *answer)
 
-    assert looks.at("- [ ] two", *answer) == [TWO]
+    assert reads.at("- [ ] two", *answer) == [TWO]
 
 
 def test_an_edit_is_found_by_its_position() -> None:
-    looks = Looks()
-    looks.at("- [ ] two", "- [ ] on", "- [ ] three")
+    reads = FileReads()
+    reads.at("- [ ] two", "- [ ] on", "- [ ] three")
 
-    assert looks.at("- [ ] two", "- [ ] one", "- [ ] three") == [ONE]
-    assert looks.edits == {ONE: ids("- [ ] on")[0]}
+    assert reads.at("- [ ] two", "- [ ] one", "- [ ] three") == [ONE]
+    assert reads.edits == {ONE: ids("- [ ] on")[0]}
 
 
 def test_an_answer_to_a_reply_is_an_edit_of_its_item() -> None:
-    looks = Looks()
-    looks.at("- [ ] one")
-    (new,) = looks.at("- [ ] one", f"  > {MARK}", "  > Which?", "  That.")
+    reads = FileReads()
+    reads.at("- [ ] one")
+    (new,) = reads.at("- [ ] one", f"  > {MARK}", "  > Which?", "  That.")
 
-    assert looks.edits == {new: ONE}
+    assert reads.edits == {new: ONE}
 
 
 def test_where_several_items_went_or_came_no_edits_are_found() -> None:
-    looks = Looks()
-    looks.at("- [ ] one", "- [ ] two")
+    reads = FileReads()
+    reads.at("- [ ] one", "- [ ] two")
 
-    looks.at("- [ ] three", "- [ ] four")
+    reads.at("- [ ] three", "- [ ] four")
 
-    assert looks.edits == {}
+    assert reads.edits == {}
 
 
 def test_an_item_that_was_moved_is_no_edit() -> None:
-    looks = Looks()
-    looks.at("- [ ] one", "- [ ] two")
+    reads = FileReads()
+    reads.at("- [ ] one", "- [ ] two")
 
-    assert looks.at("- [ ] three", "- [ ] two", "- [ ] one") == [THREE]
-    assert looks.edits == {}
+    assert reads.at("- [ ] three", "- [ ] two", "- [ ] one") == [THREE]
+    assert reads.edits == {}
 
 
 def test_the_cursor_is_bounded() -> None:
-    looks = Looks()
+    reads = FileReads()
     for number in range(300):
-        looks.at(f"- [ ] request {number}", "- [ ] one")
+        reads.at(f"- [ ] request {number}", "- [ ] one")
 
-    assert isinstance(looks.state, list)
-    assert len(looks.state) == 202
+    assert isinstance(reads.state, list)
+    assert len(reads.state) == 202
 
 
 def test_a_cursor_that_is_not_ours_is_no_cursor() -> None:
@@ -257,9 +257,9 @@ a_line = st.sampled_from(["- [ ] one", "- [x] one", "- [ ] two", "- [x] two", "-
 @settings(deadline=None)
 @given(st.lists(st.lists(a_line, max_size=6), max_size=6))
 def test_however_the_file_is_edited_no_id_comes_twice(versions: Sequence[Sequence[str]]) -> None:
-    looks = Looks()
+    reads = FileReads()
 
-    seen = [new for lines in versions for new in looks.at(*lines)]
+    seen = [new for lines in versions for new in reads.at(*lines)]
 
     assert len(seen) == len(set(seen))
 
@@ -267,13 +267,13 @@ def test_however_the_file_is_edited_no_id_comes_twice(versions: Sequence[Sequenc
 @settings(deadline=None)
 @given(st.lists(st.lists(a_line, max_size=6), max_size=6))
 def test_however_the_file_is_edited_every_open_item_has_been_asked(versions: Sequence[Sequence[str]]) -> None:
-    looks = Looks()
+    reads = FileReads()
 
     for lines in versions:
-        looks.at(*lines)
+        reads.at(*lines)
 
         items = review.parse("\n".join(["## ready", *lines, ""])).items
-        there = [request.words for request in requested_items.load(looks.state) if request.here]
+        there = [request.words for request in requested_items.load(reads.state) if request.here]
         for item in items:
             if not item.checked:
                 assert requested_items.digest("pr-7", item) in there

@@ -24,7 +24,7 @@ FOREIGN = outbox.action_id("of another prloom", "triage", 0)
 AT = "2026-11-21T12:00:00.000Z"
 
 
-def a_ledger(*receipts: Receipt, issued: Collection[str] = (OURS, OTHER)) -> OwnPosts:
+def own_posts(*receipts: Receipt, issued: Collection[str] = (OURS, OTHER)) -> OwnPosts:
     return OwnPosts(
         receipts={receipt.action_id: receipt for receipt in receipts},
         remote_ids=frozenset(receipt.remote_id for receipt in receipts if receipt.remote_id),
@@ -61,13 +61,13 @@ def test_an_event_is_for_the_plan_that_it_names_or_whose_pull_request_it_is_abou
 
 @pytest.mark.parametrize("remote", ["c9", 9])
 def test_a_post_in_the_ledger_is_our_own_whatever_its_text_says(remote: str | int) -> None:
-    event_store = a_ledger(Receipt(OURS, AT, remote_id=str(remote)))
+    event_store = own_posts(Receipt(OURS, AT, remote_id=str(remote)))
 
     assert admission.is_own_post(an_event(body="edited by hand", context={"remoteId": remote}), event_store)
 
 
 def test_what_is_no_name_of_a_post_names_none() -> None:
-    event_store = a_ledger(Receipt(OURS, AT, remote_id="True"), Receipt(OTHER, AT, remote_id="['c1']"))
+    event_store = own_posts(Receipt(OURS, AT, remote_id="True"), Receipt(OTHER, AT, remote_id="['c1']"))
 
     assert not admission.is_own_post(an_event(context={"remoteId": True}), event_store)
     assert not admission.is_own_post(an_event(context={"remoteId": ["c1"]}), event_store)
@@ -75,9 +75,9 @@ def test_what_is_no_name_of_a_post_names_none() -> None:
 
 def test_a_post_whose_receipt_was_lost_is_known_by_its_marker() -> None:
     assert admission.is_own_post(
-        an_event(body=f"Noted.\n\n{outbox.marker(OURS)}", context={"remoteId": "c1"}), a_ledger()
+        an_event(body=f"Noted.\n\n{outbox.marker(OURS)}", context={"remoteId": "c1"}), own_posts()
     )
-    assert admission.is_own_post(an_event(body=f"Noted.\r\n{outbox.marker(OURS)}\r\n"), a_ledger())
+    assert admission.is_own_post(an_event(body=f"Noted.\r\n{outbox.marker(OURS)}\r\n"), own_posts())
 
 
 @pytest.mark.parametrize("remote", ["c1", 1])
@@ -102,18 +102,18 @@ def test_a_post_with_its_marker_in_the_place_that_the_receipt_names_is_our_own(r
     ],
 )
 def test_whoever_quotes_us_is_not_taken_for_us(body: str) -> None:
-    assert not admission.is_own_post(an_event(body=body), a_ledger())
+    assert not admission.is_own_post(an_event(body=body), own_posts())
 
 
 def test_whoever_copies_our_whole_comment_is_not_taken_for_us() -> None:
-    event_store = a_ledger(Receipt(OURS, AT, remote_id="c1"))
+    event_store = own_posts(Receipt(OURS, AT, remote_id="c1"))
     copied = an_event(body=f"Noted.\n{outbox.marker(OURS)}", context={"remoteId": "c2"})
 
     assert not admission.is_own_post(copied, event_store)
 
 
 def test_the_marker_of_an_action_that_was_never_ours_proves_nothing() -> None:
-    assert not admission.is_own_post(an_event(body=outbox.marker(FOREIGN)), a_ledger())
+    assert not admission.is_own_post(an_event(body=outbox.marker(FOREIGN)), own_posts())
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_the_marker_of_an_action_that_was_never_ours_proves_nothing() -> None:
 def test_a_post_of_prlooms_own_account_that_begins_with_a_marker_is_our_own_whatever_is_known_of_it(
     body: str, *, own: bool
 ) -> None:
-    nothing = a_ledger(issued=())
+    nothing = own_posts(issued=())
 
     assert admission.is_own_post(an_event(body=body, context={"ownAccount": True}), nothing) is own
     assert not admission.is_own_post(an_event(body=body), nothing)
@@ -137,7 +137,7 @@ def test_a_post_of_prlooms_own_account_that_begins_with_a_marker_is_our_own_what
 
 
 def test_of_a_poll_those_of_our_own_posts_are_named_whose_delivery_is_not_on_record() -> None:
-    event_store = a_ledger(Receipt(OURS, AT, remote_id="c1"))
+    event_store = own_posts(Receipt(OURS, AT, remote_id="c1"))
     events = [
         an_event("delivered", body=outbox.marker(OURS), context={"remoteId": "c1"}),
         an_event("lost", body=outbox.marker(OTHER), context={"remoteId": "c2"}),
@@ -154,7 +154,7 @@ def test_of_a_poll_those_of_our_own_posts_are_named_whose_delivery_is_not_on_rec
 def test_a_login_alone_proves_nothing() -> None:
     # The operator's own account writes both prloom's answers and the operator's comments.
     assert not admission.is_own_post(
-        an_event(author=Author("operator", "admin")), a_ledger(Receipt(OURS, AT, remote_id="c1"))
+        an_event(author=Author("operator", "admin")), own_posts(Receipt(OURS, AT, remote_id="c1"))
     )
 
 
@@ -178,7 +178,7 @@ def test_of_a_poll_the_known_the_own_and_the_repeated_are_no_news() -> None:
         an_event("too"),
     ]
 
-    found = admission.new_events(events, lambda event_id: event_id == "known", a_ledger())
+    found = admission.new_events(events, lambda event_id: event_id == "known", own_posts())
 
     assert [(event.id, event.body) for event in found] == [("fresh", "first"), ("too", "please")]
 
@@ -190,14 +190,14 @@ def test_of_a_poll_the_known_the_own_and_the_repeated_are_no_news() -> None:
 def test_a_bots_edit_of_its_own_comment_is_no_news(older: str | None, *, bot: bool, news: bool) -> None:
     event = an_event("edit", author=Author("coverage", bot=bot), context={"supersedes": older} if older else {})
 
-    assert bool(admission.new_events([event], lambda event_id: event_id == "known", a_ledger())) is news
+    assert bool(admission.new_events([event], lambda event_id: event_id == "known", own_posts())) is news
 
 
 def test_a_bots_comment_and_its_edit_in_one_poll_are_news_once() -> None:
     bot = Author("coverage", bot=True)
     events = [an_event("a", author=bot), an_event("b", author=bot, context={"supersedes": "a"})]
 
-    assert [event.id for event in admission.new_events(events, lambda _: False, a_ledger())] == ["a"]
+    assert [event.id for event in admission.new_events(events, lambda _: False, own_posts())] == ["a"]
 
 
 # ---- what is kept of an event

@@ -29,7 +29,7 @@ def saved(stage: Stage) -> Path:
     return stage.root / "prloom/.local/bus/state/control.json"
 
 
-def fates(stage: Stage, *events: str) -> dict[str, list[str]]:
+def states(stage: Stage, *events: str) -> dict[str, list[str]]:
     return {event: stage.fate(event, "pr-1") for event in events}
 
 
@@ -60,7 +60,7 @@ async def test_a_request_in_a_new_file_is_carried_out_however_long_it_is(
     await stage.tick()
     await stage.tick()
 
-    assert fates(stage, "one", "two") == {"one": RETRIED, "two": DROPPED}
+    assert states(stage, "one", "two") == {"one": RETRIED, "two": DROPPED}
     assert caplog.text.count(REPLACED) == 1
 
 
@@ -88,7 +88,7 @@ async def test_what_was_carried_out_is_not_carried_out_again_by_an_earlier_copy_
 
     await stage.tick()
 
-    assert fates(stage, "one", "two", "three") == {"one": RETRIED, "two": DROPPED, "three": DROPPED}
+    assert states(stage, "one", "two", "three") == {"one": RETRIED, "two": DROPPED, "three": DROPPED}
     assert REPLACED in caplog.text
 
 
@@ -104,7 +104,7 @@ async def test_of_so_many_requests_that_not_all_are_remembered_the_older_ones_co
 
     await stage.tick()
 
-    assert fates(stage, "one") == {"one": RETRIED}
+    assert states(stage, "one") == {"one": RETRIED}
     assert len(json.loads(saved(stage).read_text())["done"]) == REMEMBERED
 
 
@@ -134,7 +134,7 @@ async def test_the_state_of_an_earlier_version_gets_what_tells_another_file_from
 
     await stage.tick()
 
-    assert fates(stage, "two") == {"two": DROPPED}
+    assert states(stage, "two") == {"two": DROPPED}
 
 
 async def test_a_request_that_was_read_and_could_not_be_saved_as_done_is_read_again_and_the_file_is_no_other_one(
@@ -163,7 +163,7 @@ async def test_a_line_that_is_no_request_is_passed_over_and_reported_with_what_t
     await stage.tick()
     await stage.tick()
 
-    assert fates(stage, "two") == {"two": DROPPED}
+    assert states(stage, "two") == {"two": DROPPED}
     told = [record.getMessage() for record in caplog.records if "garbage" in record.getMessage()]
     assert len(told) == 1
     assert "control.jsonl: prloom does not know this request and passes it over" in told[0]

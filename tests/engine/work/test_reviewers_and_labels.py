@@ -20,7 +20,7 @@ from prloom.storage.safe_dir import SafeDir
 PLAN = "---\nreviewers: [ann, bob]\nlabels: [speed]\n---\n# Fast\n\n## TODO\n- [x] a <!-- prloom:todo t-1 -->\n"
 
 
-class OpeningBridge(DescribedBridge):
+class PullRequestBridge(DescribedBridge):
     """A forge on which prloom opens the pull request."""
 
     def __init__(self) -> None:
@@ -40,8 +40,8 @@ class OpeningBridge(DescribedBridge):
 
 
 @pytest.fixture
-def forge(stage: Stage) -> OpeningBridge:
-    found = OpeningBridge()
+def forge(stage: Stage) -> PullRequestBridge:
+    found = PullRequestBridge()
     stage.bridge, stage.bridges = found, [found]
     stage.todo_worker = Keeper()
     return found
@@ -71,7 +71,7 @@ async def rounds(stage: Stage) -> None:
         stage.clock.advance(minutes=1)
 
 
-async def test_labels_are_put_on_and_reviewers_are_asked_once(stage: Stage, forge: OpeningBridge):
+async def test_labels_are_put_on_and_reviewers_are_asked_once(stage: Stage, forge: PullRequestBridge):
     finished(stage, PLAN)
 
     await rounds(stage)
@@ -84,7 +84,7 @@ async def test_labels_are_put_on_and_reviewers_are_asked_once(stage: Stage, forg
     assert getattr(done[1][2], "reviewers", None) == ("ann", "bob")
 
 
-async def test_a_plan_that_names_nobody_asks_nobody(stage: Stage, forge: OpeningBridge):
+async def test_a_plan_that_names_nobody_asks_nobody(stage: Stage, forge: PullRequestBridge):
     finished(stage, PLAN.split("---\n")[2])
 
     await rounds(stage)
@@ -94,7 +94,7 @@ async def test_a_plan_that_names_nobody_asks_nobody(stage: Stage, forge: Opening
 
 
 async def test_a_mistake_in_the_front_matter_is_an_error_beside_which_the_work_goes_on(
-    stage: Stage, forge: OpeningBridge, caplog: pytest.LogCaptureFixture
+    stage: Stage, forge: PullRequestBridge, caplog: pytest.LogCaptureFixture
 ):
     local = finished(stage, PLAN.replace("reviewers", "reviewer"))
 
@@ -115,7 +115,7 @@ async def test_a_mistake_in_the_front_matter_is_an_error_beside_which_the_work_g
 
 
 async def test_it_is_ready_and_reviewers_are_asked_only_once_the_front_matter_can_be_read(
-    stage: Stage, forge: OpeningBridge
+    stage: Stage, forge: PullRequestBridge
 ):
     local = finished(stage, PLAN.replace("labels: [speed]", "prest: [careful"))
 
@@ -133,7 +133,7 @@ async def test_it_is_ready_and_reviewers_are_asked_only_once_the_front_matter_ca
     assert noted_error(stage) is None
 
 
-async def test_an_error_in_a_plan_that_is_over_is_not_shown(stage: Stage, forge: OpeningBridge):
+async def test_an_error_in_a_plan_that_is_over_is_not_shown(stage: Stage, forge: PullRequestBridge):
     local = stage.adopt("fast", pr=None, forge=None, status="merged")
     (local / "plan.md").write_text(PLAN.replace("reviewers", "reviewer"))
 

@@ -34,7 +34,7 @@ def open_host(request: pytest.FixtureRequest, process_host: Callable[..., Proces
     )
 
 
-class Desk:
+class RecordingServices:
     """Services that keep what they were asked for."""
 
     def __init__(self, events: Sequence[Event] = ()) -> None:
@@ -67,9 +67,11 @@ class Desk:
         return f"# {plan_id}"
 
 
-async def failure(host: PluginHost, call: HookCall, limit: timedelta = LONG, runtime: Desk | None = None) -> HookFailed:
+async def failure(
+    host: PluginHost, call: HookCall, limit: timedelta = LONG, runtime: RecordingServices | None = None
+) -> HookFailed:
     with pytest.raises(HookFailed) as caught:
-        await host.run(call, runtime or Desk(), limit)
+        await host.run(call, runtime or RecordingServices(), limit)
     return caught.value
 
 
@@ -114,7 +116,9 @@ async def test_a_hooks_call_and_its_outcome_are_values(plugin: Plugin, open_host
     host = open_host(found, {"colour": "red", "on_error": "pass"})
     events = an_event("e1", body="!memory é\u2028 \x1b"), an_event("e2")
 
-    outcome = await host.run(hook_call("beforeTriage", *events, global_state={"notes": ["a"]}), Desk(), LONG)
+    outcome = await host.run(
+        hook_call("beforeTriage", *events, global_state={"notes": ["a"]}), RecordingServices(), LONG
+    )
 
     assert outcome == Outcome(
         marks=(Mark("e1", "handled"), Mark("e2", "deferred", "later", 5000)),
@@ -156,7 +160,7 @@ async def test_a_hook_that_raises_fails_and_the_next_call_works(plugin: Plugin, 
 
     assert str(failed).startswith("plugin noted: beforeTriage raised KeyboardInterrupt: no (")
     assert (failed.kind, failed.collateral) == ("raised", False)
-    assert (await host.run(hook_call("beforeTriage", an_event(body="")), Desk(), LONG)).plan == "fine"
+    assert (await host.run(hook_call("beforeTriage", an_event(body="")), RecordingServices(), LONG)).plan == "fine"
 
 
 async def test_a_hook_that_overruns_fails_and_the_next_call_works(plugin: Plugin, open_host: Open) -> None:
@@ -166,7 +170,7 @@ async def test_a_hook_that_overruns_fails_and_the_next_call_works(plugin: Plugin
 
     assert str(failed) == "plugin noted: beforeTriage took longer than 0.2 s and was stopped"
     assert (failed.kind, failed.collateral) == ("overran", False)
-    assert (await host.run(hook_call("beforeTriage", an_event(body="")), Desk(), LONG)).plan == "fine"
+    assert (await host.run(hook_call("beforeTriage", an_event(body="")), RecordingServices(), LONG)).plan == "fine"
 
 
 async def test_calls_for_different_plans_overlap(plugin: Plugin, open_host: Open) -> None:
@@ -184,7 +188,8 @@ async def test_calls_for_different_plans_overlap(plugin: Plugin, open_host: Open
     host = open_host(found)
 
     first, second = await asyncio.gather(
-        host.run(hook_call(plan_id="pr-1"), Desk(), LONG), host.run(hook_call(plan_id="pr-2"), Desk(), LONG)
+        host.run(hook_call(plan_id="pr-1"), RecordingServices(), LONG),
+        host.run(hook_call(plan_id="pr-2"), RecordingServices(), LONG),
     )
 
     assert (first.plan, second.plan) == ("pr-1", "pr-2")
@@ -199,7 +204,7 @@ async def test_what_a_hook_changes_in_its_call_is_seen_by_nobody_in_the_same_pro
     """)
     event = an_event(context={})
 
-    await InlineHost(found, {}).run(hook_call("onEvent", event), Desk(), LONG)
+    await InlineHost(found, {}).run(hook_call("onEvent", event), RecordingServices(), LONG)
 
     assert event.context == {}
 
@@ -225,7 +230,7 @@ ASKING = """
 """
 
 
-class SlowDesk(Desk):
+class SlowServices(RecordingServices):
     """An agent that works for longer than the limit, by the clock that the limit goes by."""
 
     async def run_agent(self, prompt: str, *, files: Sequence[str], stage: str, model: str | None) -> str:
@@ -236,7 +241,7 @@ class SlowDesk(Desk):
 async def test_a_hook_may_ask_for_an_agent_events_and_plans_and_its_time_limit_stands_still_while_the_agent_works(
     plugin: Plugin, open_host: Open
 ) -> None:
-    runtime = SlowDesk(events=[an_event("e1"), an_event("e2")])
+    runtime = SlowServices(events=[an_event("e1"), an_event("e2")])
     runtime.busy = 0.1
 
     outcome = await open_host(plugin(ASKING)).run(hook_call(), runtime, LONG)
@@ -248,7 +253,7 @@ async def test_a_hook_may_ask_for_an_agent_events_and_plans_and_its_time_limit_s
 async def test_what_could_not_be_done_for_a_hook_is_raised_in_it_with_the_reason(
     plugin: Plugin, open_host: Open
 ) -> None:
-    host, runtime = open_host(plugin(ASKING)), Desk()
+    host, runtime = open_host(plugin(ASKING)), RecordingServices()
     runtime.fails = True
 
     assert str(await failure(host, hook_call(), runtime=runtime)) == "plugin noted: run_agent: no agent CLI was found"
@@ -258,7 +263,7 @@ async def test_what_could_not_be_done_for_a_hook_is_raised_in_it_with_the_reason
 
 
 async def test_an_agent_that_a_hook_leaves_behind_is_ended_with_it(plugin: Plugin, open_host: Open) -> None:
-    host, runtime = open_host(plugin(ASKING)), Desk()
+    host, runtime = open_host(plugin(ASKING)), RecordingServices()
     runtime.busy = 60
 
     await host.run(hook_call("afterTodo"), runtime, LONG)
@@ -310,7 +315,7 @@ async def test_starting_twice_loads_once_and_after_a_stop_the_next_call_starts_t
     await host.stop()
     await host.stop()
 
-    assert await host.run(hook_call("onEvent"), Desk(), LONG) == Outcome()
+    assert await host.run(hook_call("onEvent"), RecordingServices(), LONG) == Outcome()
     assert (found.code.parent / "loads").read_text() == "xx"
 
 

@@ -50,7 +50,7 @@ OBEDIENT = """
 
     def register(ctx):
         @ctx.hook("beforeTriage")
-        def obey(plan, triage):
+        def execute(plan, triage):
             told = {}
             exec(triage.events[0].body, globals() | {"triage": triage}, told)
             return told.get("plan", "fine")
@@ -58,15 +58,15 @@ OBEDIENT = """
 
 
 @pytest.fixture
-def obey() -> Callable[[ProcessHost], Tell]:
+def execute_with() -> Callable[[ProcessHost], Tell]:
     """Return a way to have a plugin execute code in its hook, and to get the plan that it sets."""
 
     def through(host: ProcessHost) -> Tell:
-        async def tell(code: str, limit: timedelta = LONG) -> str | None:
+        async def execute(code: str, limit: timedelta = LONG) -> str | None:
             call = hook_call("beforeTriage", an_event(body=textwrap.dedent(code)))
             return (await host.run(call, NoServices(), limit)).plan
 
-        return tell
+        return execute
 
     return through
 
@@ -77,8 +77,8 @@ def host(plugin: Plugin, process_host: Open) -> ProcessHost:
 
 
 @pytest.fixture
-def tell(host: ProcessHost, obey: Callable[[ProcessHost], Tell]) -> Tell:
-    return obey(host)
+def execute(host: ProcessHost, execute_with: Callable[[ProcessHost], Tell]) -> Tell:
+    return execute_with(host)
 
 
 async def failure(running: Awaitable[object]) -> HookFailed:
@@ -108,20 +108,20 @@ def gone(pids: str | None) -> list[bool]:
     ],
 )
 async def test_a_process_that_dies_fails_the_hook_and_the_next_call_gets_a_new_one(
-    tell: Tell, deed: str, how: str | tuple[str, ...]
+    execute: Tell, deed: str, how: str | tuple[str, ...]
 ) -> None:
-    before = await tell("plan = str(os.getpid())")
+    before = await execute("plan = str(os.getpid())")
     ways = (how,) if isinstance(how, str) else how
 
-    failed = await failure(tell(deed))
+    failed = await failure(execute(deed))
 
     assert str(failed) in {f"plugin noted: its process died while beforeTriage ran: {way}" for way in ways}
     assert (failed.kind, failed.collateral) == ("died", False)
-    assert await tell("plan = str(os.getpid())") not in {before, str(os.getpid())}
+    assert await execute("plan = str(os.getpid())") not in {before, str(os.getpid())}
 
 
 async def test_nothing_that_a_plugin_prints_breaks_the_protocol_and_all_of_it_is_logged(
-    host: ProcessHost, tell: Tell, caplog: pytest.LogCaptureFixture
+    host: ProcessHost, execute: Tell, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
 
@@ -132,7 +132,7 @@ async def test_nothing_that_a_plugin_prints_breaks_the_protocol_and_all_of_it_is
         print('torn \ud800', end='')
         sys.stdout.flush()
     """
-    assert await tell(said) == "fine"
+    assert await execute(said) == "fine"
     await host.stop()
 
     assert [(record.name, record.levelno, record.message) for record in caplog.records] == [
@@ -144,12 +144,12 @@ async def test_nothing_that_a_plugin_prints_breaks_the_protocol_and_all_of_it_is
 
 
 async def test_a_plugin_is_alone_in_its_process_and_session_at_the_repositorys_root_with_nothing_to_read(
-    tell: Tell, tmp_path: Path
+    execute: Tell, tmp_path: Path
 ) -> None:
     alone = "plan = json.dumps([os.getpid() == os.getsid(0) == os.getpgrp(), os.getcwd(), sys.stdin.read()])"
     before = set(sys.modules)
 
-    assert json.loads(await tell(alone) or "") == [True, str(tmp_path), ""]
+    assert json.loads(await execute(alone) or "") == [True, str(tmp_path), ""]
     assert not any(name.startswith("prloom_plugins.") for name in set(sys.modules) - before)
 
 
@@ -166,14 +166,14 @@ async def test_no_module_is_taken_from_the_repository_and_nothing_is_left_beside
 
 
 async def test_the_forges_token_is_not_in_the_environment_and_what_the_plugin_asks_for_is(
-    plugin: Plugin, process_host: Open, obey: Callable[[ProcessHost], Tell], environ: Mapping[str, str]
+    plugin: Plugin, process_host: Open, execute_with: Callable[[ProcessHost], Tell], environ: Mapping[str, str]
 ) -> None:
     asks = Manifest(name="noted", requires_env=("NOTES_KEY", "GITHUB_TOKEN"))
     found = msgspec.structs.replace(plugin(OBEDIENT), manifest=asks)
     secret = {"GITHUB_TOKEN": "s", "GH_TOKEN": "s", "GITLAB_TOKEN": "s", "AWS_SECRET_ACCESS_KEY": "s"}
     host = process_host(found, environ={**environ, **secret, "NOTES_KEY": "k"})
 
-    seen = json.loads(await obey(host)("plan = json.dumps(dict(os.environ))") or "")
+    seen = json.loads(await execute_with(host)("plan = json.dumps(dict(os.environ))") or "")
 
     assert seen["NOTES_KEY"] == "k"
     assert not secret.keys() & seen.keys()
@@ -195,20 +195,20 @@ FAMILY = """
 
 
 @pytest.mark.parametrize("end", ["time.sleep(300)", "os._exit(0)"])
-async def test_all_that_a_plugin_started_ends_with_its_process(tell: Tell, end: str) -> None:
-    family = await tell(FAMILY)
+async def test_all_that_a_plugin_started_ends_with_its_process(execute: Tell, end: str) -> None:
+    family = await execute(FAMILY)
     assert gone(family) == [False] * 6
 
-    await failure(tell(end, SHORT))
+    await failure(execute(end, SHORT))
 
     assert gone(family) == [True] * 6
 
 
-async def test_a_call_that_was_stopped_because_another_overran_is_not_at_fault(tell: Tell) -> None:
-    innocent = asyncio.create_task(failure(tell("STARTED.set(); time.sleep(300)")))
-    await tell("STARTED.wait(60)")
+async def test_a_call_that_was_stopped_because_another_overran_is_not_at_fault(execute: Tell) -> None:
+    innocent = asyncio.create_task(failure(execute("STARTED.set(); time.sleep(300)")))
+    await execute("STARTED.wait(60)")
 
-    guilty = await failure(tell("time.sleep(300)", SHORT))
+    guilty = await failure(execute("time.sleep(300)", SHORT))
     failed = await innocent
 
     assert (guilty.kind, guilty.collateral) == ("overran", False)
@@ -219,39 +219,39 @@ async def test_a_call_that_was_stopped_because_another_overran_is_not_at_fault(t
     )
 
 
-async def test_calls_that_fell_when_the_process_died_by_itself_all_count(tell: Tell) -> None:
-    first = asyncio.create_task(failure(tell("STARTED.set(); time.sleep(300)")))
-    await tell("STARTED.wait(60)")
+async def test_calls_that_fell_when_the_process_died_by_itself_all_count(execute: Tell) -> None:
+    first = asyncio.create_task(failure(execute("STARTED.set(); time.sleep(300)")))
+    await execute("STARTED.wait(60)")
 
-    second = await failure(tell("os._exit(1)"))
+    second = await failure(execute("os._exit(1)"))
 
     assert [(await first).kind, second.kind] == ["died", "died"]
 
 
 async def test_a_process_that_keeps_dying_is_left_alone_for_longer_each_time(
-    plugin: Plugin, process_host: Open, obey: Callable[[ProcessHost], Tell]
+    plugin: Plugin, process_host: Open, execute_with: Callable[[ProcessHost], Tell]
 ) -> None:
     now = 1000.0
-    tell = obey(process_host(plugin(OBEDIENT), clock=lambda: now))
+    execute = execute_with(process_host(plugin(OBEDIENT), clock=lambda: now))
     for _ in range(2):
-        assert (await failure(tell("os._exit(1)"))).kind == "died"
+        assert (await failure(execute("os._exit(1)"))).kind == "died"
 
-    failed = await failure(tell(""))
+    failed = await failure(execute(""))
     assert (failed.kind, failed.collateral) == ("waiting", False)
     assert str(failed) == "plugin noted: its process died 2 times in a row; it is started again in 1 s"
     assert failed.retry_after is not None
 
     now += failed.retry_after.total_seconds()
-    assert await tell("") == "fine"
-    assert (await failure(tell("os._exit(1)"))).kind == "died"
-    assert await tell("") == "fine", "a call that worked makes it start from the beginning"
+    assert await execute("") == "fine"
+    assert (await failure(execute("os._exit(1)"))).kind == "died"
+    assert await execute("") == "fine", "a call that worked makes it start from the beginning"
 
 
-async def test_overrunning_does_not_make_the_next_start_wait(tell: Tell) -> None:
+async def test_overrunning_does_not_make_the_next_start_wait(execute: Tell) -> None:
     for _ in range(2):
-        assert (await failure(tell("time.sleep(300)", SHORT))).kind == "overran"
+        assert (await failure(execute("time.sleep(300)", SHORT))).kind == "overran"
 
-    assert await tell("") == "fine"
+    assert await execute("") == "fine"
 
 
 def test_the_wait_for_a_new_start_doubles_up_to_five_minutes() -> None:
@@ -289,35 +289,35 @@ async def test_a_machine_that_refuses_a_process_is_an_error_of_that_plugin(
 
 @pytest.mark.parametrize("flood", ["sys.stdout.write('x' * 100_000)", "triage.log.info('x' * 100)", "print()"])
 async def test_a_flood_of_output_is_cut_and_ends_with_the_time_limit(
-    tell: Tell, host: ProcessHost, caplog: pytest.LogCaptureFixture, flood: str
+    execute: Tell, host: ProcessHost, caplog: pytest.LogCaptureFixture, flood: str
 ) -> None:
     caplog.set_level(logging.INFO)
     await host.start()
 
-    failed = await failure(tell(f"while True:\n    {flood}", SHORT))
+    failed = await failure(execute(f"while True:\n    {flood}", SHORT))
 
     assert failed.kind == "overran"
     assert len(caplog.records) < 10 * plugin_log.MOST_LINES
     assert all(len(message) < 2 * plugin_log.LONGEST_LINE for message in caplog.messages)
 
 
-async def test_a_call_that_is_too_large_fails_and_harms_nobody_else(host: ProcessHost, tell: Tell) -> None:
+async def test_a_call_that_is_too_large_fails_and_harms_nobody_else(host: ProcessHost, execute: Tell) -> None:
     huge = hook_call(plan="x" * (33 * 1024 * 1024))
 
     failed = await failure(host.run(huge, NoServices(), LONG))
 
     assert str(failed).startswith("plugin noted: beforeTriage could not be called: a message of ")
-    assert await tell("") == "fine"
+    assert await execute("") == "fine"
 
 
-async def test_a_call_that_is_given_up_leaves_the_process_to_the_others(tell: Tell) -> None:
-    running = asyncio.create_task(tell("STARTED.set(); DONE.wait(60)"))
-    await tell("STARTED.wait(60)")
+async def test_a_call_that_is_given_up_leaves_the_process_to_the_others(execute: Tell) -> None:
+    running = asyncio.create_task(execute("STARTED.set(); DONE.wait(60)"))
+    await execute("STARTED.wait(60)")
     running.cancel()
 
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert await tell("DONE.set()") == "fine"
+    assert await execute("DONE.set()") == "fine"
 
 
 DISPATCHER = """

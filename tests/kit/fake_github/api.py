@@ -1,4 +1,4 @@
-"""The whole API as one function of a request and the time: limits, contract, endpoint, pages, ETag, faults, ledger."""
+"""The whole API as one function of a request and the time: limits, contract, endpoint, pages, ETag, faults, log."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from . import actions, contract, graph, ledger, merging, pages, tokens
+from . import actions, contract, graph, merges, pages, request_log, tokens
 from .call import Call
 from .contract import ContractBroken
 from .exchange import Json, Listing, Outcome, Refusal, Reply, Request, Response
 from .faults import Script
-from .ledger import Asked
+from .request_log import LoggedRequest
 from .routes import ROUTES
 from .things import Token
 from .world import World
@@ -27,7 +27,7 @@ JSON_TYPE = "application/json; charset=utf-8"
 
 
 @dataclass(frozen=True)
-class Asking:
+class AuthenticatedRequest:
     """A request whose sender is known: its path and query, free of base path and numbers, and its body."""
 
     request: Request
@@ -60,12 +60,12 @@ class Asking:
 
 @dataclass
 class Api:
-    """The state machine. `asked` is the ledger, `elsewhere` that of other hosts, `broken` what broke the contract."""
+    """The state machine. `asked` is the log, `elsewhere` that of other hosts, `broken` what broke the contract."""
 
     world: World
     script: Script = field(default_factory=Script)
-    asked: list[Asked] = field(default_factory=list)
-    elsewhere: list[Asked] = field(default_factory=list)
+    asked: list[LoggedRequest] = field(default_factory=list)
+    elsewhere: list[LoggedRequest] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     linked: set[str] = field(default_factory=set)
     cache: dict[tuple[str, str], tuple[int, Response]] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Api:
         what, login = f"{request.method} {request.path}", tokens.login(self.world, request) if here else ""
         early = self.script.play("before", what)
         if early is not None:
-            book.append(ledger.asked(request, early, login=login, at=now, faulty=True))
+            book.append(request_log.asked(request, early, login=login, at=now, faulty=True))
             return early
         used, told = self.used(login), self.world.limits.of(login).told
         response = self.respond(request, now) if here else self.answer_elsewhere(request, now)
@@ -86,7 +86,7 @@ class Api:
         outcome = late if late is not None else response
         if late is not None:
             self.world.limits.of(login).told = told  # a refusal that did not arrive told nobody
-        book.append(ledger.asked(request, outcome, login=login, at=now, charged=charged, faulty=late is not None))
+        book.append(request_log.asked(request, outcome, login=login, at=now, charged=charged, faulty=late is not None))
         return outcome
 
     def used(self, login: str) -> int:
@@ -101,7 +101,7 @@ class Api:
 
     def respond(self, request: Request, now: datetime) -> Response:
         """Answer truly. Whatever is not as GitHub describes it is raised, and kept in `broken`."""
-        merging.settle(self.world, now)
+        merges.settle(self.world, now)
         try:
             asking = self.read(request, now)
         except Refusal as refusal:
@@ -112,17 +112,19 @@ class Api:
             self.broken.append(str(error))
             raise
 
-    def read(self, request: Request, now: datetime) -> Asking:
+    def read(self, request: Request, now: datetime) -> AuthenticatedRequest:
         """Find out who asks for what; refuse whoever does not say who they are or gets it wrong."""
         if not request.headers.get("user-agent"):
             raise Refusal(
                 403, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header"
             )
         token = tokens.of(self.world, request)
-        body = ledger.body_of(request)
+        body = request_log.body_of(request)
         if request.body and body is None:
             raise Refusal(400, "Problems parsing JSON")
-        return Asking(request, token, self.local_path(request), ledger.query_of(request.url), body, now)
+        return AuthenticatedRequest(
+            request, token, self.local_path(request), request_log.query_of(request.url), body, now
+        )
 
     def local_path(self, request: Request) -> str:
         """Return the path as the description writes it: without base path, the repository by its name."""
@@ -137,7 +139,7 @@ class Api:
             return f"/repos/{self.world.repository.full_name}{path[len(numeric) :]}"
         return path
 
-    def admitted(self, asking: Asking) -> Response:
+    def admitted(self, asking: AuthenticatedRequest) -> Response:
         """Answer if the limits allow it; from memory if nothing changed since the same was asked."""
         if not asking.graphql:
             contract.check_request(asking.request.method, asking.path, asking.query, asking.body)
@@ -152,11 +154,11 @@ class Api:
         except Refusal as refusal:
             return self.finish(asking, refusal.reply(), {})
 
-    def remembered(self, asking: Asking) -> Response | None:
+    def remembered(self, asking: AuthenticatedRequest) -> Response | None:
         version, response = self.cache.get((asking.request.url, asking.login), (-1, None))
         return response if asking.request.method == "GET" and version == self.world.version else None
 
-    def carried_out(self, asking: Asking) -> tuple[Reply, dict[str, str]]:
+    def carried_out(self, asking: AuthenticatedRequest) -> tuple[Reply, dict[str, str]]:
         """Return what the endpoint answers, and the URLs of neighbouring pages."""
         call = self.call(asking, {})
         urls: dict[str, str] = {}
@@ -173,13 +175,13 @@ class Api:
             self.world.changed()
         return reply, urls
 
-    def call(self, asking: Asking, params: Mapping[str, str]) -> Call:
+    def call(self, asking: AuthenticatedRequest, params: Mapping[str, str]) -> Call:
         token = asking.token
         permissions = token.permissions if token else None
         viewer = token.account if token else None
         return Call(self.world, viewer, params, asking.query, asking.body, asking.now, permissions)
 
-    def moved(self, asking: Asking) -> Reply | None:
+    def moved(self, asking: AuthenticatedRequest) -> Reply | None:
         """Return the redirection of a repository's old name to its number."""
         name = "/".join(asking.path.split("/")[2:4])
         if not asking.path.startswith("/repos/") or name.lower() not in self.world.old_names:
@@ -190,7 +192,7 @@ class Api:
         body = {"message": "Moved Permanently", "url": url, "documentation_url": "https://docs.github.com/rest"}
         return Reply(307 if asking.write else 301, body, {"location": url})
 
-    def routed(self, asking: Asking) -> tuple[Reply, dict[str, str]]:
+    def routed(self, asking: AuthenticatedRequest) -> tuple[Reply, dict[str, str]]:
         template, params = contract.template_of(asking.path) or ("", {})
         if (
             "owner" in params
@@ -209,14 +211,14 @@ class Api:
             return Reply(200, value), urls
         return result, {}
 
-    def mind_links(self, asking: Asking) -> None:
+    def mind_links(self, asking: AuthenticatedRequest) -> None:
         """Complain of a page that no `Link` has named: the client made up the URL."""
         if asking.query.get("page", "1") != "1" and asking.request.url not in self.linked:
             self.world.limits.complaints.append(
                 f"{asking.what}: page {asking.query['page']} by a URL that no Link named"
             )
 
-    def finish(self, asking: Asking, reply: Reply, urls: dict[str, str]) -> Response:
+    def finish(self, asking: AuthenticatedRequest, reply: Reply, urls: dict[str, str]) -> Response:
         """Check the answer, write it, and give it an ETag where it is one to a GET."""
         if not asking.graphql:
             contract.check_response(asking.request.method, asking.path, reply.status, reply.value)
@@ -231,7 +233,7 @@ class Api:
             del self.cache[next(iter(self.cache))]
         return self.conditional(asking, tagged)
 
-    def conditional(self, asking: Asking, response: Response) -> Response:
+    def conditional(self, asking: AuthenticatedRequest, response: Response) -> Response:
         """Answer 304 to whoever has this already; that is free, unless nobody said who they are."""
         known = [tag.strip().removeprefix("W/") for tag in asking.request.headers.get("if-none-match", "").split(",")]
         if response.headers["etag"].removeprefix("W/") not in known:
@@ -239,7 +241,7 @@ class Api:
         headers = {name: text for name, text in response.headers.items() if name not in {"content-type", "link"}}
         return self.charged(asking, Response(304, headers), free=asking.token is not None)
 
-    def charged(self, asking: Asking, response: Response, *, free: bool = False) -> Response:
+    def charged(self, asking: AuthenticatedRequest, response: Response, *, free: bool = False) -> Response:
         limits = self.world.limits
         if not free:
             limits.charge(asking.login, asking.resource)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
-from . import checks, comments, issues, labels, merging, pulls, reactions, review_comments, reviews, statuses
+from . import checks, comments, issues, labels, merges, pulls, reactions, review_comments, reviews, statuses
 from .things import (
     Account,
     CheckRun,
@@ -90,7 +90,7 @@ class Happenings:
         """Comment on a line (None: on the file); GitHub adds a review for it, or puts it into the author's draft."""
         author, now = self.who(by), self.now
         wanted = {"path": path, **({"line": line} if line else {"subject_type": "file"})}
-        where = review_comments.place(pull, wanted)
+        where = review_comments.comment_line(pull, wanted)
         review = review_comments.review_for(self.world, pull, author, now)
         return review_comments.start_thread(self.world, review, where, body, now)
 
@@ -106,7 +106,7 @@ class Happenings:
         now = self.now
         review = reviews.start(self.world, pull, self.who(by), body, now)
         for path, line, text in comments:
-            where = review_comments.place(pull, {"path": path, "line": line})
+            where = review_comments.comment_line(pull, {"path": path, "line": line})
             review_comments.start_thread(self.world, review, where, text, now)
         if state != "PENDING":
             reviews.submit(self.world, review, state, now)
@@ -163,14 +163,14 @@ class Happenings:
         if files is not None:
             pull.files = {file.path: file for file in files}
         review_comments.outdate(self.world, pull)
-        merging.recompute(self.world, pull, now)
+        merges.recompute(self.world, pull, now)
         pull.updated_at = now
         return pull.head.sha
 
     def conflict(self, pull: Pull, *, there: bool = True) -> None:
         """Let the base run into the pull request, or have that solved; `updated_at` does not move."""
         pull.conflict = there
-        merging.recompute(self.world, pull, self.now)
+        merges.recompute(self.world, pull, self.now)
 
     def check(
         self, pull: Pull, name: str, conclusion: str | None, *, log: str | None = None, app: str = "github-actions"
@@ -205,7 +205,7 @@ class Happenings:
         )
 
     def merge(self, pull: Pull, by: str = "ann") -> None:
-        merging.merge_now(self.world, pull, self.who(by), self.now)
+        merges.merge_now(self.world, pull, self.who(by), self.now)
 
     def close(self, issue: Issue, by: str = "ann") -> None:
         issues.set_state(issue, "closed", self.who(by), self.now)

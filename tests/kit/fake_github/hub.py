@@ -13,8 +13,8 @@ from .contract import ContractBroken
 from .exchange import Outcome, Request
 from .faults import Effect, Trigger
 from .happenings import Happenings
-from .ledger import Asked
 from .limits import STRICT, Limits, Rules
+from .request_log import LoggedRequest
 from .things import Account, Post, Repository, Token
 from .transport import Transport
 from .world import Urls, World
@@ -124,12 +124,12 @@ class Hub(Happenings):
     # what can be seen afterwards
 
     @property
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[LoggedRequest]:
         """All requests to the API so far; clear it to look at those that follow."""
         return self.api.asked
 
     @property
-    def elsewhere(self) -> list[Asked]:
+    def elsewhere(self) -> list[LoggedRequest]:
         """All requests to other hosts: the storage of logs, and wherever a redirect led."""
         return self.api.elsewhere
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from . import diffs, issues, listing, merging, shapes
+from . import diffs, issues, listing, merges, shapes
 from .call import Call
 from .exchange import Json, Listing, Refusal, Reply, invalid, stamp
 from .things import Account, FileDiff, Pull, Side
@@ -42,7 +42,7 @@ def open_pull(
         computed_from=now,
     )
     world.issues[number] = pull
-    merging.recompute(world, pull, now)
+    merges.recompute(world, pull, now)
     return pull
 
 
@@ -109,7 +109,7 @@ def simple(world: World, pull: Pull) -> Json:
 def full(world: World, pull: Pull) -> Json:
     """Write a pull request as it is shown alone."""
     changes = [diffs.counts(file) for file in pull.files.values()]
-    mergeable, why = merging.mergeable(world, pull)
+    mergeable, why = merges.mergeable(world, pull)
     return {
         **simple(world, pull),
         "merged": pull.merged_at is not None,

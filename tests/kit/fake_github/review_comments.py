@@ -15,7 +15,7 @@ RESOURCE = "PullRequestReviewComment"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class CommentLine:
     """Where a comment stands; without a line it is about the file."""
 
     path: str
@@ -25,23 +25,25 @@ class Place:
     start_side: str | None = None
 
 
-def place(pull: Pull, wanted: Json) -> Place:
+def comment_line(pull: Pull, wanted: Json) -> CommentLine:
     """Return where the comment is to stand, or refuse with 422 what is not part of the diff."""
     path, side = str(wanted.get("path", "")), wanted.get("side", "RIGHT")
     if path not in pull.files:
         raise invalid(RESOURCE, "pull_request_review_thread.path", "pull_request_review_thread.path is invalid")
     if wanted.get("subject_type") == "file":
-        return Place(path=path, line=None)
+        return CommentLine(path=path, line=None)
     line = wanted.get("line")
     for number in (line, wanted.get("start_line", line)):
         if number is None or diffs.position(pull.files[path], side, number) is None:
             field = "pull_request_review_thread.line"
             raise invalid(RESOURCE, field, f"{field} must be part of the diff")
     start = wanted.get("start_line")
-    return Place(path=path, line=line, side=side, start_line=start, start_side=start and wanted.get("start_side", side))
+    return CommentLine(
+        path=path, line=line, side=side, start_line=start, start_side=start and wanted.get("start_side", side)
+    )
 
 
-def start_thread(world: World, review: Review, where: Place, body: str, now: datetime) -> ReviewComment:
+def start_thread(world: World, review: Review, where: CommentLine, body: str, now: datetime) -> ReviewComment:
     pull = review.pull
     file = pull.files[where.path]
     thread = Thread(id=world.next_id(), pull=pull)
@@ -202,7 +204,7 @@ def create(call: Call) -> Reply:
     call.unlocked(pull)
     if body.get("commit_id") not in {pull.head.sha, *pull.commits}:
         raise invalid(RESOURCE, "commit_id", "commit_id is not part of the pull request")
-    where = place(pull, body)
+    where = comment_line(pull, body)
     comment = start_thread(call.world, review_for(call.world, pull, call.writer, call.now), where, text, call.now)
     return posted(call, comment)
 

@@ -110,14 +110,14 @@ def check_event(pull: Pull, author: Account, event: str, *, body: str, comments:
         raise refusal("Could not create review: body is required")
 
 
-def places(pull: Pull, comments: Sequence[Json]) -> list[review_comments.Place]:
+def comment_lines(pull: Pull, comments: Sequence[Json]) -> list[review_comments.CommentLine]:
     """Return where the comments are to stand; if one is not in the diff, the review as a whole is refused."""
     found_places = []
     for comment in comments:
         if comment.get("path") not in pull.files:
             raise refusal("Path could not be resolved")
         try:
-            found_places.append(review_comments.place(pull, comment))
+            found_places.append(review_comments.comment_line(pull, comment))
         except Refusal as error:
             raise refusal("Line could not be resolved") from error
     return found_places
@@ -130,7 +130,7 @@ def create(call: Call) -> Reply:
     commit = body.get("commit_id")
     if commit not in {None, pull.head.sha, *pull.commits}:
         raise refusal("Commit oid is not part of the pull request")
-    where = places(pull, comments)
+    where = comment_lines(pull, comments)
     if event:
         check_event(pull, call.writer, event, body=text, comments=comments)
     review = start(world, pull, call.writer, text, call.now, commit=commit)

@@ -16,7 +16,7 @@ SECRET = {"authorization", "cookie"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class LoggedRequest:
     """One request and its outcome: a status, or the name of what broke. `charged`: it counted against the hourly limit.
 
     `faulty`: a test had put the outcome in place of the true one. `saw_token`: the request showed a token.
@@ -63,8 +63,8 @@ def body_of(request: Request) -> Any:
 
 def asked(
     request: Request, outcome: Outcome, *, login: str, at: datetime, charged: bool = False, faulty: bool = False
-) -> Asked:
-    return Asked(
+) -> LoggedRequest:
+    return LoggedRequest(
         method=request.method,
         url=request.url,
         headers={name: text for name, text in request.headers.items() if name not in SECRET},
