@@ -162,7 +162,7 @@ class PlanFile:
         return content.decode("utf-8", _EXACTLY)
 
 
-class PlanState:
+class PlanStateFile:
     """Writes what decisions say of the plan itself; leaves all else in `state.json` alone."""
 
     def __init__(self, edit: Edit) -> None:

@@ -13,7 +13,7 @@ from prloom.core.commands.requests import OperatorRequest
 from prloom.engine.bus import plans, plugin_stores
 from prloom.engine.bus.event_store import Clock, Effect, EventStore
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_files import PlanFile, PlanState
+from prloom.engine.bus.plan_files import PlanFile, PlanStateFile
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.operator import control
@@ -134,8 +134,8 @@ def _opened_plans(
         yield tuple(opened)
 
 
-def _plan_state(local: SafeDir) -> PlanState:
-    return PlanState(lambda edit: plans.change(local, plans.load(local), edit))
+def _plan_state(local: SafeDir) -> PlanStateFile:
+    return PlanStateFile(lambda edit: plans.change(local, plans.load(local), edit))
 
 
 def _folder(repository: RepositoryPaths, plan_id: str, worktree_guard: WorktreeGuard) -> SafeDir:

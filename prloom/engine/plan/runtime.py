@@ -22,7 +22,7 @@ from prloom.core.text import bounds, naming
 from prloom.engine.bus import entries, plans, plugin_stores, replay
 from prloom.engine.bus.event_store import ROTATE_AT, Clock, EventStore
 from prloom.engine.bus.issued import IssuedPosts
-from prloom.engine.bus.plan_files import PlanFile, PlanState
+from prloom.engine.bus.plan_files import PlanFile, PlanStateFile
 from prloom.engine.bus.plan_folder import PlanFolder
 from prloom.engine.bus.plugin_stores import PluginStores
 from prloom.engine.bus.seen_ids import SeenIds
@@ -121,7 +121,7 @@ class PlanRuntime:
 
     def _open(self) -> None:
         bus = self.folders.local.make_sub(paths.BUS)
-        effects = (self.text, self.stores, self.shared_stores, PlanState(self.edit), self.issued)
+        effects = (self.text, self.stores, self.shared_stores, PlanStateFile(self.edit), self.issued)
         self.event_store = EventStore.open(bus, self.clock, effects, rotate_at=self._rotate_at)
         self.event_store.plan_id = self.id
         self.event_store.audience = self.audience
