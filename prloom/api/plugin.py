@@ -107,25 +107,19 @@ class PluginContext:
             self.register_hook(name, handler)
             return handler
 
+        if not isinstance(name, str):  # the decorator without a name, which would register nothing
+            hooks.unknown(f"plugin {self.key}", [name])
         return register
 
     def register_hook(self, name: str, handler: Handler) -> None:
         """Register a function for a hook point, `beforeTriage` or `before_triage`.
 
         It is called with (plan, ctx), or with (event, ctx) for event hooks; docs/writing-a-plugin.md says with what
-        each guard is. A name that is not known is a warning.
+        each guard is. A name that is not known is a warning, or refused where a guard may be meant.
         """
-        known = None
-        if isinstance(name, str):
-            known = hooks.canonical(name)
+        self.registrations.warnings += hooks.unknown(f"plugin {self.key}", [name])
+        known = hooks.canonical(name)
         if known is None:
-            close = None
-            if isinstance(name, str):
-                close = hooks.nearest(name)
-            hint = ""
-            if close:
-                hint = f"; did you mean {close!r}?"
-            self.registrations.warnings.append(f"plugin {self.key}: no hook point is named {name!r}{hint}")
             return
         self._check_handler(f"hook {known}", handler, arguments=2)
         self.registrations.hooks.append(Hook(known, handler))

@@ -69,7 +69,7 @@ def _findings(given: Options) -> Iterator[Finding]:
         yield from doctor.guarded(lambda: environment_checks.of_agents(config, where.root), "the agents")
         yield from doctor.guarded(lambda: environment_checks.of_plugins(config, where.root), "the plugins")
         yield from doctor.guarded(lambda: plugin_checks.of_daemons(config, where.root, os.environ), "the plugins")
-        yield from doctor.guarded(lambda: plugin_checks.of_tools(config, where.root, os.environ), "the plugins")
+        yield from doctor.guarded(lambda: plugin_checks.of_manifests(config, where.root, os.environ), "the plugins")
         yield from doctor.guarded(lambda: plugin_checks.of_gemini(config, where, os.environ), "the agents")
         yield from doctor.guarded(lambda: environment_checks.of_presets(config, where), "the presets")
         yield from doctor.guarded(lambda: _of_bridges(config, where), "the bridges")

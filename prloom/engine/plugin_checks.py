@@ -56,14 +56,12 @@ def of_daemons(config: Config, root: Path, environ: Mapping[str, str]) -> Iterat
 
 
 def _of_start(found: DiscoveredPlugin, root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield what is wrong with how a daemon is started, and with the hooks that it answers."""
-    preparation, where = Preparation(found, root, environ=environ), f"plugin {found.key}"
-    for warning in daemon_warnings.unknown_hooks(found.key, preparation.manifest):
-        yield doctor.of_warning(warning, where, _CORRECT)
+    """Yield what is wrong with how a daemon is started."""
     try:
-        preparation.program()
+        Preparation(found, root, environ=environ).program()
     except PrloomError as error:
-        yield from doctor.of_error(ExtensionError(f"its daemon cannot be started: {error}"), where)
+        text = f"its daemon cannot be started: {error}"
+        yield from doctor.of_error(ExtensionError(text), f"plugin {found.key}")
 
 
 def _of_settings(
@@ -98,10 +96,10 @@ def _of_subscriptions(found: DiscoveredPlugin, agents: Collection[str]) -> Itera
             yield _warning(what, f"plugin {found.key}", fix)
 
 
-def of_tools(config: Config, root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the warnings about manifests with tools, and the tools that no agent can call, with the reason."""
+def of_manifests(config: Config, root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the warnings about manifests, and the tools that no agent can call, with the reason."""
     for found in plugins.select_plugins(root, config, environ).chosen:
-        if found.manifest is None or not found.manifest.tools:
+        if found.manifest is None:
             continue
         where = f"plugin {found.key}"
         for warning in found.warnings:

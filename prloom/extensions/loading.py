@@ -179,7 +179,7 @@ def _discard(result: object) -> None:
 
 def _broken_promises(key: str, manifest: Manifest, made: Registrations) -> list[str]:
     """Return a warning for each thing that the manifest announces and `register` did not register."""
-    promised_hooks = {hooks.canonical(name) or name for name in manifest.provides_hooks}
+    promised_hooks = set(filter(None, map(hooks.canonical, manifest.provides_hooks)))
     if manifest.background is not None:
         promised_hooks = set()  # the daemon answers those that the code does not register
     promises = (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prloom import regular_files
+from prloom.api import hooks
 from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
 from prloom.extensions import keys, manifest_fields
@@ -99,7 +100,8 @@ def _checked(table: Mapping[Json, Json], path: Path) -> ManifestFile:
         config_schema=declared.config_schema,
     )
     _check_meaning(manifest, path)
-    return ManifestFile(manifest, (*unknown, *declared.warnings))
+    unknown_hooks = hooks.unknown(f"{path}: provides_hooks", manifest.provides_hooks)
+    return ManifestFile(manifest, (*unknown, *unknown_hooks, *declared.warnings))
 
 
 def _check_meaning(manifest: Manifest, path: Path) -> None:

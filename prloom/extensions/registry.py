@@ -111,7 +111,7 @@ def _entry(
 
 def _announced(manifest: Manifest) -> Registered:
     return Registered(
-        hooks=tuple(hooks.canonical(name) or name for name in manifest.provides_hooks),
+        hooks=tuple(filter(None, map(hooks.canonical, manifest.provides_hooks))),
         commands={name.removeprefix("/"): "" for name in manifest.provides_commands},
         tools={name: OfferedTool() for name in manifest.provides_tools},
     )

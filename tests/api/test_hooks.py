@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prloom.api import hooks
+from prloom.errors import ExtensionError
 from prloom.model import hook
 from prloom.model.hook_points import HOOKS
 
@@ -55,6 +56,7 @@ def test_nothing_else_is_a_hook_point(name: str) -> None:
         ("beforeTriag", "beforeTriage"),
         ("before_triag", "beforeTriage"),
         ("BeforeTriage", "beforeTriage"),
+        ("BEFORE-TRIAGE", "beforeTriage"),
         ("on_event", "onEvent"),
         ("onEvents", "onEvent"),
         ("session_begin", "sessionEnd"),
@@ -70,3 +72,52 @@ def test_the_nearest_hook_point_is_suggested(name: str, nearest: str | None) -> 
 def test_any_name_is_a_hook_point_or_not_and_never_an_error(name: str) -> None:
     assert hooks.canonical(name) in {None, *HOOKS}
     assert hooks.nearest(name) in {None, *HOOKS}
+
+
+def test_an_unknown_name_is_a_warning_that_says_where_it_is_and_what_to_do() -> None:
+    assert hooks.unknown("plugin x", ["beforeTodo", "after_todo", "beforeTriag", "zzz"]) == (
+        "plugin x: no hook point is named 'beforeTriag'; did you mean 'beforeTriage'?",
+        "plugin x: no hook point is named 'zzz'; docs/writing-a-plugin.md lists them",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "guards"),
+    [
+        ("preTol", "'preTool'"),
+        ("PreTool", "'preTool'"),
+        ("PRE_TOOL", "'preTool'"),
+        ("pre-tool", "'preTool'"),
+        ("preToolUse", "'preTool'"),
+        ("beforeRout", "'beforeRoute'"),
+        ("before_upserts", "'beforeUpsert'"),
+        ("transformToolResults", "'transformToolResult'"),
+        ("beforeTool", "'preTool' or 'postTool' or 'transformToolResult'"),
+        ("onRoute", "'beforeRoute'"),
+    ],
+)
+def test_a_name_by_which_a_guard_may_be_meant_is_refused_because_nothing_would_call_the_guard(
+    name: str, guards: str
+) -> None:
+    with pytest.raises(ExtensionError) as caught:
+        hooks.unknown("plugin x", [name])
+
+    assert str(caught.value) == (
+        f"plugin x: no hook point is named {name!r}, and a guard that is never called refuses nothing; "
+        f"did you mean {guards}?"
+    )
+
+
+@pytest.mark.parametrize("name", [None, 7, print])
+def test_what_is_not_a_text_is_refused_because_nobody_can_tell_what_is_meant(name: object) -> None:
+    with pytest.raises(ExtensionError, match=r"^plugin x: .* is not the name of a hook point; write a text, such as "):
+        hooks.unknown("plugin x", [name])
+
+
+@pytest.mark.parametrize("name", [name for name, kind in HOOKS.items() if kind == "guard"])
+@given(at=st.integers(0, 40))
+def test_a_guard_without_one_of_its_letters_is_never_only_a_warning(name: str, at: int) -> None:
+    at %= len(name)
+
+    with pytest.raises(ExtensionError):
+        hooks.unknown("plugin x", [name[:at] + name[at + 1 :]])

@@ -79,17 +79,31 @@ def test_functions_of_one_hook_point_keep_their_order(ctx: PluginContext) -> Non
     ("name", "warning"),
     [
         ("beforeTriag", "plugin image/openai: no hook point is named 'beforeTriag'; did you mean 'beforeTriage'?"),
-        ("zzz", "plugin image/openai: no hook point is named 'zzz'"),
-        (None, "plugin image/openai: no hook point is named None"),
+        ("zzz", "plugin image/openai: no hook point is named 'zzz'; docs/writing-a-plugin.md lists them"),
     ],
 )
 def test_a_hook_point_that_is_not_known_is_a_warning_with_the_nearest_one(
-    ctx: PluginContext, name: Any, warning: str
+    ctx: PluginContext, name: str, warning: str
 ) -> None:
     ctx.register_hook(name, plan_hook)
 
     assert ctx.registrations.warnings == [warning]
     assert ctx.registrations.hooks == []
+
+
+def test_a_guard_under_a_name_that_is_not_known_is_refused(ctx: PluginContext) -> None:
+    with pytest.raises(ExtensionError, match=r"^plugin image/openai: no hook point is named 'preTol', .*'preTool'\?$"):
+        ctx.register_hook("preTol", plan_hook)
+
+
+def test_a_decorator_without_the_name_of_a_hook_point_is_refused_when_it_is_used(ctx: PluginContext) -> None:
+    decorator: Any = ctx.hook
+
+    with pytest.raises(ExtensionError, match="is not the name of a hook point; write a text, such as 'beforeTriage'"):
+
+        @decorator
+        def pre_tool(call: object, ctx: object) -> None:
+            """Guard nothing."""
 
 
 def test_a_tool_for_a_stage_that_does_not_exist_earns_a_warning(ctx: PluginContext) -> None:

@@ -142,7 +142,7 @@ def test_a_command_that_cannot_be_started_is_an_error_before_any_dispatcher_has_
     (folder / "plain").touch(mode=0o644)
 
     (found,) = findings(root, environ, background={"command": command}, tools=[tool])
-    (of_tool,) = plugin_checks.of_tools(loading.load(root, {}), root, environ)
+    (of_tool,) = plugin_checks.of_manifests(loading.load(root, {}), root, environ)
 
     assert (found.severity, found.where, found.fix) == ("error", "plugin odd", fix)
     assert found.what.startswith(f"its daemon cannot be started: {what}")
@@ -156,9 +156,30 @@ def test_a_hook_point_that_does_not_exist_is_a_warning_before_any_dispatcher_has
     (found,) = findings(root, environ, provides_hooks=["beforeTriag", "afterTodo"])
 
     assert (found.what, found.fix) == (
-        "provides_hooks: no hook point is named 'beforeTriag'",
+        f"{root}/prloom/plugins/odd/plugin.json: provides_hooks: no hook point is named 'beforeTriag'",
         "did you mean 'beforeTriage'?",
     )
+
+
+@pytest.mark.parametrize("background", [True, False])
+@pytest.mark.parametrize("code", [True, False])
+def test_what_is_misspelt_in_a_manifest_is_told_whatever_the_kind_of_plugin(
+    root: Path, environ: dict[str, str], *, background: bool, code: bool
+) -> None:
+    folder = root / "prloom/plugins/odd"
+    folder.mkdir(parents=True)
+    manifest = {"provides_hooks": ["beforeTriag"], **({"background": {"command": "python3"}} if background else {})}
+    tool = {"name": "look", "type": "executable", "command": "python3"}
+    if code:
+        (folder / "__init__.py").write_text("raise SystemExit")
+    else:
+        manifest["tools"] = [tool]
+    (folder / "plugin.json").write_text(json.dumps(manifest))
+    (root / "prloom.toml").write_text(ENABLED)
+
+    (found,) = plugin_checks.of_manifests(loading.load(root, {}), root, environ)
+
+    assert found.what.endswith("provides_hooks: no hook point is named 'beforeTriag'")
 
 
 @pytest.mark.parametrize("background", [True, False])
@@ -173,7 +194,7 @@ def test_a_stage_that_does_not_exist_is_a_warning_with_the_one_that_was_meant(
     (folder / "plugin.json").write_text(json.dumps(manifest))
     (root / "prloom.toml").write_text(ENABLED)
 
-    found = list(plugin_checks.of_tools(loading.load(root, {}), root, environ))
+    found = list(plugin_checks.of_manifests(loading.load(root, {}), root, environ))
 
     where = f"{folder / 'plugin.json'}: tools: look: visible_to"
     assert [(each.severity, each.what, each.fix) for each in found] == [
@@ -212,7 +233,7 @@ def test_a_tool_whose_schema_cannot_be_used_is_a_warning(root: Path, environ: di
 
     looks_around = tool("bad", properties={"a": {"pattern": "(?=a)"}})
     assert findings(root, environ, tools=[tool("none"), tool("good", properties={}), looks_around]) == []
-    (found,) = plugin_checks.of_tools(loading.load(root, {}), root, environ)
+    (found,) = plugin_checks.of_manifests(loading.load(root, {}), root, environ)
 
     assert found.where == "plugin odd"
     assert found.what.startswith(

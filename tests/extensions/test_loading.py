@@ -193,7 +193,9 @@ def test_a_config_that_is_no_pydantic_model_is_a_warning(plugin: Plugin) -> None
 
 
 def test_a_promise_of_the_manifest_that_is_not_kept_is_a_warning(plugin: Plugin) -> None:
-    promised = Manifest(name="noted", provides_hooks=("on_event",), provides_commands=("/note",), provides_tools=("t",))
+    promised = Manifest(
+        name="noted", provides_hooks=("on_event", "zzz"), provides_commands=("/note",), provides_tools=("t",)
+    )
     found = msgspec.structs.replace(plugin("def register(ctx): pass"), manifest=promised)
 
     assert loading.load(found, {}).warnings == (

@@ -80,6 +80,13 @@ def problem(text: str, name: str = "plugin.yaml") -> str:
         ("provides_hooks: [1]", "/p/notes/plugin.yaml: provides_hooks: expected a list of texts, got [1]"),
         ("manifest_version: one", "/p/notes/plugin.yaml: manifest_version: expected a whole number, got 'one'"),
         (
+            "provides_hooks: [onEvent, preTol]",
+            (
+                "/p/notes/plugin.yaml: provides_hooks: no hook point is named 'preTol', "
+                "and a guard that is never called refuses nothing; did you mean 'preTool'?"
+            ),
+        ),
+        (
             "manifest_version: 2",
             "/p/notes/plugin.yaml: manifest_version: 2 is not supported; use version 1",
         ),
@@ -127,6 +134,15 @@ def test_a_manifest_that_is_too_large_is_not_read(tmp_path: Path) -> None:
 
     with pytest.raises(ExtensionError, match="is larger than 16384 bytes"):
         manifest.read(tmp_path)
+
+
+def test_a_hook_point_that_does_not_exist_is_a_warning_with_the_nearest_one() -> None:
+    read = manifest.parse(b"provides_hooks: [beforeTriag, after_todo, zzz]", Path("/p/notes/plugin.yaml"))
+
+    assert read.warnings == (
+        "/p/notes/plugin.yaml: provides_hooks: no hook point is named 'beforeTriag'; did you mean 'beforeTriage'?",
+        "/p/notes/plugin.yaml: provides_hooks: no hook point is named 'zzz'; docs/writing-a-plugin.md lists them",
+    )
 
 
 def test_an_unknown_key_is_a_warning_with_the_nearest_known_one() -> None:

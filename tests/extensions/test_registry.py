@@ -95,7 +95,9 @@ def test_plugins_are_listed_in_their_order_then_those_that_fail_then_those_that_
 
 
 def test_of_a_plugin_that_is_not_loaded_the_list_shows_what_its_manifest_announces() -> None:
-    announced = a_plugin("a", provides_hooks=("on_event",), provides_commands=("/note",), provides_tools=("look",))
+    announced = a_plugin(
+        "a", provides_hooks=("on_event", "zzz"), provides_commands=("/note",), provides_tools=("look",)
+    )
 
     (entry,) = registry.entries(PluginSelection(left=(SkippedPlugin(announced, "not enabled"),)))
 

@@ -322,6 +322,13 @@ WEAKENINGS = (
         "is_seen_when_it_comes",
     ),
     Weakening(
+        "A plugin whose guard nothing would call is refused",
+        "prloom.api.hooks:_guards_meant",
+        empty,
+        "api/test_hooks.py",
+        "may_be_meant_is_refused",
+    ),
+    Weakening(
         "P14: an action that contains a secret is withheld",
         "prloom.core.text.secret_scan:in_action",
         empty,

@@ -17,7 +17,6 @@ from prloom.core.plugins import daemon_hooks, plugin_action
 from prloom.core.plugins.plugin_action import Absence
 from prloom.core.text import bounds
 from prloom.engine.background.daemon import Daemon
-from prloom.extensions.background import daemon_warnings
 from prloom.extensions.background.call_error import CallError
 from prloom.extensions.host.interface import HookFailed, HookFailureKind, PluginHost, Registered
 from prloom.model import record
@@ -83,11 +82,10 @@ class DaemonHost:
         promised = map(hooks.canonical, self._manifest.provides_hooks)
         answered = [name for name in promised if name is not None and name not in offered.hooks]
         self._answered = frozenset(answered)
-        unknown = daemon_warnings.unknown_hooks(self.key, self._manifest)
         commands = offered.commands
         if self._actions is not None:
             commands = {**self._actions.offered(self.key), **commands}
-        warnings = (*offered.warnings, *self._warnings, *unknown)
+        warnings = (*offered.warnings, *self._warnings)
         return replace(offered, hooks=(*offered.hooks, *answered), warnings=warnings, commands=commands)
 
     async def run(self, call: HookCall, services: Services, limit: timedelta) -> Outcome:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from prloom.api import hooks
-from prloom.api.manifest import Manifest
 from prloom.extensions.background import runtime_folder, settings
 from prloom.extensions.discovery import DiscoveredPlugin
 from prloom.model.record import Json
@@ -23,20 +21,6 @@ def of(
     if found.is_daemon_only and found.manifest is not None:
         warnings = [*found.warnings, *settings.unknown(found.key, found.manifest.config_schema, table), *warnings]
     return tuple(warnings)
-
-
-def unknown_hooks(key: str, manifest: Manifest) -> tuple[str, ...]:
-    """Return a warning for each hook point that a daemon is said to answer and that does not exist."""
-    unknown = [name for name in manifest.provides_hooks if hooks.canonical(name) is None]
-    return tuple(f"plugin {key}: provides_hooks: {_no_hook(name)}" for name in unknown)
-
-
-def _no_hook(name: str) -> str:
-    close = hooks.nearest(name)
-    hint = ""
-    if close:
-        hint = f"; did you mean {close!r}?"
-    return f"no hook point is named {name!r}{hint}"
 
 
 def _of_path(found: DiscoveredPlugin, repo_root: Path, environ: Mapping[str, str]) -> Iterator[str]:

@@ -142,9 +142,64 @@ def test_what_is_misspelt_in_a_manifest_is_told_at_the_start_and_once_by_doctor(
     after = of_plugins(repository.json_of_failure("doctor"))
 
     stage = f"{repository.root}/prloom/plugins/odd/plugin.yaml: tools: look: visible_to: there is no stage 'wroker'"
-    hook = "provides_hooks: no hook point is named 'beforeTriag'"
+    hook = f"{repository.root}/prloom/plugins/odd/plugin.yaml: provides_hooks: no hook point is named 'beforeTriag'"
     told = {(what, fix) for _, what, fix in before}
     assert told == {(stage, "did you mean 'worker'?"), (hook, "did you mean 'beforeTriage'?")}
     assert sorted(after) == sorted(before)
     for what, fix in told:
         assert f"{what}; {fix}" in said
+
+
+KINDS = {
+    "code": ("", "def register(ctx):\n    ctx.register_hook({!r}, lambda given, ctx: None)\n"),
+    "manifest": ("provides_hooks: [{}]\n", "def register(ctx): pass\n"),
+    "daemon": ("background: {{command: 'true'}}\nprovides_hooks: [{}]\n", ""),
+    "daemon and code": (
+        "background: {{command: 'true'}}\nprovides_hooks: [{}]\n",
+        "def register(ctx):\n    ctx.register_hook({!r}, lambda given, ctx: None)\n",
+    ),
+    "tools": ("tools: [{{name: look, type: executable, command: 'true'}}]\nprovides_hooks: [{}]\n", ""),
+}
+"""A manifest and Python code that name a hook point, for each kind of plugin."""
+
+
+def add_kind(repository: Repository, kind: str, hook: str) -> None:
+    manifest, code = KINDS[kind]
+    add(repository, "odd", manifest.format(hook))
+    if code:
+        (repository.root / "prloom/plugins/odd/__init__.py").write_text(code.format(hook))
+    repository.configure('[plugins]\nenabled = ["odd"]\n')
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_guard_that_nothing_would_call_is_refused_at_the_start_in_the_list_and_by_doctor(
+    repository: Repository, kind: str
+) -> None:
+    add_kind(repository, kind, "preTol")
+
+    said = repository.run("start", "--once").stderr
+    (listed,) = [each for each in repository.json("plugins", "list")["plugins"] if each["name"] == "odd"]
+    found = of_plugins(repository.json_of_failure("doctor"))
+
+    what = "no hook point is named 'preTol', and a guard that is never called refuses nothing"
+    assert f"{what}; did you mean 'preTool'?" in said
+    assert listed["state"] == "failed"
+    assert f"{what}; did you mean 'preTool'?" in listed["reason"]
+    assert any(what in each for _, each, _ in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_hook_point_that_does_not_exist_is_a_warning_at_the_start_in_the_list_and_by_doctor(
+    repository: Repository, kind: str
+) -> None:
+    add_kind(repository, kind, "beforeTriag")
+
+    said = repository.run("start", "--once").stderr
+    (listed,) = [each for each in repository.json("plugins", "list")["plugins"] if each["name"] == "odd"]
+    found = of_plugins(repository.json_of_failure("doctor"))
+
+    what = "no hook point is named 'beforeTriag'"
+    assert f"{what}; did you mean 'beforeTriage'?" in said
+    assert any(f"{what}; did you mean 'beforeTriage'?" in each for each in listed["warnings"])
+    assert "beforeTriag" not in listed["hooks"]
+    assert any(each.endswith(what) and fix == "did you mean 'beforeTriage'?" for _, each, fix in found)

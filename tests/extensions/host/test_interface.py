@@ -100,6 +100,13 @@ async def test_start_tells_what_the_plugin_registered(plugin: Plugin, open_host:
     assert registered.warnings == ("plugin noted: no hook point is named 'onEvnt'; did you mean 'onEvent'?",)
 
 
+async def test_a_plugin_with_a_guard_that_nothing_would_call_is_refused(plugin: Plugin, open_host: Open) -> None:
+    host = open_host(plugin("def register(ctx):\n    ctx.register_hook('preTol', lambda call, ctx: ctx.block('no'))"))
+
+    with pytest.raises(ExtensionError, match=r"^plugin noted: no hook point is named 'preTol', .*'preTool'\?"):
+        await host.start()
+
+
 async def test_a_hooks_call_and_its_outcome_are_values(plugin: Plugin, open_host: Open) -> None:
     found = plugin("""
         def register(ctx):
