@@ -16,6 +16,20 @@ def try_lock(fd: int, *, shared: bool = False) -> bool:
     return True
 
 
+def is_locked(fd: int) -> bool:
+    """Return whether somebody else holds a descriptor's file locked for itself, by trying to share it for a moment.
+
+    False where nobody can tell, as on a file system without locks. The descriptor may be one for reading only.
+    """
+    try:
+        if not try_lock(fd, shared=True):
+            return True
+        unlock(fd)
+    except OSError:
+        return False
+    return False
+
+
 def wait_and_lock(fd: int) -> None:
     """Lock a descriptor's file, however long that takes: for locks that are never held for longer than a moment."""
     fcntl.flock(fd, fcntl.LOCK_EX)

@@ -31,6 +31,24 @@ def test_a_lock_excludes_another_one_until_it_is_released(descriptors: tuple[int
     assert flock.lock_within(second, 0)
 
 
+def test_who_looks_whether_a_file_is_locked_keeps_no_lock(descriptors: tuple[int, int]):
+    first, second = descriptors
+
+    assert not flock.is_locked(second)
+    flock.wait_and_lock(first)
+    assert flock.is_locked(second)
+    flock.unlock(first)
+    assert not flock.is_locked(second)
+    assert flock.try_lock(first)
+
+
+def test_a_file_that_cannot_be_locked_is_not_locked(descriptors: tuple[int, int]):
+    closed = os.dup(descriptors[0])
+    os.close(closed)
+
+    assert not flock.is_locked(closed)
+
+
 def test_shared_locks_exclude_only_others(descriptors: tuple[int, int]):
     first, second = descriptors
 

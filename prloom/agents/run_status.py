@@ -70,14 +70,12 @@ def was_begun(folder: Path) -> bool:
 
 
 def _held(folder: Path) -> bool:
-    """Return whether a process has the run's lock, by trying to share it for a moment."""
+    """Return whether a process has the run's lock."""
     try:
         fd = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return False
     try:
-        return not flock.try_lock(fd, shared=True)
-    except OSError:  # the disk, or a file system without locks
-        return False
+        return flock.is_locked(fd)
     finally:
         os.close(fd)

@@ -171,9 +171,7 @@ def _is_locked(folder: SafeDir) -> bool:
     if fd is None:
         return False
     try:
-        return not flock.try_lock(fd, shared=True)
-    except OSError:
-        return False
+        return flock.is_locked(fd)
     finally:
         os.close(fd)
 
