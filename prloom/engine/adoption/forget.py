@@ -15,7 +15,8 @@ from prloom.engine.adoption import declined
 from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.issued import IssuedPosts
 from prloom.engine.bus.plan_files import PlanFile
-from prloom.engine.operator import control, request_reader
+from prloom.engine.operator import control, dispatcher_wait, request_reader
+from prloom.engine.operator.dispatcher_wait import Pause
 from prloom.engine.views import snapshot
 from prloom.errors import AlreadyRunningError, PrloomError, StorageError
 from prloom.model.plan import Adopted, Plan
@@ -31,9 +32,6 @@ PATIENCE = timedelta(seconds=30)
 """How long a running dispatcher may take to let go of the plan."""
 
 _ASIDE = f"{paths.PLAN_STATE}.forgotten"
-_LOOK = 0.05  # seconds between two looks
-
-Pause = Callable[[float], None]
 
 
 def forget(
@@ -208,14 +206,11 @@ def _have_let_go(local: SafeDir, plan_id: str, patience: timedelta, pause: Pause
     now = datetime.now(UTC)
     asked = control.request_id(now)
     control.append_request(local, OperatorRequest(asked, "forget", reason=plan_id), now)
-    end = time.monotonic() + patience.total_seconds()
-    while not request_reader.was_read(local, asked, now):
-        if time.monotonic() > end:
-            raise PrloomError(
-                f"the dispatcher has not released plan {plan_id} within {patience.total_seconds():.0f} s; "
-                f"see `prloom status`, or stop the dispatcher and try again"
-            )
-        pause(_LOOK)
+    if not dispatcher_wait.until(lambda: request_reader.was_read(local, asked, now), patience, pause):
+        raise PrloomError(
+            f"the dispatcher has not released plan {plan_id} within {patience.total_seconds():.0f} s; "
+            f"see `prloom status`, or stop the dispatcher and try again"
+        )
 
 
 def _refuse_while_an_agent_works(where: RepositoryPaths, plan_id: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 from prloom.agents import run_folder
-from prloom.engine.operator import submission
+from prloom.engine.operator import dispatcher_wait, submission
+from prloom.engine.operator.dispatcher_wait import Pause
 from prloom.engine.operator.submission import Submission
 from prloom.engine.runs import listing
 from prloom.engine.views import snapshot
@@ -17,12 +18,8 @@ from prloom.exchange.errors import ExchangeError
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 
-PATIENCE: Final = 10.0
-"""Seconds that a running dispatcher has to pause the plan before the run is ended all the same."""
-
-_LOOK: Final = 0.05  # seconds between two looks
-
-Pause = Callable[[float], None]
+PATIENCE: Final = timedelta(seconds=10)
+"""How long a running dispatcher may take to pause the plan before the run is ended all the same."""
 
 
 class StoppedRun(NamedTuple):
@@ -44,7 +41,7 @@ def stop(where: RepositoryPaths, run: str, *, exchange_url: str, by: str, pause:
     if run_folder.read_result(folder) is not None:
         return StoppedRun(folder.name, plan_id, None)
     submitted = submission.submit(where, "pause", [plan_id])
-    _wait_until_paused(where, plan_id, pause)
+    dispatcher_wait.until(lambda: _is_paused(where, plan_id), PATIENCE, pause)
     try:
         with connect(exchange_url or where.local / paths.EXCHANGE) as exchange:
             exchange.cancel(folder.name, f"stopped with {by}")
@@ -53,12 +50,10 @@ def stop(where: RepositoryPaths, run: str, *, exchange_url: str, by: str, pause:
     return StoppedRun(folder.name, plan_id, submitted)
 
 
-def _wait_until_paused(where: RepositoryPaths, plan_id: str, pause: Pause) -> None:
-    for _ in range(round(PATIENCE / _LOOK)):
-        bus = snapshot.open_bus(where, plan_id)
-        if bus is None:
-            return
-        with bus:
-            if snapshot.current_state(bus).paused:
-                return
-        pause(_LOOK)
+def _is_paused(where: RepositoryPaths, plan_id: str) -> bool:
+    """Return whether a plan is paused; one that is gone has nothing to pause."""
+    bus = snapshot.open_bus(where, plan_id)
+    if bus is None:
+        return True
+    with bus:
+        return snapshot.current_state(bus).paused
