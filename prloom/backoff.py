@@ -19,6 +19,16 @@ class Backoff:
     max_attempts: int = 0
 
 
+QUICK = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
+"""For what is often over soon, such as a process that died or files that are just being changed."""
+
+
+def doubled(policy: Backoff, attempt: int) -> timedelta:
+    """Return the wait after the attempt-th try (1 is the first) without any jitter: it is exactly as long as stated."""
+    doublings = min(max(attempt, 1) - 1, 62)
+    return timedelta(seconds=min(policy.initial.total_seconds() * 2**doublings, policy.maximum.total_seconds()))
+
+
 def delay(policy: Backoff, attempt: int, key: str, *, shortest: timedelta = SHORTEST) -> timedelta:
     """Return the wait after the attempt-th try (1 is the first), with up to a tenth of jitter derived from the key.
 
@@ -26,8 +36,7 @@ def delay(policy: Backoff, attempt: int, key: str, *, shortest: timedelta = SHOR
     """
     from hashlib import sha256  # noqa: PLC0415 - it loads OpenSSL, which is only needed once something failed
 
-    doublings = min(max(attempt, 1) - 1, 62)
-    full = min(policy.initial.total_seconds() * 2**doublings, policy.maximum.total_seconds())
+    full = doubled(policy, attempt).total_seconds()
     part = int.from_bytes(sha256(f"{key}\0{attempt}".encode("utf-8", "surrogatepass")).digest()[:4], "big") / 2**32
     return max(timedelta(seconds=full * (1 - 0.1 * part)), shortest)
 

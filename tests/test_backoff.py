@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prloom import backoff
-from prloom.backoff import SHORTEST, Backoff
+from prloom.backoff import QUICK, SHORTEST, Backoff
 
 USUAL = Backoff()
 SECONDS = st.timedeltas(min_value=timedelta(seconds=1), max_value=timedelta(days=400))
@@ -57,3 +57,18 @@ def test_a_policy_of_no_wait_waits_a_second() -> None:
 )
 def test_attempts_are_exhausted_where_the_policy_limits_them(max_attempts: int, attempts: int, *, over: bool) -> None:
     assert backoff.exhausted(Backoff(max_attempts=max_attempts), attempts) is over
+
+
+@pytest.mark.parametrize(
+    ("attempt", "seconds"), [(-1, 1), (0, 1), (1, 1), (2, 2), (3, 4), (9, 256), (10, 300), (99, 300)]
+)
+def test_a_wait_without_jitter_doubles_up_to_the_maximum(attempt: int, seconds: int) -> None:
+    assert backoff.doubled(QUICK, attempt) == timedelta(seconds=seconds)
+
+
+def test_a_wait_without_jitter_may_be_shorter_than_a_second() -> None:
+    policy = Backoff(initial=timedelta(milliseconds=10), maximum=timedelta(milliseconds=200))
+
+    milliseconds = [backoff.doubled(policy, attempt) / timedelta(milliseconds=1) for attempt in range(1, 8)]
+
+    assert milliseconds == [10, 20, 40, 80, 160, 200, 200]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from prloom.backoff import Backoff
+from prloom.backoff import QUICK, Backoff
 from prloom.exchange import rules, transitions
 from prloom.exchange.claim import Availability, Claim, ClaimTaken, Delivery, MessageEntry, Settled
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
@@ -33,7 +33,7 @@ class MemoryStore:
 
     def __init__(self, *, clock: Callable[[], datetime] | None = None, backoff: Backoff | None = None) -> None:
         self.now = clock or (lambda: datetime.now(UTC))
-        self._backoff = backoff or rules.RETRIES
+        self._backoff = backoff or QUICK
         self._lock = threading.RLock()
         self._messages: dict[str, Message] = {}
         self._deliveries: dict[str, Delivery] = {}

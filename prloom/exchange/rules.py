@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 
-RETRIES = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
-"""The usual wait between the attempts of a message."""
-
-
 @dataclass(frozen=True)
 class ClaimVerdict:
     """What settling a claim makes: the claim's status, the message's new delivery, and the reply to publish."""

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
+from prloom import backoff
+from prloom.backoff import Backoff
+
 SECONDARY = timedelta(minutes=1)
 """The least wait after a limit without a time (GitHub: "Best practices for using the REST API")."""
 
@@ -24,7 +27,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 _SECOND = timedelta(seconds=1)
 _SANE = timedelta(days=36_500)  # by how much two clocks may differ, that times by the one can be stated by the other
 _DIGITS = 11  # of a number that a header can mean
-_STRIKES = 6  # doublings of the wait
+_WAITS = Backoff(initial=SECONDARY, maximum=64 * SECONDARY)  # without jitter, which would make them shorter
 _COST = 5  # points of a write; to read is one
 _WORDS = (b"rate limit", b"abuse detection")
 
@@ -105,7 +108,7 @@ def after_answer(
     if after is None and spent:
         return limits  # the allowance itself says until when
     strikes = limits.strikes + 1
-    wait = after or now + SECONDARY * float(2 ** min(strikes - 1, _STRIKES))
+    wait = after or now + backoff.doubled(_WAITS, strikes)
     return replace(limits, strikes=strikes, closed_until=wait)
 
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
+from prloom import backoff
+from prloom.backoff import Backoff
 from prloom.core.text import one_line
 from prloom.extensions.background.call_error import CallError
 from prloom.extensions.background.client import HEALTH_CHECK, DaemonClient
 from prloom.extensions.background.process import DaemonProcess
 from prloom.extensions.jsonrpc import METHOD_NOT_FOUND
 
-_FIRST_PAUSE = 0.01
-_LONGEST_PAUSE = 0.2
-"""Seconds between two attempts to reach a daemon; each pause is twice as long as the one before."""
+_PAUSES = Backoff(initial=timedelta(milliseconds=10), maximum=timedelta(milliseconds=200))
+"""Between two attempts to reach a daemon."""
 
 
 async def problem_at_start(
     started: DaemonProcess, client: DaemonClient, limit: timedelta, answer_limit: timedelta
 ) -> str | None:
     """Wait until the daemon itself listens and answers; return why it does not within the limit, or None."""
-    pause, problem = _FIRST_PAUSE, "it does not listen"
+    attempt, problem = 0, "it does not listen"
     try:
         async with asyncio.timeout(limit.total_seconds()):
             while True:
                 found = await _problem(started, client, answer_limit)
                 if found is None:
                     return None
-                problem = found
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                attempt, problem = attempt + 1, found
+                await asyncio.sleep(backoff.doubled(_PAUSES, attempt).total_seconds())
     except TimeoutError:
         milliseconds = round(limit.total_seconds() * 1000)
         return f"it was not ready within {milliseconds} ms: {problem}"

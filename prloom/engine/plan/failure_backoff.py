@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from prloom import backoff
-from prloom.backoff import Backoff
 
-_DELAYS = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
 _CALM = timedelta(minutes=1)
 """An error that comes back sooner than this, or than the last wait was long, is the same error."""
 
@@ -33,7 +31,7 @@ class FailureBackoff:
         if self._error is None or self._error[0] != error:
             self._error = (error, now)
         self._failures += 1
-        self._delay = backoff.delay(_DELAYS, self._failures, plan_id)
+        self._delay = backoff.delay(backoff.QUICK, self._failures, plan_id)
         self.until = now + self._delay
         return self._error[1]
 

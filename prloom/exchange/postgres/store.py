@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prloom.backoff import Backoff
+from prloom.backoff import QUICK, Backoff
 from prloom.exchange import rules, transitions
 from prloom.exchange.claim import ClaimCache
 from prloom.exchange.errors import ClaimOverError, UnknownMessageError
@@ -60,7 +60,7 @@ class PostgresStore:
         The time is the server's, unless a clock is given.
         """
         self._clock = clock
-        self._backoff = backoff or rules.RETRIES
+        self._backoff = backoff or QUICK
         self._connection = PostgresConnection(address.read_url(url), clock=clock, patience=patience)
         self._cached = ClaimCache()
         self._worked: set[str] = set()  # topics that are recorded as having a worker

@@ -8,7 +8,7 @@ import os
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from prloom.backoff import Backoff
+from prloom.backoff import QUICK, Backoff
 from prloom.exchange import rules, transitions
 from prloom.exchange.claim import ClaimCache
 from prloom.exchange.errors import UnknownMessageError
@@ -52,7 +52,7 @@ class SqliteStore:
     ) -> None:
         """Open the database, making it where there is none; raises StoreError for what is no exchange."""
         self.path = os.path.abspath(path)  # noqa: PTH100 (a link stays one, to be refused)
-        self._backoff = backoff or rules.RETRIES
+        self._backoff = backoff or QUICK
         self._claimed_before = False
         self._cached = ClaimCache()
         self._worked: set[str] = set()  # topics that are recorded as having a worker

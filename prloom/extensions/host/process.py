@@ -14,7 +14,6 @@ import msgspec
 
 from prloom import backoff
 from prloom.api.context import Services
-from prloom.backoff import Backoff
 from prloom.errors import ExtensionError
 from prloom.extensions import child, inputs, jsonrpc
 from prloom.extensions.child import Child
@@ -28,13 +27,11 @@ from prloom.model import record
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.record import Json
 
-_RESTART = Backoff(initial=timedelta(seconds=1), maximum=timedelta(minutes=5))
-
 
 def restart_delay(deaths: int, key: str) -> timedelta:
     """Return the wait before a plugin's next start, after so many deaths of its process in a row; none after one."""
     if deaths > 1:
-        return backoff.delay(_RESTART, deaths - 1, key)
+        return backoff.delay(backoff.QUICK, deaths - 1, key)
     return timedelta(0)
 
 
