@@ -182,9 +182,8 @@ class Dispatcher:
         self._drop_lost()
         if self._watcher is not None and self._watcher.wants(self.registry.runtimes):
             self._watched = {place: each.id for each in self.registry.all() for place in idle_plans.watched(each)}
-            self._watcher.follow(
-                [*(folder for folder, _ in self._watched), self.registry.local.path, self._drafts.path]
-            )
+            folders = [folder for folder, _ in self._watched]
+            self._watcher.follow([*folders, self.registry.local.path, self._drafts.path])
 
     def _drop_lost(self) -> None:
         """End what is at work on plans that are gone: it could write nothing any more."""
@@ -228,11 +227,8 @@ class Dispatcher:
 
     def _bound_reading(self) -> None:
         """Once all bridges were polled, take in what is on the buses by now, and nothing that comes later."""
-        if self._pollers:
-            return
-        for runtime in self.registry.all():
-            if reconcile.bound_reading(runtime):
-                self._queue.add(runtime.id)
+        if not self._pollers:
+            self._queue.add_all(each.id for each in self.registry.all() if reconcile.bound_reading(each))
 
     def _work_through_all(self) -> None:
         for runtime in self.registry.ready:
@@ -299,6 +295,5 @@ class Dispatcher:
                 self._queue.add(plan_id)
 
     def _publish(self) -> None:
-        self.registry.publish(
-            self.plugin_set.report(), self._pollers.reports(self._rule_adoption.problems), self.clock()
-        )
+        reports = self._pollers.reports(self._rule_adoption.problems)
+        self.registry.publish(self.plugin_set.report(), reports, self.clock())

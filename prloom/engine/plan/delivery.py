@@ -30,7 +30,6 @@ from prloom.model.decision import DeliveryChange
 from prloom.model.hook_points import BEFORE_ROUTE
 from prloom.model.record import Timestamp
 from prloom.model.state import DeliveryState, QueuedAction, Receipt
-from prloom.storage.safe_dir import SafeDir
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +135,7 @@ async def _deliver(
     if results is None:  # one of them may be what the bridge failed on, and the others must not wait for it
         return [each.id for each in sending]
     # The store may have been opened anew meanwhile.
-    _settle(runtime.event_store, local, bridge.name, results, runtime.rules.backoff)
+    _settle(runtime, bridge.name, results)
     return ()
 
 
@@ -221,7 +220,7 @@ async def _results(
     """Return one result for each action; None where the bridge failed on several at once."""
     together = bridge.bridge
     if len(actions) < 2 or not isinstance(together, DeliversBatches):  # noqa: PLR2004
-        return [await _alone(bridge, action, context) for action in actions]
+        return [_checked(bridge.name, await _bounded(bridge.bridge.actions, context, action)) for action in actions]
     results = await _bounded(together.deliver_batch, context, actions)
     if isinstance(results, Sequence) and len(results) == len(actions):
         fitting = [result for result in results if isinstance(result, Delivered | Refused)]
@@ -232,10 +231,6 @@ async def _results(
         problem = results.error
     log.warning("bridge %s: deliver_batch: %s; %d actions are sent one by one", bridge.name, problem, len(actions))
     return None
-
-
-async def _alone(bridge: LoadedBridge, action: Action, context: BridgeContext) -> DeliveryResult:
-    return _checked(bridge.name, await _bounded(bridge.bridge.actions, context, action))
 
 
 def _checked(bridge: str, result: object) -> DeliveryResult:
@@ -263,14 +258,9 @@ async def _bounded(send: Callable[..., Awaitable[object]], *given: object) -> ob
         return Refused(text, retryable=True, unknown=True)
 
 
-def _settle(
-    store: EventStore,
-    local: SafeDir,
-    bridge: str,
-    results: Sequence[tuple[QueuedAction, DeliveryResult]],
-    policy: Backoff,
-) -> None:
+def _settle(runtime: PlanRuntime, bridge: str, results: Sequence[tuple[QueuedAction, DeliveryResult]]) -> None:
     """Write the receipts first and then decide: a receipt alone is enough to know that the action arrived."""
+    store, local = runtime.event_store, runtime.folders.local
     before = state = receipts.load(local, bridge, store.clock())
     decided: list[DeliveryChange] = []
     for sent, result in results:
@@ -283,7 +273,7 @@ def _settle(
         if not result.unknown:
             kept = {key: attempt for key, attempt in state.attempts.items() if key != queued.id}
             state = replace(state, attempts=kept)
-        decided.append(_refusal(store, queued, result, policy))
+        decided.append(_refusal(store, queued, result, runtime.rules.backoff))
     if state is not before:
         receipts.save(local, bridge, state)
     store.commit("deliver", bridge, deliveries=tuple(decided))
