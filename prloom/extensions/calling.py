@@ -140,7 +140,9 @@ def _subject(call: HookCall, ctx: InterceptContext, plan: str, text: str | None)
     if call.hook == BEFORE_UPSERT:
         return plan
     tool = ctx.changed(call.tool)
-    if tool is not None and tool.result is not None and text is not None:
+    if tool is None:  # a function that is asked about nothing would let everything pass
+        raise ExtensionError(f"prloom called {call.hook} without saying what it is about; this is a bug in prloom")
+    if tool.result is not None and text is not None:
         return replace(tool, result=tool_rules.transformed(tool.result, text))
     return tool
 

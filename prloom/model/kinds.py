@@ -152,7 +152,7 @@ def kind(name: str, *, by_person: bool) -> Kind:
 
 
 AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
-"""The agent programs, in the order in which `auto` looks for them; each has a module of its name in prloom.agents."""
+"""The agent programs, in the order in which `auto` looks for them; each has a module in prloom.agents.programs."""
 
 StageName = Literal["default", "triage", "worker", "designer", "commit_review"]
 STAGES: tuple[StageName, ...] = get_args(StageName)

@@ -74,7 +74,6 @@ PLAIN = {
     "_wakes": "likewise",
     "_worktree_guard": "a `WorktreeGuard`",
     "SEEN_IDS": "the file of the seen ids",
-    "_LOOK": "how often a command looks whether something has ended",
     "_ASIDE": "a file that is set aside",
 }
 """Names in which a retired word has its plain meaning, each with that meaning."""

@@ -120,6 +120,12 @@ def test_a_function_is_called_with_what_its_hook_point_is_about(
     assert shown == [given]
 
 
+def test_a_guard_that_is_called_about_nothing_fails_and_lets_nothing_pass(ctx: PluginContext, run: Run) -> None:
+    ctx.registrations.hooks.append(Hook("preTool", lambda value, ctx: None))
+
+    assert "called preTool without saying what it is about" in failure(run, hook_call("preTool"))
+
+
 @pytest.mark.parametrize(
     ("returned", "said"), [("Noted.", ["Noted."]), (None, []), ("", []), (" \n", []), (5, []), (["Noted."], [])]
 )

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-LOOK: Final = timedelta(milliseconds=50)
-"""The time between two looks."""
+CHECK_INTERVAL: Final = timedelta(milliseconds=50)
+"""The time between two checks."""
 
 Pause = Callable[[float], None]
 """Waits for so many seconds."""
@@ -20,5 +20,5 @@ def until(is_handled: Callable[[], bool], patience: timedelta, pause: Pause) -> 
     while not is_handled():
         if time.monotonic() > end:
             return False
-        pause(LOOK.total_seconds())
+        pause(CHECK_INTERVAL.total_seconds())
     return True

@@ -16,7 +16,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from prloom.config.layers import FILE_NAME
-from prloom.engine.views import daemons, needs, plan_counts, runtime_status, snapshot, standstills, waits, working
+from prloom.engine.views import daemons, needs, runtime_status, snapshot, standstills, waiting_status, waits, working
 from prloom.engine.views import status as statuses
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Dashboard, FullStatus, Need, PlanLine, Source, Wait, Working
@@ -119,7 +119,7 @@ def build(status: StatusDocument, goes_on: Activity, now: datetime) -> Dashboard
     waiting = waits.of(status, queued, goes_on.daemons, now)
     tick_age = None
     if status.dispatcher.last_tick_at is not None:
-        tick_age = plan_counts.age(status.dispatcher.last_tick_at, now)
+        tick_age = waiting_status.age(status.dispatcher.last_tick_at, now)
     return Dashboard(
         repo=status.repo,
         at=Timestamp.of(now),
@@ -154,7 +154,7 @@ def _next(waiting: Iterable[Wait]) -> int | None:
 def _source(bridge: BridgeStatus, now: datetime) -> Source:
     age = None
     if bridge.last_ok_at is not None:
-        age = plan_counts.age(bridge.last_ok_at, now)
+        age = waiting_status.age(bridge.last_ok_at, now)
     return Source(
         name=bridge.name, last_ok_at=bridge.last_ok_at, last_ok_age_ms=age, error=bridge.error, idle=bridge.idle or None
     )
@@ -190,7 +190,7 @@ def _age(plan: PlanStatus, listed: int | None, now: datetime) -> int | None:
     """Return the age of what has waited longest in a plan: of what is listed, and of the pending events."""
     if not plan.events.pending_since:
         return listed
-    return max(listed or 0, plan_counts.age(plan.events.pending_since, now))
+    return max(listed or 0, waiting_status.age(plan.events.pending_since, now))
 
 
 def _plan(plan: PlanStatus, *, needed: int, is_working: bool, age: int | None) -> PlanLine:

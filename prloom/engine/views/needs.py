@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from prloom.engine.views import plan_counts, plan_needs, repository_needs
+from prloom.engine.views import plan_needs, repository_needs, waiting_status
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Need
 from prloom.engine.views.status_schema import StatusDocument
@@ -39,7 +39,7 @@ def _complete(need: Need, now: datetime) -> Need:
     """Return a need with its age, its text on one line, and words around its command."""
     age, remedy = None, need.remedy
     if need.since is not None:
-        age = plan_counts.age(need.since, now)
+        age = waiting_status.age(need.since, now)
     if not remedy:
         remedy = " or ".join(f"`{each}`" for each in need.commands)
     return replace(need, age_ms=age, remedy=remedy, text=" ".join(need.text.split()))

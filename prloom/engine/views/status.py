@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from prloom.core.plans import lost_text
 from prloom.core.plans import plan_status as statuses
-from prloom.engine.views import drafts, lost_plans, plan_counts, runtime_status, snapshot, standstills, work_status
+from prloom.engine.views import drafts, lost_plans, runtime_status, snapshot, standstills, waiting_status, work_status
 from prloom.engine.views.snapshot import Snapshot, SnapshotCache
 from prloom.engine.views.status_schema import (
     BlockStatus,
@@ -171,8 +171,8 @@ def plan_status(
         last_error=of.error or refused or plan.last_error or _lost_text(of),
         todos=work_status.todo_counts(of, wait, now),
         commits=state.commits,
-        events=plan_counts.events(of, now),
-        actions=plan_counts.actions(state, now),
+        events=waiting_status.events(of, now),
+        actions=waiting_status.actions(state, now),
         rebase_requested=state.rebase_requested or UNSET,
         rule=plan.rule or UNSET,
         work=UNSET if plan.work else False,
@@ -218,7 +218,7 @@ def _draft_block(of: Snapshot, refused: str | None, now: datetime) -> BlockStatu
         return None
     since = of.plan.created_at
     return BlockStatus(
-        reason=reason, since=since, todo=None, way_on=f"prloom edit {of.plan.id}", age_ms=plan_counts.age(since, now)
+        reason=reason, since=since, todo=None, way_on=f"prloom edit {of.plan.id}", age_ms=waiting_status.age(since, now)
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from prloom.engine.views import plan_counts, plan_needs
+from prloom.engine.views import plan_needs, waiting_status
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Wait
 from prloom.engine.views.status_schema import PlanStatus, StatusDocument
@@ -124,9 +124,9 @@ def _restart(daemon: DaemonStatus) -> Wait:
 def _complete(wait: Wait, now: datetime) -> Wait:
     age, ends = None, None
     if wait.since is not None:
-        age = plan_counts.age(wait.since, now)
+        age = waiting_status.age(wait.since, now)
     if wait.until is not None:
-        ends = plan_counts.age(now, wait.until)
+        ends = waiting_status.age(now, wait.until)
     return replace(wait, age_ms=age, ends_in_ms=ends)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, UnsetType
 
 from prloom.core.text.shown_text import command
-from prloom.engine.views import plan_counts, snapshot
+from prloom.engine.views import snapshot, waiting_status
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import (
     BlockStatus,
@@ -60,7 +60,7 @@ def block(state: DispatchState, todos: Sequence[TodoItem] = (), now: datetime | 
         since=found.since,
         todo=found.todo,
         way_on=found.way_on,
-        age_ms=plan_counts.age_or_unset(found.since, now),
+        age_ms=waiting_status.age_or_unset(found.since, now),
         title=titles[0] if titles else UNSET,
         question=question.text if question else UNSET,
     )
@@ -106,7 +106,7 @@ def current(state: DispatchState, wait: RunWait | None = None, now: datetime | N
         attempt=work.attempt,
         run=work.run,
         started_at=work.started_at,
-        age_ms=plan_counts.age_or_unset(work.started_at, now),
+        age_ms=waiting_status.age_or_unset(work.started_at, now),
         phase=work.phase,
         agent=work.agent or UNSET,
         wait=shown,

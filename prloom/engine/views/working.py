@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from prloom.engine.views import plan_counts
+from prloom.engine.views import waiting_status
 from prloom.engine.views.dashboard_schema import Working
 from prloom.engine.views.status_schema import CurrentTodo, PlanStatus, StatusDocument
 from prloom.errors import StorageError
@@ -106,7 +106,7 @@ def _run_of(current: CurrentTodo) -> str | None:
 def _complete(each: Working, now: datetime) -> Working:
     if each.since is None:
         return each
-    return replace(each, age_ms=plan_counts.age(each.since, now))
+    return replace(each, age_ms=waiting_status.age(each.since, now))
 
 
 def hooks(work: RunningWork) -> tuple[Working, ...]:
