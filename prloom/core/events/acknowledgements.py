@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -60,12 +60,12 @@ def for_new(
     opened: Mapping[str, OpenEvent],
     *,
     coming: Collection[str],
-    known: bool,
+    known: Container[str],
 ) -> Action | None:
     """Return the acknowledgement of an event that comes in; it is the first action that the event causes.
 
     There is one where a person wrote the event just now, and it is no edit of one that has got its acknowledgement.
-    `written_at` is the event's own time. `known` says that the plan has had the event that this one supersedes.
+    `written_at` is the time of the event itself. `known` has the ids that the plan has had, `coming` those of now.
     """
     if not _is_recent(event, written_at, recent) or _was_acknowledged(event, opened, coming, known=known):
         return None
@@ -89,13 +89,15 @@ def _is_recent(event: Event, written_at: str | None, recent: Recent) -> bool:
     return at is not None and at >= recent.since
 
 
-def _was_acknowledged(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str], *, known: bool) -> bool:
+def _was_acknowledged(
+    event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str], *, known: Container[str]
+) -> bool:
     """Whether an event is the edit of one that is acknowledged already, or was too old for that.
 
-    `known` says that the plan has had the older one. One that is still held, or comes in just now, has got nothing.
+    One that the plan has not had, that is still held, or that comes in just now, has got nothing.
     """
     older = event.supersedes
-    if older is None or not known or older in coming:
+    if older is None or older not in known or older in coming:
         return False
     return older not in opened or opened[older].state != "held"
 

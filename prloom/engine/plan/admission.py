@@ -42,7 +42,7 @@ REPLACED = "events.jsonl was cut or replaced; prloom reads it again from its beg
 
 LATE = "a program kept events.jsonl open while it was rotated twice; prloom takes in the lines that it appended then"
 
-WasTakenIn = Callable[[Event, Position], bool]
+TakenIn = Callable[[Event, Position], bool]
 """Whether the event of a line was taken in before."""
 
 _Found: TypeAlias = tuple[tuple[Change, ...], tuple[Action, ...], tuple[Event, ...]]
@@ -155,11 +155,7 @@ def full(state: DispatchState) -> bool:
 
 
 def _changes(
-    runtime: PlanRuntime,
-    batch: JournalBatch,
-    sign: Sign,
-    observers: Observers | None,
-    was_taken_in: WasTakenIn | None = None,
+    runtime: PlanRuntime, batch: JournalBatch, sign: Sign, observers: Observers | None, taken_in: TakenIn | None = None
 ) -> _Found:
     """Return what becomes of each event of a batch, the acknowledgements, and the notices; remember the events' ids."""
     store = runtime.event_store
@@ -170,7 +166,7 @@ def _changes(
     signs: dict[str, Action] = {}
     noticed: list[Event] = []
     coming: set[str] = set()
-    for event, came_in in _new_events(runtime, batch, was_taken_in):
+    for event, came_in in _new_events(runtime, batch, taken_in):
         suspect = appended_lines.check(runtime, event, came_in)
         if suspect is not None:
             store.texts.add(event)
@@ -181,9 +177,8 @@ def _changes(
             changes.append(_handled(event, answer, came_in))
             continue
         since = recent_at.get(event.source, recent)
-        known_before = event.supersedes is not None and event.supersedes in runtime.seen_ids
         acknowledgement = acknowledgements.for_new(
-            event, came_in.written_at, sign, since, store.state.open, coming=coming, known=known_before
+            event, came_in.written_at, sign, since, store.state.open, coming=coming, known=runtime.seen_ids
         )
         older = admission.superseded(event, store.state.open, coming)
         if older is not None:
@@ -204,9 +199,7 @@ def _changes(
     return tuple(changes), few, tuple(noticed)
 
 
-def _new_events(
-    runtime: PlanRuntime, batch: JournalBatch, was_taken_in: WasTakenIn | None
-) -> Iterator[tuple[Event, Intake]]:
+def _new_events(runtime: PlanRuntime, batch: JournalBatch, taken_in: TakenIn | None) -> Iterator[tuple[Event, Intake]]:
     """Yield the events of a batch that are new and not prloom's own posts; remember the id of every event."""
     posts = own_posts(runtime)
     for entry in batch.entries:
@@ -214,7 +207,7 @@ def _new_events(
         if event is None:
             log.warning("plan %s: a line of events.jsonl cannot be read; `prloom doctor` names it", runtime.id)
             continue
-        if _is_known(runtime.seen_ids, was_taken_in, event, entry.position):  # also where it came in just now
+        if _is_known(runtime.seen_ids, taken_in, event, entry.position):  # also where it came in just now
             runtime.seen_ids.add_again(event.id, entry.position)
             continue
         runtime.seen_ids.add(event.id, entry.position)
@@ -222,10 +215,10 @@ def _new_events(
             yield event, admission.intake(event, entry.position)
 
 
-def _is_known(seen_ids: SeenIds, was_taken_in: WasTakenIn | None, event: Event, position: Position) -> bool:
-    if was_taken_in is None:
+def _is_known(seen_ids: SeenIds, taken_in: TakenIn | None, event: Event, position: Position) -> bool:
+    if taken_in is None:
         return event.id in seen_ids
-    return was_taken_in(event, position)
+    return taken_in(event, position)
 
 
 def _unobserved(plan_id: str, event: Event, came_in: Intake) -> Change:

@@ -4,11 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from plan_states import a_queued_action
+from values import an_event
 
 from prloom.core.events import acknowledgements
 from prloom.core.events.acknowledgements import IN_A_MINUTE, IN_AN_HOUR, MOST_WAITING
+from prloom.model import record
 from prloom.model.action import Action, React
-from prloom.model.event import Target
+from prloom.model.event import Author, Target
 from prloom.model.state import QueuedAction
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -17,6 +19,24 @@ SIGNS = [Action(id=f"a-{number}", target=Target("forge"), payload=React("eyes"))
 
 def queued(count: int, *, courtesy: bool = True) -> list[QueuedAction]:
     return [a_queued_action(f"q-{number}", courtesy=courtesy) for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("known", "coming", "is_acknowledged"),
+    [((), (), True), (("c1",), ("c1",), True), (("c1",), (), False)],
+    ids=["the older text never came", "it comes just now", "it came before"],
+)
+def test_an_edit_is_acknowledged_where_the_older_text_was_not(
+    known: tuple[str, ...], coming: tuple[str, ...], *, is_acknowledged: bool
+) -> None:
+    edit = an_event("c2", context={"supersedes": "c1"}, author=Author("ann"), body="Faster", reply_to=Target("forge"))
+    recent = acknowledgements.recent(begun=None, now=NOW)
+
+    found = acknowledgements.for_new(
+        edit, record.iso(NOW), lambda event: React("eyes"), recent, {}, coming=coming, known=known
+    )
+
+    assert (found is not None) == is_acknowledged
 
 
 @pytest.mark.parametrize(
