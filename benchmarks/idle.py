@@ -21,8 +21,8 @@ from history import handle_all
 from rig import one_round
 from stage import Stage
 
+from bridges.github.settings import Config as GithubConfig
 from prloom.api import BridgeContext, TrackedPlan
-from prloom.config.models import GithubBridgeSection
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.plan.agent_pool import AgentPool
@@ -175,7 +175,7 @@ async def _polled(count: int) -> tuple[int, int]:
     """Return the most requests that one idle poll made, and how many of all were charged."""
     clock = Clock()
     hub = Hub(clock, limits=STRICT)
-    github = GithubBridgeSection(repo="ada/engine", api_url=hub.api_url).settings
+    github = GithubConfig(repo="ada/engine", api_url=hub.api_url).model_dump()
     loaded = bridges.load({"github": github, "local": {"enabled": False}}, repo_root=_ROOT)
     bridge: Any = loaded.loaded[0].bridge
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -25,7 +25,8 @@ from prloom.api import (
 from . import deliver, forge, poll
 from .api_reader import ApiReader, TokenAccount
 from .open_pull_requests import OpenPullRequests
-from .sansio import answers, endpoints, requests
+from .sansio import answers, endpoints, remote, requests
+from .settings import Config
 
 _BLOCKED = 451
 _NO_REPOSITORY = 'no repository on GitHub is known; set `repo = "owner/name"` in [bridges.github]'
@@ -37,15 +38,21 @@ class GithubBridge:
     name = "github"
     targets = (requests.TARGET,)
 
-    def __init__(self, repo: str, api_url: str, acknowledge: str) -> None:
-        self.http = endpoints.needs(api_url)
-        self._repo = repo
-        self._acknowledge = acknowledge
-        self._repository = endpoints.RepositoryUrls(repo)
-        self._graphql_url = endpoints.graphql_url(api_url)
+    def __init__(self, config: Config) -> None:
+        self.http = endpoints.needs(config.api_url)
+        self._config = config
+        self._repo = config.repo
+        self._repository = endpoints.RepositoryUrls(config.repo)
+        self._graphql_url = endpoints.graphql_url(config.api_url)
         self._account = TokenAccount()
         self._open = OpenPullRequests()
         self._missed: set[int] = set()  # a hint for the next poll; if it is lost, a later poll finds the change
+
+    def use_origin(self, url: str) -> None:
+        """Take the repository at the address of the git remote `origin`, unless the settings name one."""
+        if not self._repo:
+            self._repo = remote.owner_and_name(url, self._config.api_url) or ""
+            self._repository = endpoints.RepositoryUrls(self._repo)
 
     async def events(self, ctx: BridgeContext, state: Json | None) -> Polled:
         """Return what is new on all tracked pull requests; where there are none, no request is sent."""
@@ -68,12 +75,12 @@ class GithubBridge:
 
     def acknowledgement(self, event: Event) -> React | None:
         """Return the reaction by which a comment is acknowledged; GitHub accepts none to a review."""
-        if event.reply_to is None or not self._acknowledge:
+        if event.reply_to is None or not self._config.acknowledge:
             return None
         where = requests.read_token(event.reply_to.token, None)
         if where is None or not (where.comment or where.inline):
             return None
-        return React(self._acknowledge)
+        return React(self._config.acknowledge)
 
     async def permission(self, ctx: BridgeContext, login: str) -> str:
         """Return the permission of an account in the repository; none where GitHub has no such account."""
@@ -175,9 +182,9 @@ class GithubBridge:
         return replace(self._configured_reader(ctx), repository=self._repository)
 
 
-def create(config: Mapping[str, str]) -> GithubBridge:
-    """Return the bridge for the table `[bridges.github]`, which prloom has checked; without a `repo` it is idle."""
-    return GithubBridge(**config)
+def create(config: Config) -> GithubBridge:
+    """Return the bridge for the table `[bridges.github]`; while no repository is known, it is idle."""
+    return GithubBridge(config)
 
 
 def _with_advice(error: HttpError, repo: str) -> HttpError:

@@ -12,6 +12,7 @@ from prloom.api.bridge import (
     Polled,
     Refused,
     TrackedPlan,
+    UsesOrigin,
 )
 from prloom.api.context import HookContext
 from prloom.api.duration import Duration
@@ -108,6 +109,7 @@ __all__ = [
     "UnsafePathError",
     "UpsertPlan",
     "UsesHttp",
+    "UsesOrigin",
     "duration",
     "iso",
     "marked",

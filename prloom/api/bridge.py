@@ -157,6 +157,17 @@ class Bridge(Protocol):
 
 
 @runtime_checkable
+class UsesOrigin(Protocol):
+    """A bridge that can tell its repository from the address of the git remote `origin`."""
+
+    def use_origin(self, url: str) -> None:
+        """Take the repository at this address, unless the operator's settings name one.
+
+        prloom calls it once, before it asks the bridge for anything; not where the repository has no such remote.
+        """
+
+
+@runtime_checkable
 class DeliversBatches(Protocol):
     """A bridge that delivers many actions of one plan for the cost of one, such as one write of a file."""
 

@@ -11,6 +11,7 @@ from prloom.backoff import Backoff
 from prloom.config import layers
 from prloom.config.adopt import AdoptSection
 from prloom.config.agents import AgentChoice, AgentsSection, StagesSection
+from prloom.config.bridges import BridgesSection
 from prloom.config.exchange import ExchangeSection
 from prloom.config.layers import Layer
 from prloom.config.permissions import PermissionsSection
@@ -20,15 +21,11 @@ from prloom.config.values import (
     Branch,
     Count,
     Duration,
-    Flag,
     Folder,
     Json,
     Login,
-    Reaction,
-    RepoName,
     Size,
     Text,
-    Url,
 )
 from prloom.config.work import LimitsSection, WorkSection
 from prloom.core.delivery.audience import Posting
@@ -93,73 +90,6 @@ class BackoffSection(ConfigSection):
         ge=0,
         description="After this many attempts, the event is parked; 0 means no limit but the deadline.",
     )
-
-
-class BridgeSection(ConfigSection):
-    """What every bridge has; `settings` is what the bridge itself gets as its configuration."""
-
-    enabled: Flag = Field(default=True, description="Whether this bridge is used.")
-    poll_interval: Duration = Field(default=timedelta(seconds=60), description="How often prloom polls the source.")
-
-    @staticmethod
-    def common_keys() -> frozenset[str]:
-        """Return the keys that are prloom's, not the bridge's."""
-        return frozenset({*BridgeSection.model_fields, "module"})
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """Return the keys that are the bridge's own."""
-        own = {name: getattr(self, name) for name in type(self).model_fields if name not in self.common_keys()}
-        return {**own, **(self.model_extra or {})}
-
-
-class GithubBridgeSection(BridgeSection):
-    """Pull requests on GitHub or GitHub Enterprise."""
-
-    repo: RepoName = Field(
-        default="", description='The repository as "owner/name"; if it is empty, prloom uses the git remote.'
-    )
-    api_url: Url = Field(
-        default="https://api.github.com",
-        description='The address of the API; for GitHub Enterprise, "https://HOST/api/v3".',
-    )
-    acknowledge: Reaction = Field(
-        default="eyes",
-        description='The reaction that acknowledges a new comment by a trusted person; "" for none.',
-    )
-
-
-class LocalBridgeSection(BridgeSection):
-    """Feedback from the file `prloom/.local/review.md` of each worktree."""
-
-    poll_interval: Duration = Field(default=timedelta(seconds=2), description="How often prloom reads the files.")
-
-
-class CustomBridgeSection(BridgeSection):
-    """Your own bridge; prloom passes further keys to it unchanged."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Json] = Field(init=False)
-
-    module: Text = Field(
-        description="The bridge's Python file or folder, relative to the repository's root.",
-        examples=["./tools/my_bridge.py"],
-    )
-
-
-class BridgesSection(ConfigSection):
-    """Where feedback comes from and replies go to."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, CustomBridgeSection] = Field(init=False)
-
-    github: GithubBridgeSection = GithubBridgeSection()
-    local: LocalBridgeSection = LocalBridgeSection()
-
-    def named(self) -> Mapping[str, BridgeSection]:
-        """Return every configured bridge by its name, the built-in ones first."""
-        built_in = {name: getattr(self, name) for name in type(self).model_fields}
-        return {**built_in, **self.__pydantic_extra__}
 
 
 class PluginSettings(ConfigSection):

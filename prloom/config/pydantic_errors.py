@@ -12,6 +12,8 @@ from prloom.config.layers import KeyPath, Layer
 from prloom.config.problems import InvalidValue, Problem, choices, dotted, nearest, quoted
 
 _QUOTED = re.compile(r"'([^']*)'")
+_VALUE_ERROR = "Value error, "
+"""What pydantic puts before the text of a validator's own error: in a bundled bridge's settings, `what; now`."""
 
 # What a finding of pydantic's means here: what it is, and what to do now.
 _KINDS: Mapping[str, tuple[str, str]] = {
@@ -49,6 +51,9 @@ def _problem(found: Mapping[str, Any], said: tuple[Layer, ...], tree: Mapping[st
             return at(said, path, lambda key: (f"{key} is missing", _remedy_for_missing(path)))
         case "value_error" if isinstance(unfit := found["ctx"]["error"], InvalidValue):
             return at(said, path, lambda key: (f"{key} {unfit.what}", unfit.now))
+        case "value_error" | "duration" if "; " in found["msg"]:
+            what, _, now = found["msg"].removeprefix(_VALUE_ERROR).rpartition("; ")
+            return at(said, path, lambda key: (f"{key} {what}", now))
         case "literal_error":
             names = _QUOTED.findall(found["ctx"]["expected"])
             return at(said, path, lambda key: (f"{key} is {quoted(found['input'])}", _pick(found["input"], names)))
@@ -70,9 +75,10 @@ def _pick(value: object, names: Sequence[str]) -> str:
     close = None
     if isinstance(value, str):
         close = nearest(value, names)
+    shown = [name or '""' for name in names]
     if close:
-        return f"did you mean {close} ({choices(names)})?"
-    return f"write {choices(names)}"
+        return f"did you mean {close} ({choices(shown)})?"
+    return f"write {choices(shown)}"
 
 
 def _remedy_for_unknown(said: tuple[Layer, ...], path: KeyPath) -> str:

@@ -1,5 +1,6 @@
 """List every configuration key with its default and its meaning: for suggestions, the example and the documents."""
 
+import inspect
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -134,10 +135,12 @@ def _table(field: FieldInfo, path: tuple[str, ...]) -> tuple[str, ...]:
 
 def _extra(section: type[BaseModel]) -> type[ConfigSection] | None:
     """Return the section that stands under names free to choose, beside the fields."""
-    annotation = section.__annotations__.get("__pydantic_extra__")
     held = None
-    if annotation:
-        held = get_args(annotation)[-1]
+    for base in section.__mro__:
+        annotation = inspect.get_annotations(base).get("__pydantic_extra__")
+        if annotation and issubclass(base, ConfigSection):
+            held = get_args(annotation)[-1]
+            break
     if isinstance(held, type) and issubclass(held, ConfigSection):
         return held
     return None

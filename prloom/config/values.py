@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, StrictBool, StrictInt
 
@@ -18,12 +18,9 @@ AGENTS: tuple[str, ...] = get_args(AgentName)
 AUTO = "auto"
 """Stands for the first agent that is installed."""
 
-Reaction = Literal["", "eyes", "+1", "-1", "laugh", "confused", "heart", "hooray", "rocket"]
-
 _SIZE = re.compile(r"([0-9]{1,12})(B|kB|KB|MB|GB|KiB|MiB|GiB)")
 _SIZE_UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_REPO = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 
 def _text(value: object) -> object:
@@ -56,20 +53,6 @@ def _folder(value: object) -> object:
 def _login(value: object) -> object:
     # People write `@alice`, and a login with an @ would match nobody, silently.
     return _text(value.removeprefix("@").strip() if isinstance(value, str) else value)
-
-
-def _repo(value: object) -> object:
-    if isinstance(value, str) and value and not _REPO.fullmatch(value):
-        raise InvalidValue(f"is {quoted(value)}, which is not the name of a repository", 'write "owner/name"')
-    return value
-
-
-def _url(value: object) -> object:
-    if isinstance(value, str) and not re.match(r"https?://[^\s/]", value):
-        raise InvalidValue(
-            f"is {quoted(value)}, which is not a web address", 'write one such as "https://api.github.com"'
-        )
-    return value
 
 
 def _size(value: object) -> object:
@@ -115,8 +98,6 @@ Text = Annotated[str, BeforeValidator(_text)]
 Branch = Annotated[str, BeforeValidator(_branch)]
 Folder = Annotated[Path, BeforeValidator(_folder)]
 Login = Annotated[str, BeforeValidator(_login)]
-RepoName = Annotated[str, BeforeValidator(_repo)]
-Url = Annotated[str, BeforeValidator(_url)]
 Size = Annotated[int, BeforeValidator(_size)]
 Variable = Annotated[str, BeforeValidator(_variable)]
 Json = Annotated[Any, BeforeValidator(_json)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from prloom.config.models import BridgeSection, Config, CustomBridgeSection
-from prloom.core.text import naming
+from prloom.config.bridges import BridgeSection, CustomBridgeSection
+from prloom.config.models import Config
 from prloom.errors import WorkspaceError
 from prloom.extensions import bridges
 from prloom.extensions.bridges import LoadedBridges
@@ -13,22 +14,16 @@ from prloom.workspace import repository
 
 
 def load(root: Path, config: Config) -> LoadedBridges:
-    """Return the bridges that the configuration names."""
+    """Return the bridges that the configuration names; a bridge may look where `origin` of this repository is."""
     tables = {name: _table(section) for name, section in config.bridges.named().items()}
-    if "github" in tables and not tables["github"].get("repo"):
-        tables["github"]["repo"] = _repository_at_origin(root, config.bridges.github.api_url)
-    return bridges.load(tables, repo_root=root)
+    return bridges.load(tables, repo_root=root, remote=partial(_origin, root))
 
 
-def _repository_at_origin(root: Path, api_url: str) -> str:
-    """Return `owner/name` of the repository if origin is on GitHub, else an empty text: the bridge is idle."""
+def _origin(root: Path) -> str | None:
     try:
-        url = repository.origin_url(repository.find(root))
+        return repository.origin_url(repository.find(root))
     except WorkspaceError:
-        return ""
-    if url:
-        return naming.owner_and_name(url, api_url) or ""
-    return ""
+        return None
 
 
 def _table(section: BridgeSection) -> dict[str, object]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
-import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -15,30 +14,25 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
-from prloom.api.bridge import Acknowledges, Bridge
+from prloom import bundled
+from prloom.api.bridge import Acknowledges, Bridge, UsesOrigin
 from prloom.api.forge import Forge
 from prloom.config import durations
-from prloom.config.models import BridgeSection, BridgesSection
+from prloom.config.bridges import BridgeSection
 from prloom.config.problems import InvalidValue
 from prloom.errors import ExtensionError
-from prloom.extensions import bridge_shape, discovery, inputs, keys, loading
+from prloom.extensions import bridge_calls, bridge_shape, inputs, keys, loading
 from prloom.model.action import React
 from prloom.model.event import Event
 from prloom.model.record import Json
 
 log = logging.getLogger(__name__)
 
-PACKAGE = "prloom_bridges"
-"""The package, found nowhere on disk, in which bridges are loaded."""
-
 POLL_INTERVAL = BridgeSection().poll_interval
 """How often a source is asked where neither the configuration nor the bridge says it."""
 
 PRLOOMS_KEYS = BridgeSection.common_keys()
 """Keys of a bridge's table that are prloom's, not the bridge's."""
-
-BUILT_IN = frozenset(BridgesSection.model_fields)
-"""Bridges that the configuration lists whether or not they are there."""
 
 BUNDLED = "bundled"
 """The source of a bridge that comes with prloom; that of any other is its `module`, as it is configured."""
@@ -96,7 +90,7 @@ class LoadedBridges:
         if bridge is None or not isinstance(bridge.bridge, Acknowledges):
             return None
         try:
-            sign = _run_step("acknowledgement", partial(bridge.bridge.acknowledgement, event))
+            sign = bridge_calls.run("acknowledgement", partial(bridge.bridge.acknowledgement, event))
         except ExtensionError as error:
             log.warning("bridge %s: %s; %s is not acknowledged", bridge.name, error, event.id)
             return None
@@ -107,7 +101,7 @@ class LoadedBridges:
 
 def _is_usable(loaded: LoadedBridge, forge: Forge) -> bool:
     try:
-        return _run_step("unavailable", forge.unavailable) is None
+        return bridge_calls.run("unavailable", forge.unavailable) is None
     except ExtensionError as error:
         log.warning("bridge %s: %s; its forge is not used", loaded.name, error)
         return False
@@ -123,13 +117,21 @@ class _Candidate:
     file: Path | None
 
 
-def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | None = None) -> LoadedBridges:
+def load(
+    tables: Mapping[str, Settings],
+    *,
+    repo_root: Path,
+    shipped: Path | None = None,
+    remote: Callable[[], str | None] = lambda: None,
+) -> LoadedBridges:
     """Load every bridge that is not disabled; `tables` are the tables of `[bridges]` by name, defaults included.
+
+    `remote` returns the address of the git remote `origin`; it is called if a bridge wants to know the address.
 
     A bridge that cannot be loaded is listed as failed and the others go on; of a disabled one nothing is executed.
     Raises ExtensionError where two claim one target: it would be unclear which of them an action is for.
     """
-    candidates = _candidates(tables, repo_root, bundled or discovery.bundled("bridges"))
+    candidates = _candidates(tables, repo_root, shipped or bundled.folder("bridges"))
     enabled = [candidate for candidate in candidates if candidate.settings.get("enabled", True)]
     slugs = Counter(keys.slug(candidate.name) for candidate in enabled)
     loaded: list[LoadedBridge] = []
@@ -137,7 +139,7 @@ def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | Non
     for candidate in enabled:
         alone = slugs[keys.slug(candidate.name)] == 1
         try:
-            loaded.append(_run_step("loading it", partial(_load, candidate, repo_root, alone=alone)))
+            loaded.append(bridge_calls.run("loading it", partial(_load, candidate, repo_root, remote, alone=alone)))
         except ExtensionError as error:
             _forget(_module_name(candidate.name))
             failed.append(FailedBridge(candidate.name, _one_line(f"bridge {_named(candidate)}: {error}")))
@@ -146,41 +148,37 @@ def load(tables: Mapping[str, Settings], *, repo_root: Path, bundled: Path | Non
     return LoadedBridges(tuple(loaded), tuple(failed), disabled)
 
 
-def _candidates(tables: Mapping[str, Settings], repo_root: Path, bundled: Path | None) -> list[_Candidate]:
+def _candidates(tables: Mapping[str, Settings], repo_root: Path, folder: Path | None) -> list[_Candidate]:
     shipped = {}
-    if bundled is not None:
-        shipped = dict(_shipped(bundled))
+    if folder is not None:
+        shipped = {name: package / "__init__.py" for name, package in bundled.packages(folder).items()}
     found = []
     for name in dict.fromkeys([*shipped, *tables]):
         settings = tables.get(name, {})
         module = settings.get("module")
         if module is not None:
             found.append(_Candidate(name, str(module), settings, repo_root / str(module)))
-        elif name in shipped or name not in BUILT_IN:
+        else:
             found.append(_Candidate(name, BUNDLED, settings, shipped.get(name)))
     return found
 
 
-def _shipped(folder: Path) -> Iterator[tuple[str, Path]]:
-    for entry in sorted(folder.iterdir()):
-        if (entry / "__init__.py").is_file() and not entry.name.startswith((".", "_")):
-            yield entry.name, entry / "__init__.py"
-
-
-def _load(candidate: _Candidate, repo_root: Path, *, alone: bool) -> LoadedBridge:
+def _load(candidate: _Candidate, repo_root: Path, remote: Callable[[], str | None], *, alone: bool) -> LoadedBridge:
     """Execute the bridge's module and make the bridge; whatever goes wrong is an ExtensionError."""
     if (wrong := keys.problem(candidate.name)) is not None:
         raise ExtensionError(wrong)
     if not alone:
         raise ExtensionError("another bridge's name differs only in '-' and '_'; rename one of the two")
     file = _code(candidate, repo_root)
-    module = _run_step("its module", partial(_execute, candidate, file))
+    module = bridge_calls.run("its module", partial(_execute, candidate, file))
     create = getattr(module, "create", None)
     if not callable(create):
         raise ExtensionError(f"{file.name} has no create(config); add one that returns the bridge")
-    config = _run_step("its Config", partial(_config, candidate, module))
-    bridge = _run_step("create(config)", partial(create, config))
-    targets = _run_step("the bridge", partial(bridge_shape.targets, bridge))
+    config = bridge_calls.run("its Config", partial(_config, candidate, module))
+    bridge = bridge_calls.run("create(config)", partial(create, config))
+    targets = bridge_calls.run("the bridge", partial(bridge_shape.targets, bridge))
+    if isinstance(bridge, UsesOrigin) and (url := remote()) is not None:
+        bridge_calls.run("use_origin", partial(bridge.use_origin, url))
     interval = _interval(candidate.settings.get("poll_interval"), bridge)
     return LoadedBridge(candidate.name, candidate.source, bridge, targets, interval)
 
@@ -219,34 +217,12 @@ def _execute(candidate: _Candidate, file: Path) -> ModuleType:
 
 
 def _module_name(name: str) -> str:
-    return f"{PACKAGE}.{keys.slug(name)}"
+    return f"{bridge_calls.PACKAGE}.{keys.slug(name)}"
 
 
 def _forget(module_name: str) -> None:
     for known in [key for key in sys.modules.copy() if key == module_name or key.startswith(f"{module_name}.")]:
         del sys.modules[known]
-
-
-def _run_step(what: str, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what a bridge's code returns is its own
-    """Run one step of a bridge's own code; all that it raises becomes an ExtensionError, a person's interrupt aside."""
-    try:
-        return step()
-    except BaseException as error:
-        if isinstance(error, ExtensionError) or loading.is_interrupt(error):
-            raise
-        raise ExtensionError(f"{what} raised {loading.describe_error(error)}{origin(error)}") from error
-
-
-def origin(error: BaseException) -> str:
-    """Return the line of a bridge's own code at which an error was raised, in brackets; nothing for another error."""
-    own = [
-        f" ({Path(frame.f_code.co_filename).name}, line {line})"
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__", "")).startswith(f"{PACKAGE}.")
-    ]
-    if own:
-        return own[-1]
-    return ""
 
 
 def _config(candidate: _Candidate, module: ModuleType) -> Any:  # noqa: ANN401 - the bridge's own type

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import prloom
+from prloom import bundled
 from prloom.api.manifest import Manifest
 from prloom.errors import ExtensionError
 from prloom.extensions import keys, manifest
@@ -78,7 +78,7 @@ class PluginPaths:
 def plugin_paths(repo_root: Path, environ: Mapping[str, str]) -> PluginPaths:
     """Return where plugins are looked for when prloom is started in this repository."""
     return PluginPaths(
-        bundled=bundled("plugins"), user=home(environ) / "plugins", project=repo_root / "prloom" / "plugins"
+        bundled=bundled.folder("plugins"), user=home(environ) / "plugins", project=repo_root / "prloom" / "plugins"
     )
 
 
@@ -89,18 +89,6 @@ def home(environ: Mapping[str, str]) -> Path:
     import platformdirs  # noqa: PLC0415 - not needed where the variable is set
 
     return platformdirs.user_config_path("prloom")
-
-
-def bundled(kind: Literal["plugins", "bridges"]) -> Path | None:
-    """Return the folder of the extensions that ship with prloom: in the wheel, or beside the package in a checkout."""
-    package = Path(prloom.__file__).resolve().parent
-    shipped = package / "_bundled" / kind
-    if shipped.is_dir():
-        return shipped
-    beside = package.parent / kind
-    if (package.parent / "pyproject.toml").is_file() and beside.is_dir():
-        return beside
-    return None
 
 
 def discover(paths: PluginPaths) -> tuple[DiscoveredPlugin, ...]:

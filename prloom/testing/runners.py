@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from prloom import bundled
 from prloom.api import Json, Manifest, PluginContext, context
 from prloom.api.context import Services
 from prloom.api.plugin import Registrations
@@ -123,7 +124,7 @@ def find_plugin(path: str | Path) -> DiscoveredPlugin:
     if not file.exists():
         raise ExtensionError(f"there is no {file}; give the folder of a plugin, or its .py file")
     paths = PluginPaths(project=file.parent, installed=False)
-    if file.parent == discovery.bundled("plugins"):
+    if file.parent == bundled.folder("plugins"):
         paths = PluginPaths(bundled=file.parent, installed=False)
     for found in discovery.discover(paths):
         if Path(found.path) == file:

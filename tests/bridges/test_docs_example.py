@@ -40,7 +40,7 @@ def test_the_page_has_a_bridge_its_configuration_and_its_test() -> None:
 def test_the_example_is_loaded_as_its_configuration_says(repo: Path) -> None:
     tables = tomllib.loads(FILES["prloom.toml"])["bridges"]
 
-    found = bridges.load(tables, repo_root=repo, bundled=repo / "tests")  # where no bridge is
+    found = bridges.load(tables, repo_root=repo, shipped=repo / "tests")  # where no bridge is
 
     (letterbox,) = found.loaded
     assert (letterbox.targets, letterbox.poll_interval) == (("letterbox",), timedelta(seconds=5))

@@ -146,6 +146,20 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
             ),
         ),
         (
+            "[bridges.github]\nacknowledge = 'eye'",
+            (
+                'prloom.toml: bridges.github.acknowledge is "eye"; did you mean eyes (one of "", +1, -1, laugh, '
+                "confused, heart, hooray, rocket, eyes)?"
+            ),
+        ),
+        (
+            "[bridges.local]\npoll_interval = '2 s'",
+            (
+                'prloom.toml: bridges.local.poll_interval is "2 s", which is not a duration; write a number and a '
+                'unit, such as "250ms", "30s", "5m", "1h30m" or "7d"'
+            ),
+        ),
+        (
             "[agents]\nmax_output = '16'",
             'prloom.toml: agents.max_output is not a size; write a number and a unit, such as "16MB" or "512KiB"',
         ),

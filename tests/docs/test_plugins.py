@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from prloom import bundled
 from prloom.config import reference
 from prloom.extensions import discovery, loading
 from prloom.extensions.discovery import DiscoveredPlugin, PluginPaths
 
-BUNDLED = discovery.discover(PluginPaths(bundled=discovery.bundled("plugins"), installed=False))
+BUNDLED = discovery.discover(PluginPaths(bundled=bundled.folder("plugins"), installed=False))
 
 
 def settings(plugin: DiscoveredPlugin) -> Mapping[str, Any]:

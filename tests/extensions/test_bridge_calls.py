@@ -55,7 +55,7 @@ def test_so_is_one_that_its_module_raises_while_a_dispatcher_begins(tmp_path: Pa
     (tmp_path / "ci.py").write_text("raise KeyboardInterrupt")
 
     async def load() -> LoadedBridges:
-        return bridges.load({"ci": {"module": "./ci.py"}}, repo_root=tmp_path, bundled=tmp_path)
+        return bridges.load({"ci": {"module": "./ci.py"}}, repo_root=tmp_path, shipped=tmp_path)
 
     (failed,) = asyncio.run(load()).failed
 

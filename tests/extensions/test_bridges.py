@@ -57,7 +57,7 @@ def write(file: Path, code: str) -> Path:
 
 def load(repo: Path, bundled: Path, **tables: Mapping[str, Any]) -> LoadedBridges:
     named = {name.replace("__", "-"): table for name, table in tables.items()}
-    return bridges.load(named, repo_root=repo, bundled=bundled)
+    return bridges.load(named, repo_root=repo, shipped=bundled)
 
 
 def only(found: LoadedBridges) -> LoadedBridge:
@@ -139,14 +139,55 @@ def test_nothing_of_a_disabled_bridge_is_executed(repo: Path, bundled: Path) -> 
     assert not trace.exists()
 
 
-def test_the_built_in_bridges_may_be_missing(repo: Path, bundled: Path) -> None:
-    assert load(repo, bundled, github={"enabled": True, "repo": ""}, local={"enabled": True}) == LoadedBridges()
-
-
-def test_any_other_bridge_without_a_module_is_an_error(repo: Path, bundled: Path) -> None:
+def test_a_bridge_without_a_module_is_an_error(repo: Path, bundled: Path) -> None:
     error = the_error(load(repo, bundled, gihub={"enabled": True}))
 
     assert error == 'bridge gihub: no bridge of this name comes with prloom; set its file with `module = "./FILE.py"`'
+
+
+def at_origin_does(line: str) -> str:
+    """Return a bridge that does this with the address of the remote."""
+    events = "    async def events"
+    return A_BRIDGE.replace(events, f"    def use_origin(self, url):\n        {line}\n\n{events}")
+
+
+def test_a_bridge_that_uses_the_remote_gets_its_address_once(repo: Path, bundled: Path) -> None:
+    code = A_BRIDGE.replace(
+        "    async def events", "    def use_origin(self, url):\n        self.url = url\n\n    async def events"
+    )
+    write(repo / "acme.py", code)
+
+    at_origin = bridges.load(
+        {"acme": {"module": "acme.py"}}, repo_root=repo, shipped=bundled, remote=lambda: "git@x:a/b"
+    )
+    without = bridges.load({"acme": {"module": "acme.py"}}, repo_root=repo, shipped=bundled, remote=lambda: None)
+
+    assert vars(only(at_origin).bridge)["url"] == "git@x:a/b"
+    assert "url" not in vars(only(without).bridge)
+
+
+def test_nobody_asks_for_the_remote_where_no_bridge_uses_it(repo: Path, bundled: Path) -> None:
+    def remote() -> str:
+        raise AssertionError("git is asked")
+
+    write(repo / "acme.py", A_BRIDGE)
+
+    assert bridges.load({"acme": {"module": "acme.py"}}, repo_root=repo, shipped=bundled, remote=remote).failed == ()
+
+
+def test_what_a_bridge_raises_about_the_remote_is_its_own_failure(repo: Path, bundled: Path) -> None:
+    code = A_BRIDGE.replace(
+        "    async def events", "    def use_origin(self, url):\n        raise KeyError(url)\n\n    async def events"
+    )
+    write(repo / "acme.py", code)
+    write(bundled / "wall" / "__init__.py", A_BRIDGE.replace("there", "wall"))
+
+    found = bridges.load({"acme": {"module": "acme.py"}}, repo_root=repo, shipped=bundled, remote=lambda: "git@x:a/b")
+
+    assert [each.name for each in found.loaded] == ["wall"]
+    assert found.failed[0].error == (
+        "bridge acme (acme.py): use_origin raised KeyError: 'git@x:a/b' (acme.py, line 12)"
+    )
 
 
 def test_a_module_that_is_missing_is_named(repo: Path, bundled: Path) -> None:
@@ -263,7 +304,7 @@ def test_python_forgets_a_bridge_that_could_not_be_loaded(repo: Path, bundled: P
 def test_two_names_with_one_slug_are_an_error_of_both(repo: Path, bundled: Path) -> None:
     write(repo / "one.py", A_BRIDGE)
 
-    found = bridges.load({"a-b": {"module": "one.py"}, "a_b": {"module": "one.py"}}, repo_root=repo, bundled=bundled)
+    found = bridges.load({"a-b": {"module": "one.py"}, "a_b": {"module": "one.py"}}, repo_root=repo, shipped=bundled)
 
     assert [name for name, error in found.failed if "differs only in '-' and '_'" in error] == ["a-b", "a_b"]
 
@@ -271,7 +312,7 @@ def test_two_names_with_one_slug_are_an_error_of_both(repo: Path, bundled: Path)
 def test_a_name_that_could_be_a_path_is_refused(repo: Path, bundled: Path) -> None:
     write(repo / "one.py", A_BRIDGE)
 
-    found = bridges.load({"../x": {"module": "one.py"}}, repo_root=repo, bundled=bundled)
+    found = bridges.load({"../x": {"module": "one.py"}}, repo_root=repo, shipped=bundled)
 
     assert "the name '../x' cannot be used" in the_error(found)
 

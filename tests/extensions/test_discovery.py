@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from prloom import bundled
 from prloom.api.manifest import Manifest
 from prloom.extensions import discovery, loading
 from prloom.extensions.discovery import DiscoveredPlugin, PluginPaths
@@ -171,7 +172,7 @@ def test_project_plugins_are_those_of_the_checkout_that_prloom_was_started_in(tm
 
 
 def test_bundled_plugins_are_found_beside_the_package() -> None:
-    folder = discovery.bundled("plugins")
+    folder = bundled.folder("plugins")
 
     assert folder is not None
     assert folder.name == "plugins"

@@ -31,7 +31,7 @@ from fake_github.transport import Transport  # noqa: E402
 from run_pools import StartForked  # noqa: E402 - the kit is no package
 from stage import Stage  # noqa: E402
 
-from prloom.config.models import GithubBridgeSection  # noqa: E402
+from bridges.github.settings import Config as GithubConfig  # noqa: E402
 from prloom.engine.dispatcher import Dispatcher  # noqa: E402
 from prloom.engine.plan.agent_pool import AgentPool  # noqa: E402
 from prloom.engine.plan.agents import AgentTriager  # noqa: E402
@@ -79,8 +79,8 @@ class GitHubStage(Stage):
         async def sleep(seconds: float) -> None:
             self.clock.advance(seconds=seconds)
 
-        github = GithubBridgeSection(repo="ada/engine", api_url=self.hub.api_url)
-        tables = {"github": github.settings, "local": {"enabled": False}}
+        github = GithubConfig(repo="ada/engine", api_url=self.hub.api_url)
+        tables = {"github": github.model_dump(), "local": {"enabled": False}}
         environ = {"PATH": os.environ["PATH"], "GITHUB_TOKEN": self.hub.token("prloom")}
         general = rules(self.config)
         pool = AgentPool(root=self.root, environ=environ, parallel=1, workers=1, start_pool=StartForked(environ))

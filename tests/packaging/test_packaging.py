@@ -14,9 +14,10 @@ import json
 from pathlib import Path
 from prloom.config.models import Config
 from prloom.engine import configured_bridges
+from prloom import bundled
 from prloom.extensions import discovery
 from prloom.core.prompts import prompt_text
-found = discovery.discover(discovery.PluginPaths(bundled=discovery.bundled("plugins")))
+found = discovery.discover(discovery.PluginPaths(bundled=bundled.folder("plugins")))
 loaded = configured_bridges.load(Path("."), Config())
 print(json.dumps({
     "plugins": sorted([p.key, p.source, p.error] for p in found),

@@ -30,7 +30,7 @@ from fake_github.exchange import Request
 from fake_github.transport import Transport
 from stage import FunctionHost, ScriptedTriager
 
-from prloom.config.models import GithubBridgeSection
+from bridges.github.settings import Config as GithubConfig
 from prloom.api import PluginContext, Review, TriageContext, marked
 from prloom.engine.bus import plans
 from prloom.engine.dispatcher import Dispatcher
@@ -165,7 +165,7 @@ def answer(ctx: PluginContext) -> None:
 @cache
 def _bridges() -> LoadedBridges:
     """Return the bridge, which remembers nothing itself; loaded once, because that takes as long as five tellings."""
-    settings = {"github": GithubBridgeSection(repo="ada/engine").settings, "local": {"enabled": False}}
+    settings = {"github": GithubConfig(repo="ada/engine").model_dump(), "local": {"enabled": False}}
     return bridges.load(settings, repo_root=HERE.parents[1])
 
 

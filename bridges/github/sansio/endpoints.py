@@ -12,9 +12,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from prloom.api import HttpNeeds, Json
 
+from ..settings import PUBLIC_API  # noqa: TID252 - whoever loads the bridge names its package
 from . import answers
 
-API = "https://api.github.com"
 VERSION = "2022-11-28"
 USER = "user"
 """The account of the token; GitHub refuses it to an App's installation."""
@@ -52,7 +52,7 @@ def needs(api_url: str) -> HttpNeeds:
     variables: tuple[str, ...] = ("GITHUB_TOKEN", "GH_TOKEN")
     command: tuple[str, ...] = ("gh", "auth", "token")
     host = urlsplit(api_url).hostname or ""
-    if host != urlsplit(API).hostname:
+    if host != urlsplit(PUBLIC_API).hostname:
         variables = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", *variables)
         command = (*command, "--hostname", host.removeprefix("api."))
     return HttpNeeds(

@@ -21,12 +21,13 @@ from prloom.api import (
     marker,
 )
 
+from ..settings import Reaction  # noqa: TID252 - whoever loads the bridge names its package
 from . import answers
 from .endpoints import RepositoryUrls
 
 TARGET = "github"
 _EVENTS = {"approve": "APPROVE", "request_changes": "REQUEST_CHANGES", "comment": "COMMENT"}
-REACTIONS = {
+REACTIONS: Mapping[Reaction, Sequence[str]] = {
     "+1": ("👍", "thumbsup", "thumbs_up"),
     "-1": ("👎", "thumbsdown", "thumbs_down"),
     "laugh": ("😄", "smile"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from prloom import bundled
 from prloom.cli import context
 from prloom.cli.context import Options, pass_options
 from prloom.cli.output import terminal
@@ -146,7 +147,7 @@ def _others(name: str, parent: Path) -> str | None:
     from prloom.extensions import discovery, keys  # noqa: PLC0415 - see command
     from prloom.extensions.discovery import PluginPaths  # noqa: PLC0415
 
-    places = PluginPaths(bundled=discovery.bundled("plugins"), project=parent, installed=False)
+    places = PluginPaths(bundled=bundled.folder("plugins"), project=parent, installed=False)
     alike = [found for found in discovery.discover(places) if keys.slug(found.key) == keys.slug(name)]
     for found in alike:
         if found.source == "project" or found.key != name:

@@ -15,7 +15,7 @@ from prloom.backoff import Backoff
 from prloom.core.text import bounds, time_text
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.polling.poll import BridgeReader
-from prloom.extensions import bridges as bridge_code
+from prloom.extensions import bridge_calls
 from prloom.extensions.bridges import LoadedBridge
 from prloom.model.record import Json, Timestamp
 from prloom.storage.paths import RepositoryPaths
@@ -147,7 +147,7 @@ def _described(error: BaseException) -> str:
     """Return one line about what a bridge raised: where in its code, if that was not foreseen."""
     if errors.explain(error) is not None:
         return errors.describe(error)
-    return f"{errors.describe(error)}{bridge_code.origin(error)}"
+    return f"{errors.describe(error)}{bridge_calls.origin(error)}"
 
 
 def _kind(error: BaseException) -> str:

@@ -27,7 +27,6 @@ from prloom.api import (
     Target,
     TrackedPlan,
 )
-from prloom.config.models import GithubBridgeSection
 from prloom.core.delivery.outbox import action_id
 from prloom.extensions import bridges
 from prloom.testing.bridge_scene import MemoryFiles
@@ -39,7 +38,7 @@ ROOT = Path(__file__).parents[3]
 @cache
 def module() -> Any:
     """Return the bridge's module as the host loads it: once, because that takes longer than most tests."""
-    loaded = bridges.load({"local": {"enabled": False}, "github": GithubBridgeSection().settings}, repo_root=ROOT)
+    loaded = bridges.load({"local": {"enabled": False}, "github": {}}, repo_root=ROOT)
     assert not loaded.failed, loaded.failed
     return sys.modules[type(loaded.loaded[0].bridge).__module__]
 
@@ -52,7 +51,7 @@ def _module_for_all_tests() -> None:
 def load(**settings: Any) -> Any:
     """Return a bridge of the test's own."""
     own = module()
-    return own.create(GithubBridgeSection(**settings).settings)
+    return own.create(own.Config(**settings))
 
 
 @dataclass

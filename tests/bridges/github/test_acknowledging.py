@@ -8,16 +8,16 @@ from typing import Any, get_args
 
 import pytest
 
+from bridges.github.settings import Config as GithubConfig
+from bridges.github.settings import Reaction
 from prloom.api import Event, React, Target
-from prloom.config.models import GithubBridgeSection
-from prloom.config.values import Reaction
 from prloom.extensions import bridges
 
 ROOT = Path(__file__).parents[3]
 
 
 def load(**settings: Any) -> Any:
-    github = GithubBridgeSection(**settings).settings
+    github = GithubConfig(**settings).model_dump()
     loaded = bridges.load({"github": github, "local": {"enabled": False}}, repo_root=ROOT)
     assert not loaded.failed, loaded.failed
     return loaded.loaded[0].bridge
@@ -51,4 +51,4 @@ def test_the_reaction_is_the_configured_one_and_none_where_none_is_wanted():
 def test_the_reactions_that_can_be_configured_are_those_that_github_has():
     names = sys.modules[f"{type(load()).__module__}.sansio.requests"].REACTIONS
 
-    assert set(get_args(Reaction)) == {"", *names}
+    assert set(get_args(Reaction)) == set(names)
