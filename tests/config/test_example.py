@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from prloom.config import example, layers, loading, reference
+from prloom.config.bridges import BridgesSection
 from prloom.config.layers import has
 from prloom.config.models import Config
 
@@ -24,7 +25,7 @@ def test_the_file_is_what_the_code_says() -> None:
 
 def test_as_it_stands_the_file_changes_nothing() -> None:
     assert loading.parse(tomllib.loads(FILE.read_text(encoding="utf-8"))) == loading.parse(
-        {"dispatcher": {}, "trust": {}, "backoff": {}, "bridges": {"github": {}, "local": {}}}
+        {"dispatcher": {}, "trust": {}, "backoff": {}, "bridges": dict.fromkeys(BridgesSection.model_fields, {})}
         | {
             "plugins": {},
             "stages": {},

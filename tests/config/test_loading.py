@@ -287,7 +287,7 @@ def test_a_bridge_of_ones_own_gets_its_further_keys_as_settings(load: Callable[.
 def test_a_built_in_bridge_gets_its_own_keys_as_settings(load: Callable[..., Config]) -> None:
     named = load("[bridges.github]\nrepo = 'ada/engine'").bridges.named()
 
-    assert list(named) == ["github", "local"]
+    assert {"github", "local"} <= named.keys()
     assert named["github"].settings == {
         "repo": "ada/engine",
         "api_url": "https://api.github.com",
