@@ -25,7 +25,7 @@ def test_the_file_is_what_the_code_says() -> None:
 
 def test_as_it_stands_the_file_changes_nothing() -> None:
     assert loading.parse(tomllib.loads(FILE.read_text(encoding="utf-8"))) == loading.parse(
-        {"dispatcher": {}, "trust": {}, "backoff": {}, "bridges": dict.fromkeys(BridgesSection.model_fields, {})}
+        {"dispatcher": {}, "trust": {}, "backoff": {}, "bridges": {name: {} for name in BridgesSection.model_fields}}
         | {
             "plugins": {},
             "stages": {},
