@@ -193,6 +193,10 @@ class Agent(Protocol):
     def activity(self) -> Callable[[], Adapter | PlainAdapter]:
         """Return a new adapter, which reads the activity of one run from what the program prints."""
 
+    @property
+    def tool_prefix(self) -> str | None:
+        """What the program puts before the names of the tools of prloom's MCP server; None where it takes no server."""
+
     def server_settings(self, server: McpServer) -> Mapping[str, object] | None:
         """Return what the server's entry in `mcp.json` has for this program alone; None where it takes no server."""
 

@@ -21,6 +21,7 @@ counts_sessions: Final = False
 resumes: Final = False
 session_variables: Final = ()
 activity: Final = CommandAdapter
+tool_prefix: Final = None
 variables: Final = ()
 
 SHOWN: Final = 16_000

@@ -5,17 +5,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Final, cast, get_args
+from typing import Final, cast
 
 from prloom import programs
 from prloom.agents import check, environment
 from prloom.agents.activity.adapter import Adapter, PlainAdapter
 from prloom.agents.agent import Agent
 from prloom.errors import AgentError
-from prloom.model.kinds import ActivityType, AgentName
+from prloom.model.agent_names import AGENT_NAMES
+from prloom.model.kinds import ActivityType
 
 AGENTS: Final[Mapping[str, Agent]] = {
-    name: cast("Agent", import_module(f"prloom.agents.programs.{name}")) for name in get_args(AgentName)
+    name: cast("Agent", import_module(f"prloom.agents.programs.{name}")) for name in AGENT_NAMES
 }
 """Every agent, in the order in which `auto` looks for them."""
 

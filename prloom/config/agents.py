@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, create_model
 
 from prloom.config.section import ConfigSection
 from prloom.config.values import Count, Duration, Size, Text, Variable
-from prloom.model.kinds import AgentName
+from prloom.model.agent_names import AGENT_NAMES, AgentName
 
 
 class AgentChoice(ConfigSection):
@@ -94,7 +94,7 @@ class AgentLimits(ConfigSection):
         return 0
 
 
-_TABLES: Any = {name: (AgentSection, AgentSection()) for name in get_args(AgentName) if name != "command"}
+_TABLES: Any = {name: (AgentSection, AgentSection()) for name in AGENT_NAMES if name != "command"}
 
 if TYPE_CHECKING:
     AgentsSection = AgentLimits

@@ -12,8 +12,9 @@ from prloom.config.agents import AgentChoice, StagesSection
 from prloom.config.layers import KeyPath, Layer, Tree
 from prloom.config.models import Config
 from prloom.config.problems import Problem, dotted, nearest, quoted
-from prloom.config.values import AGENTS, AUTO
+from prloom.config.values import AUTO
 from prloom.errors import ConfigError
+from prloom.model.agent_names import AGENT_NAMES
 
 # How alike a variable and a key must be for a slip of the pen: PRLOOM_SLACK_TOKEN is another program's variable.
 _A_SLIP = 0.85
@@ -213,7 +214,7 @@ def _stages(config: Config) -> Iterator[ConfigFinding]:
                 continue
             case _ if setting in config.models:
                 continue
-            case _ if setting in AGENTS:
+            case _ if setting in AGENT_NAMES:
                 yield from _lacks_program(config, ("stages", name), setting)
             case _:
                 yield ConfigFinding(
@@ -224,10 +225,10 @@ def _stages(config: Config) -> Iterator[ConfigFinding]:
 
 
 def _meant(config: Config, setting: str) -> str:
-    close = nearest(setting, (*config.models, *AGENTS, AUTO))
+    close = nearest(setting, (*config.models, *AGENT_NAMES, AUTO))
     if close:
         return f"did you mean {close}?"
-    return f"name one of {', '.join((*config.models, *AGENTS))}, or add [models.…]"
+    return f"name one of {', '.join((*config.models, *AGENT_NAMES))}, or add [models.…]"
 
 
 def _lacks_program(config: Config, path: KeyPath, agent: str) -> Iterator[ConfigFinding]:

@@ -5,8 +5,9 @@ from typing import NamedTuple
 from prloom.config.agents import AgentChoice
 from prloom.config.models import Config
 from prloom.config.problems import choices, nearest
-from prloom.config.values import AGENTS, AUTO
+from prloom.config.values import AUTO
 from prloom.errors import ConfigError
+from prloom.model.agent_names import AGENT_NAMES
 from prloom.model.kinds import STAGES
 
 
@@ -40,7 +41,7 @@ def stage(config: Config, name: str, *, model: str | None = None) -> StageChoice
 def _named(config: Config, name: str) -> StageChoice:
     if name in config.models:
         return _of(config.models[name])
-    if name in AGENTS or name == AUTO:
+    if name in AGENT_NAMES or name == AUTO:
         return StageChoice(name)
     raise ConfigError(f"{name} is neither an agent nor a model; add [models.{name}] to prloom.toml")
 

@@ -5,16 +5,14 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, StrictBool, StrictInt
 
 from prloom.config import durations
 from prloom.config.problems import InvalidValue, quoted
 from prloom.model import secret_names
-from prloom.model.kinds import AgentName
 
-AGENTS: tuple[str, ...] = get_args(AgentName)
 AUTO = "auto"
 """Stands for the first agent that is installed."""
 

@@ -1,4 +1,4 @@
-"""Define each set of names once: types of events, states, verdicts, permissions, and agent programs."""
+"""Define each set of names once: types of events, states, verdicts, permissions, and stages."""
 
 from __future__ import annotations
 
@@ -150,9 +150,6 @@ def kind(name: str, *, by_person: bool) -> Kind:
         return _COMMENT
     return Kind()
 
-
-AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
-"""The agent programs, in the order in which `auto` looks for them; each has a module in prloom.agents.programs."""
 
 StageName = Literal["default", "triage", "worker", "designer", "commit_review"]
 STAGES: tuple[StageName, ...] = get_args(StageName)

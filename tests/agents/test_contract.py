@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prloom.agents import registry
+from prloom.agents import mcp_server, registry
 from prloom.agents.agent import Agent, ProgramEnding, RunRequest
 
 AGENTS = tuple(registry.AGENTS.values())
@@ -43,7 +43,7 @@ def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
 
 
 FUNCTIONS = ("server_settings", "settings_files", "invocation", "interactive", "refusal", "entries", "read")
-VALUES = ("name", "program", "resumes", "counts_sessions", "variables", "session_variables", "activity")
+VALUES = ("name", "program", "resumes", "counts_sessions", "variables", "session_variables", "activity", "tool_prefix")
 
 
 def test_the_functions_and_values_that_are_compared_are_all_of_the_protocol() -> None:
@@ -66,6 +66,14 @@ def test_an_agents_values_have_the_types_of_the_protocol(agent: Agent) -> None:
     assert agent.program is None or isinstance(agent.program, str)
     assert isinstance(agent.variables, tuple)
     assert {type(name) for name in agent.variables} == {str}
+    assert agent.tool_prefix is None or isinstance(agent.tool_prefix, str)
+
+
+@every_agent
+def test_an_agent_says_how_it_names_the_tools_of_prlooms_server_if_it_takes_the_server(agent: Agent) -> None:
+    server = mcp_server.of_run(Path("/run"), Path("/root"), timedelta(minutes=1))
+
+    assert (agent.tool_prefix is None) == (agent.server_settings(server) is None)
 
 
 @every_agent

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pkgutil
 from pathlib import Path
 
 import pytest
 
-from prloom.agents import registry
+from prloom.agents import programs, registry
 from prloom.errors import AgentError
+from prloom.model.agent_names import AGENT_NAMES
 
 
 @pytest.fixture
@@ -38,6 +40,11 @@ def test_an_unknown_agent_is_named_with_the_nearest_known_one_or_with_all(name: 
         registry.get(name)
 
     assert str(raised.value) == said
+
+
+def test_each_name_of_an_agent_has_its_module_and_each_module_its_name() -> None:
+    assert {module.name for module in pkgutil.iter_modules(programs.__path__)} == {*AGENT_NAMES}
+    assert tuple(registry.AGENTS) == AGENT_NAMES
 
 
 def test_a_command_gets_the_variables_of_every_agent_that_it_may_wrap() -> None:

@@ -12,9 +12,6 @@ from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
 from prloom.model.record import JsonObject
 
-SERVER: Final = "prloom"
-"""The name of prloom's own MCP server, which reports its calls itself: adapters omit them."""
-
 _LONGEST_DIFF: Final = 64 * 1024
 """Characters of a text up to which its differences are worked out; longer ones are shown as they are."""
 

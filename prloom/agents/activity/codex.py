@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from prloom.agents import parsing
+from prloom.agents import mcp_server, parsing
 from prloom.agents.activity import adapter
-from prloom.agents.activity.adapter import SERVER, MalformedLineError
+from prloom.agents.activity.adapter import MalformedLineError
 from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
 from prloom.model.record import JsonObject
@@ -62,7 +62,7 @@ class CodexAdapter:
 
     def _server_call(self, item: JsonObject, *, is_over: bool) -> tuple[ActivityDraft, ...]:
         server, tool = adapter.required(item, "server"), adapter.required(item, "tool")
-        if server == SERVER:
+        if server == mcp_server.NAME:  # which reports its calls itself
             return ()
         return self._call(item, f"mcp__{server}__{tool}", parsing.obj(item, "arguments"), is_over=is_over)
 

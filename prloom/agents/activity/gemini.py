@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from prloom.agents import parsing
+from prloom.agents import mcp_server, parsing
 from prloom.agents.activity import adapter
-from prloom.agents.activity.adapter import SERVER
 from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
 from prloom.model.record import JsonObject
 
-_OWN: Final = f"mcp_{SERVER}_"
+TOOL_PREFIX: Final = f"mcp_{mcp_server.NAME}_"
+"""What stands before the names of the tools of prloom's own MCP server, which reports its calls itself."""
+
 _QUIET: Final = frozenset({"init", "message", "error", "result"})
 
 
@@ -36,7 +37,7 @@ class GeminiAdapter:
 
     def _call(self, event: JsonObject) -> tuple[ActivityDraft, ...]:
         call, tool = adapter.required(event, "tool_id"), adapter.required(event, "tool_name")
-        if tool.startswith(_OWN):
+        if tool.startswith(TOOL_PREFIX):
             self._omitted.add(call)
             return ()
         given = parsing.obj(event, "parameters")

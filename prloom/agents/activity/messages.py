@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from prloom.agents import parsing
+from prloom.agents import mcp_server, parsing
 from prloom.agents.activity import adapter
-from prloom.agents.activity.adapter import SERVER, MalformedLineError
+from prloom.agents.activity.adapter import MalformedLineError
 from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
 from prloom.model.record import JsonObject
 
-_OWN: Final = f"mcp__{SERVER}__"
+TOOL_PREFIX: Final = f"mcp__{mcp_server.NAME}__"
+"""What stands before the names of the tools of prloom's own MCP server, which reports its calls itself."""
+
 _QUIET: Final = frozenset(
     {"result", "stream_event", "rate_limit_event", "tool_progress", "tool_use_summary", "auth_status", "keep_alive"}
 )
@@ -79,7 +81,7 @@ class MessageAdapter:
 
     def _call(self, block: JsonObject, within: str | None) -> list[ActivityDraft]:
         call, tool = adapter.required(block, "id"), adapter.required(block, "name")
-        if tool.startswith(_OWN):
+        if tool.startswith(TOOL_PREFIX):
             self._omitted.add(call)
             return []
         given = parsing.obj(block, "input")

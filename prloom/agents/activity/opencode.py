@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from prloom.agents import parsing
+from prloom.agents import mcp_server, parsing
 from prloom.agents.activity import adapter
-from prloom.agents.activity.adapter import SERVER, MalformedLineError
+from prloom.agents.activity.adapter import MalformedLineError
 from prloom.model.activity import ActivityDraft
 from prloom.model.kinds import ActivityType
 from prloom.model.record import JsonObject
 
-_OWN: Final = f"{SERVER}_"
+TOOL_PREFIX: Final = f"{mcp_server.NAME}_"
+"""What stands before the names of the tools of prloom's own MCP server, which reports its calls itself."""
+
 _QUIET: Final = frozenset({"step_start", "text", "error"})
 _OVER: Final = frozenset({"completed", "error"})
 
@@ -41,7 +43,7 @@ class OpencodeAdapter:
 
 def _call(part: JsonObject) -> tuple[ActivityDraft, ...]:
     call, tool, state = adapter.required(part, "callID"), adapter.required(part, "tool"), parsing.obj(part, "state")
-    if tool.startswith(_OWN):
+    if tool.startswith(TOOL_PREFIX):
         return ()
     if parsing.text(state, "status") not in _OVER:
         raise MalformedLineError("status")

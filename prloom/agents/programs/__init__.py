@@ -1,1 +1,1 @@
-"""The agent programs, a module for each: how it is called, and how what it prints is read."""
+"""The agent programs, a module for each of `AGENT_NAMES` (prloom.model.agent_names): its calls, and what it prints."""

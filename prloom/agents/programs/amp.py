@@ -26,9 +26,10 @@ name: Final = "amp"
 program: Final = "amp"
 counts_sessions: Final = False
 resumes: Final = False
+"""Its threads are continued by another command, which was never seen to work."""
 session_variables: Final = ()
 activity: Final = messages.amp
-"""Its threads are continued by another command, which was never seen to work."""
+tool_prefix: Final = None
 variables: Final = ("AMP_*",)
 
 _POLICIES = Path(__file__).with_name("policies")

@@ -48,6 +48,7 @@ session_variables: Final = (
     "CLAUDE_CODE_CHILD_SESSION",
 )
 activity: Final = messages.claude
+tool_prefix: Final = messages.TOOL_PREFIX
 variables: Final = (
     "ANTHROPIC_*",
     "CLAUDE_*",

@@ -48,6 +48,7 @@ program: Final = "codex"
 resumes: Final = True
 session_variables: Final = ()
 activity: Final = CodexAdapter
+tool_prefix: Final = ""  # an item names the server beside the tool
 counts_sessions: Final = True
 variables: Final = ("CODEX_*", "OPENAI_*")
 

@@ -24,6 +24,7 @@ counts_sessions: Final = False
 resumes: Final = False
 session_variables: Final = ()
 activity: Final = CommandAdapter
+tool_prefix: Final = None
 variables: Final = ("OLLAMA_*",)
 
 

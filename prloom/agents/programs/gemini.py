@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
-from prloom.agents.activity.gemini import GeminiAdapter
+from prloom.agents.activity.gemini import TOOL_PREFIX, GeminiAdapter
 from prloom.agents.agent import (
     ErrorKind,
     Invocation,
@@ -52,6 +52,7 @@ counts_sessions: Final = False
 resumes: Final = True
 session_variables: Final = ()
 activity: Final = GeminiAdapter
+tool_prefix: Final = TOOL_PREFIX
 variables: Final = ("GEMINI_*", "GOOGLE_*")
 
 _MODEL = "flash"

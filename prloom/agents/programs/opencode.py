@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing, stream
-from prloom.agents.activity.opencode import OpencodeAdapter
+from prloom.agents.activity.opencode import TOOL_PREFIX, OpencodeAdapter
 from prloom.agents.agent import (
     Invocation,
     LimitReport,
@@ -42,6 +42,7 @@ counts_sessions: Final = False
 resumes: Final = True
 session_variables: Final = ()
 activity: Final = OpencodeAdapter
+tool_prefix: Final = TOOL_PREFIX
 # It speaks to every provider; these are the keys and addresses of the usual ones.
 variables: Final = (
     "OPENCODE_*",
@@ -94,7 +95,7 @@ def invocation(request: RunRequest) -> Invocation:
     agent, permission = _AGENTS[request.rights]
     config: dict[str, object] = {}
     if request.server is not None:
-        permission = {**permission, f"{mcp_server.NAME}_*": "allow"}
+        permission = {**permission, f"{tool_prefix}*": "allow"}
         config = _with_server(request.server)
     config["agent"] = {agent: {"mode": "primary", "permission": permission}}
     session = ("--session", request.session) if request.session else ()

@@ -7,15 +7,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from prloom.agents import stream
-from prloom.agents.activity.adapter import SERVER
+from prloom.agents import registry, stream
 from prloom.agents.agent import StreamEntry
 from prloom.model.activity import ActivityEvent
 from prloom.model.record import Json
 from prloom.storage.activity_file import StoredActivity
 
-_PREFIXES: Final = ("", f"mcp__{SERVER}__", f"mcp_{SERVER}_", f"{SERVER}_")
-"""What agent programs put before the name of a tool of prloom's server: codex, claude, gemini and opencode."""
+_PREFIXES: Final = tuple(
+    sorted({each.tool_prefix for each in registry.AGENTS.values() if each.tool_prefix is not None})
+)
+"""What agent programs put before the name of a tool of prloom's server; a name as it stands comes first."""
 
 
 class HandledActivity:

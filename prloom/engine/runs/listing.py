@@ -7,7 +7,6 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import get_args
 
 from prloom.core.reports import costs
 from prloom.core.reports.costs import CostGroup
@@ -15,7 +14,7 @@ from prloom.core.text.naming import printable
 from prloom.engine.bus import plans
 from prloom.engine.runs import records
 from prloom.errors import PrloomError
-from prloom.model.kinds import AgentName
+from prloom.model.agent_names import AGENT_NAMES
 from prloom.model.record import Record, Timestamp
 from prloom.model.run import RunRecord
 from prloom.storage import paths, run_log
@@ -94,7 +93,7 @@ def spent(
     where: RepositoryPaths, now: datetime, *, plan_id: str | None = None, since: datetime | None = None
 ) -> tuple[RunRecord, ...]:
     """Return the runs of agents, which cost something; a check of the operator's is a run without an agent."""
-    return tuple(run for run in listed(where, now, plan_id=plan_id, since=since) if run.agent in get_args(AgentName))
+    return tuple(run for run in listed(where, now, plan_id=plan_id, since=since) if run.agent in AGENT_NAMES)
 
 
 def costs_of(runs: tuple[RunRecord, ...], since: datetime | None) -> Costs:
