@@ -11,7 +11,6 @@ from prloom.api.context import HookContext, Services
 from prloom.core.text import bounds
 from prloom.model.action import Action, UpsertPlan
 from prloom.model.hook import HookCall, Outcome
-from prloom.model.hook_points import BEFORE_ROUTE, PRE_TOOL
 from prloom.model.record import Json
 from prloom.model.tool import ToolCall
 
@@ -28,7 +27,7 @@ class ToolContext(HookContext):
 
 
 class InterceptContext(HookContext):
-    """The context of `preTool`, `postTool`, `transformToolResult`, `beforeRoute` and `beforeUpsert`."""
+    """The context of a guard, which is asked about an action, a plan or a call of a tool."""
 
     def __init__(self, plugin: str, call: HookCall, services: Services) -> None:
         super().__init__(plugin, call, services)
@@ -38,7 +37,7 @@ class InterceptContext(HookContext):
 
     @property
     def upsert(self) -> UpsertPlan | None:
-        """The plan that is about to be written, in `beforeUpsert`: its source, title and metadata."""
+        """The plan that is about to be written, if the guard is asked about one: its source, title and metadata."""
         return self._call.upsert
 
     def block(self, reason: str) -> None:
@@ -48,11 +47,12 @@ class InterceptContext(HookContext):
         self._block = bounds.cut(" ".join(reason.split()))
 
     def change(self, value: Mapping[str, Json] | Action) -> None:
-        """Put other arguments (`preTool`), or another action (`beforeRoute`), in the place of those of the call."""
+        """Put another action in the place of that of the call, or other arguments for a tool that has yet to run."""
         try:
-            if self.hook_point == PRE_TOOL and isinstance(value, Mapping):
+            tool = self._call.tool
+            if tool is not None and tool.result is None and isinstance(value, Mapping):
                 self._arguments = store.json_copy(dict(value))
-            elif self.hook_point == BEFORE_ROUTE:
+            elif self._call.action is not None:
                 self._action = store.check_action(value, None, ())
             else:
                 raise ValueError(f"{self.hook_point} cannot change {store.type_name(value)}")  # noqa: TRY301 - told like the others

@@ -22,13 +22,11 @@ from prloom.extensions import loading
 from prloom.model import record
 from prloom.model.event import Event
 from prloom.model.hook import HookCall, Outcome, Writes
-from prloom.model.hook_points import BEFORE_ROUTE, BEFORE_TRIAGE, BEFORE_UPSERT, HOOKS, TRANSFORM
+from prloom.model.hook_points import BEFORE_TRIAGE, HOOKS, TRANSFORM
 from prloom.model.tool import CHECK, TOOL, Session
 
 COMMAND = "command:/"
 """What the name of the hook point of a slash command starts with."""
-
-_GUARDS = frozenset(name for name, kind in HOOKS.items() if kind == "guard")
 
 
 def run_hook(key: str, registrations: Registrations, call: HookCall, services: Services) -> Outcome:
@@ -72,7 +70,7 @@ def _run(key: str, handlers: Sequence[Handler], call: HookCall, services: Servic
         return _each_event(handlers, call, lambda alone: HookContext(key, alone, services))
     if call.hook.startswith((TOOL, CHECK)):
         return _answer(handlers[0], ToolContext(key, call, services))
-    if call.hook in _GUARDS:
+    if HOOKS.get(call.hook) == "guard":
         return _intercepted(key, handlers, call, services)
     ctx = _plan_context(key, call, services)
     if call.session is not None:
@@ -126,7 +124,7 @@ def _intercepted(key: str, handlers: Sequence[Handler], call: HookCall, services
             returned = _finished(handler(about, ctx))
             if ctx.outcome().block is not None:
                 break
-            if call.hook == BEFORE_UPSERT and returned is not None:
+            if call.upsert is not None and returned is not None:
                 plan = _text(key, call.hook, returned, plan)
             elif call.hook == TRANSFORM and isinstance(returned, str):
                 text = returned
@@ -134,10 +132,10 @@ def _intercepted(key: str, handlers: Sequence[Handler], call: HookCall, services
 
 
 def _subject(call: HookCall, ctx: InterceptContext, plan: str, text: str | None) -> object:
-    """Return what a guard is asked about."""
-    if call.hook == BEFORE_ROUTE:
+    """Return what a guard is asked about: that which its call carries."""
+    if call.action is not None:
         return ctx.changed_action(call.action)
-    if call.hook == BEFORE_UPSERT:
+    if call.upsert is not None:
         return plan
     tool = ctx.changed(call.tool)
     if tool is None:  # a function that is asked about nothing would let everything pass

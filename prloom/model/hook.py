@@ -66,7 +66,7 @@ class HookCall(Record, frozen=True, kw_only=True):
     `vouched` names the events whose author is not trusted: a person approved their text, and no more. `head` is
     the commit at the head of the pull request, as far as its bridge knew at the call. `todo` is the TODO of beforeTodo
     and afterTodo; `diff` and `summary` say what the worker changed. `tool` is the call that a guard or a handler of a
-    tool is about, `action` that of beforeRoute, `upsert` the plan of beforeUpsert, and `session` the run of
+    tool is about, `action` and `upsert` are the action or the plan that a guard is about, and `session` is the run of
     sessionStart and sessionEnd. Times are texts, as a plugin gets them.
     """
 

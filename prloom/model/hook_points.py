@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, NewType
+from typing import Final, Literal, NewType, get_args
 
 HookKind = Literal["plan", "event", "guard", "lifecycle"]
 """What a hook is called with, and what its failure means.
@@ -12,7 +12,7 @@ HookKind = Literal["plan", "event", "guard", "lifecycle"]
 is about to happen; it may refuse or change that, and its failure refuses. `lifecycle`: a run, which it cannot change.
 """
 
-HookName = Literal[
+PlanHookName = Literal[
     "afterDesign",
     "afterActivate",
     "beforeTodo",
@@ -21,16 +21,11 @@ HookName = Literal[
     "afterFinish",
     "afterMerge",
     "beforeTriage",
-    "onEvent",
-    "onGlobalEvent",
-    "beforeRoute",
-    "beforeUpsert",
-    "preTool",
-    "postTool",
-    "transformToolResult",
-    "sessionStart",
-    "sessionEnd",
 ]
+EventHookName = Literal["onEvent", "onGlobalEvent"]
+GuardHookName = Literal["beforeRoute", "beforeUpsert", "preTool", "postTool", "transformToolResult"]
+LifecycleHookName = Literal["sessionStart", "sessionEnd"]
+HookName = Literal[PlanHookName, EventHookName, GuardHookName, LifecycleHookName]
 NamedHook = NewType("NamedHook", str)
 """A hook point that is named for something of the plugin's own: `command:/NAME`, `tool:NAME` or `check:NAME`."""
 HookPoint = HookName | NamedHook
@@ -53,23 +48,11 @@ TRANSFORM: Final = "transformToolResult"
 SESSION_START: Final = "sessionStart"
 SESSION_END: Final = "sessionEnd"
 
-HOOKS: Final[Mapping[str, HookKind]] = {
-    AFTER_DESIGN: "plan",
-    AFTER_ACTIVATE: "plan",
-    BEFORE_TODO: "plan",
-    AFTER_TODO: "plan",
-    BEFORE_FINISH: "plan",
-    AFTER_FINISH: "plan",
-    AFTER_MERGE: "plan",
-    BEFORE_TRIAGE: "plan",
-    ON_EVENT: "event",
-    ON_GLOBAL_EVENT: "event",
-    BEFORE_ROUTE: "guard",
-    BEFORE_UPSERT: "guard",
-    PRE_TOOL: "guard",
-    POST_TOOL: "guard",
-    TRANSFORM: "guard",
-    SESSION_START: "lifecycle",
-    SESSION_END: "lifecycle",
+_BY_KIND: Final[Mapping[HookKind, tuple[HookName, ...]]] = {
+    "plan": get_args(PlanHookName),
+    "event": get_args(EventHookName),
+    "guard": get_args(GuardHookName),
+    "lifecycle": get_args(LifecycleHookName),
 }
+HOOKS: Final[Mapping[str, HookKind]] = {name: kind for kind, names in _BY_KIND.items() for name in names}
 """Every hook point and its kind, in the order in which pages and commands list them."""

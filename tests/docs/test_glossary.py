@@ -73,6 +73,7 @@ PLAIN = {
     "wakes": "a key of what a hook returns",
     "_wakes": "likewise",
     "_worktree_guard": "a `WorktreeGuard`",
+    "GuardHookName": "the names of the hooks that the glossary calls guards",
     "SEEN_IDS": "the file of the seen ids",
     "_ASIDE": "a file that is set aside",
 }

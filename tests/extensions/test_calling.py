@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from values import NoServices, an_event, hook_call
 
 from prloom.api.context import HookContext
@@ -12,10 +13,11 @@ from prloom.api.plugin import Hook, PluginContext
 from prloom.api.triage import TriageContext
 from prloom.errors import ExtensionError
 from prloom.extensions import calling
-from prloom.model.action import Action, Comment
+from prloom.model.action import Action, Comment, UpsertPlan
 from prloom.model.event import Event, Target
 from prloom.model.hook import HookCall, Mark, Outcome, Writes
-from prloom.model.tool import Session, ToolCall
+from prloom.model.hook_points import HOOKS
+from prloom.model.tool import Session, ToolCall, ToolResult
 
 
 @pytest.fixture
@@ -92,6 +94,7 @@ def test_a_key_that_was_removed_and_set_again_is_set(ctx: PluginContext, run: Ru
 
 ACTION = Action(id="a-1", target=Target("forge"), payload=Comment("Hello"))
 CALL = ToolCall(id="c-1", name="draw", arguments={"what": "a tree"})
+UPSERT = UpsertPlan(source="forge", title="Trees", plan_markdown="# Plan\n")
 RUN = Session(run_id="run-1", stage="worker", agent="claude")
 
 
@@ -99,7 +102,7 @@ RUN = Session(run_id="run-1", stage="worker", agent="claude")
     ("hook", "about", "given"),
     [
         ("beforeRoute", {"action": ACTION}, ACTION),
-        ("beforeUpsert", {}, "# Plan\n"),
+        ("beforeUpsert", {"upsert": UPSERT}, "# Plan\n"),
         ("preTool", {"tool": CALL}, CALL),
         ("afterActivate", {}, "# Plan\n"),
         ("sessionEnd", {"session": RUN}, RUN),
@@ -120,10 +123,65 @@ def test_a_function_is_called_with_what_its_hook_point_is_about(
     assert shown == [given]
 
 
-def test_a_guard_that_is_called_about_nothing_fails_and_lets_nothing_pass(ctx: PluginContext, run: Run) -> None:
-    ctx.registrations.hooks.append(Hook("preTool", lambda value, ctx: None))
+GUARDS = tuple(name for name, kind in HOOKS.items() if kind == "guard")
 
-    assert "called preTool without saying what it is about" in failure(run, hook_call("preTool"))
+every_guard = pytest.mark.parametrize("guard", GUARDS)
+
+
+@every_guard
+@pytest.mark.parametrize(
+    ("about", "given"), [({"action": ACTION}, ACTION), ({"upsert": UPSERT}, "# Plan\n"), ({"tool": CALL}, CALL)]
+)
+def test_what_a_guard_is_asked_about_is_what_its_call_carries_whatever_the_guards_name(
+    ctx: PluginContext, run: Run, *, guard: str, about: dict[str, object], given: object
+) -> None:
+    shown: list[object] = []
+    ctx.registrations.hooks.append(Hook(guard, lambda value, ctx: shown.append(value)))
+
+    run(hook_call(guard, **about))
+
+    assert shown == [given]
+
+
+@every_guard
+def test_a_guard_can_put_another_action_text_or_other_arguments_in_the_place_of_those_of_its_call(
+    ctx: PluginContext, run: Run, guard: str
+) -> None:
+    other = replace(ACTION, id="", payload=Comment("Good morning"))
+    changed = {"action": other, "arguments": {"what": "a house"}}
+    ctx.register_hook(guard, lambda value, ctx: ctx.change(changed["action" if value == ACTION else "arguments"]))
+
+    assert run(hook_call(guard, action=ACTION)).action == other
+    assert run(hook_call(guard, tool=CALL)).arguments == {"what": "a house"}
+
+    ctx.registrations.hooks[:] = [Hook(guard, lambda value, ctx: f"{value}More.\n")]
+
+    assert run(hook_call(guard, upsert=UPSERT)).plan == "# Plan\nMore.\n"
+
+
+@pytest.mark.parametrize(
+    ("guard", "about", "value", "kind"),
+    [
+        ("preTool", {"tool": CALL}, ACTION, "Action"),
+        ("postTool", {"tool": replace(CALL, result=ToolResult(success=True))}, {"what": "a house"}, "dict"),
+        ("beforeUpsert", {"upsert": UPSERT}, {"title": "Houses"}, "dict"),
+    ],
+)
+def test_a_guard_cannot_change_what_is_not_there_to_be_changed(
+    ctx: PluginContext, run: Run, *, guard: str, about: dict[str, object], value: object, kind: str
+) -> None:
+    ctx.register_hook(guard, lambda _, ctx: ctx.change(value))
+
+    assert failure(run, hook_call(guard, **about)) == f"plugin noted: change: {guard} cannot change {kind}"
+
+
+@every_guard
+def test_a_guard_that_is_called_about_nothing_fails_and_lets_nothing_pass(
+    ctx: PluginContext, run: Run, guard: str
+) -> None:
+    ctx.registrations.hooks.append(Hook(guard, lambda value, ctx: None))
+
+    assert f"called {guard} without saying what it is about" in failure(run, hook_call(guard))
 
 
 @pytest.mark.parametrize(
