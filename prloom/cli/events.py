@@ -105,7 +105,8 @@ class Column(NamedTuple):
     """A column of the table.
 
     On a narrow terminal, a column that is `cuttable` becomes narrower; columns with a `left_out` are left out in the
-    order of that number.
+    order of that number. On one that has no room for columns, an event has a block of lines, in which the cell stands
+    behind `before`, for the events that it is `in_block` for.
     """
 
     head: str
@@ -113,6 +114,8 @@ class Column(NamedTuple):
     role: Callable[[str], Role | None] = lambda _: None
     cuttable: bool = False
     left_out: int | None = None
+    before: str = ", "
+    in_block: Callable[[EventRow], bool] = lambda _: True
 
 
 COLUMNS = (
@@ -120,7 +123,14 @@ COLUMNS = (
     Column("EVENT", lambda row, _: terminal.clean(row.id), role=lambda _: "strong"),  # never cut: it is to be copied
     Column("PLAN", lambda row, _: terminal.clean(row.plan) or "-", cuttable=True),
     Column("TYPE", lambda row, _: terminal.clean(row.type), cuttable=True, left_out=1),
-    Column("AUTHOR", lambda row, _: terminal.clean(row.author or "-"), cuttable=True, left_out=2),
+    Column(
+        "AUTHOR",
+        lambda row, _: terminal.clean(row.author or "-"),
+        cuttable=True,
+        left_out=2,
+        before=" by ",
+        in_block=lambda row: bool(row.author),
+    ),
     Column("CHANGED", lambda row, now: layout.when(row.updated_at, now, units=1)),
 )
 """The columns, in their order; the text that says what an event is about comes after them."""
@@ -184,16 +194,17 @@ def _painted(column: Column, cell: str) -> str:
 def _blocks(listed: Sequence[ListedEvent], now: datetime, width: int) -> Iterator[str]:
     """Yield three lines for each event: its state and id, where it is from, and what it is about."""
     for each in listed:
-        cells = {column.head: column.cell(each.row, now) for column in COLUMNS}
-        yield " ".join(_painted(column, cells[column.head]) for column in COLUMNS[:2])
-        by = ""
-        if each.row.author:
-            by = f" by {cells['AUTHOR']}"
-        about = f"{cells['PLAN']}, {cells['TYPE']}{by}, {cells['CHANGED']}"
-        yield layout.INDENT + terminal.fit(about, width - len(layout.INDENT))
+        yield " ".join(_painted(column, column.cell(each.row, now)) for column in COLUMNS[:2])
+        yield layout.INDENT + terminal.fit(_facts(each.row, now), width - len(layout.INDENT))
         what = _what(each)
         if what:
             yield layout.INDENT + terminal.fit(what, width - len(layout.INDENT))
+
+
+def _facts(row: EventRow, now: datetime) -> str:
+    """Return the cells of an event behind its state and id, as one text."""
+    first, *others = (column for column in COLUMNS[2:] if column.in_block(row))
+    return first.cell(row, now) + "".join(column.before + column.cell(row, now) for column in others)
 
 
 def _what(listed: ListedEvent) -> str:

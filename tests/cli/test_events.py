@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from stage import Stage, said
 from stage_parts import deferring
 
 from prloom.api import Author
+from prloom.cli.events import COLUMNS
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red]\nSTATE"
 Prloom = Callable[..., Any]
@@ -151,6 +153,16 @@ def test_there_are_columns_from_60_on_only(mixed: Stage, on_terminal: OnTerminal
 
     assert wide[0].split()[:2] == ["STATE", "EVENT"]
     assert "STATE" not in "".join(narrow)
+
+
+def test_lines_in_place_of_columns_have_the_cell_of_each_column(mixed: Stage, on_terminal: OnTerminal) -> None:
+    heads, old, check, _ = (re.split(" {2,}", line) for line in on_terminal(132, "events"))
+    narrow = on_terminal(59, "events")
+
+    assert heads == [*(column.head for column in COLUMNS), "WHAT"]
+    assert narrow[0] == "{} {}".format(*old)
+    assert narrow[1] == "  {2}, {3} by {4}, {5}".format(*old)
+    assert narrow[4] == "  {2}, {3}, {5}".format(*check)
 
 
 @pytest.mark.parametrize(
