@@ -12,16 +12,16 @@ from prloom.cli import completion, context
 from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import layout, terminal
 from prloom.cli.output.terminal import Role
-from prloom.model.kinds import DONE, OPEN, WAITING
+from prloom.model.kinds import EVENT_ORDERS, STATES, WAITING, EventOrder
 
 if TYPE_CHECKING:
-    from prloom.engine.views.events import EventFilter, EventOrder, EventRow, ListedEvent
+    from prloom.engine.views.events import EventFilter, EventRow, ListedEvent
     from prloom.engine.views.history import CausedTodo
 
 
 @click.command("events")
 @click.argument("plan", required=False, shell_complete=completion.plans)
-@click.option("--state", type=click.Choice((*OPEN, *DONE)), help="List only events in this state.")
+@click.option("--state", type=click.Choice(STATES), help="List only events in this state.")
 @click.option("--type", "kind", metavar="TYPE", help="List only events of this type, such as pr_comment.")
 @click.option("--author", metavar="LOGIN", help="List only events by this author.")
 @click.option(
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="List only the newest N events.")
 @click.option(
     "--sort",
-    type=click.Choice(("came", "age")),
+    type=click.Choice(EVENT_ORDERS),
     default="came",
     help="List the newest event last, or the event whose state is the oldest first.",
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from prloom.model.kinds import EVENT_ORDERS
 from prloom.model.record import Json
 
 _TEXT: Final = {"type": "string", "minLength": 1}
@@ -84,7 +85,7 @@ COMMANDS: Final[tuple[CommandTool, ...]] = (
             "author": _TEXT,
             "since": {"type": "string", "description": "2h, 7d, a date or a time"},
             "limit": {"type": "integer", "minimum": 1},
-            "sort": {"enum": ["came", "age"]},
+            "sort": {"enum": [*EVENT_ORDERS]},
         },
         argument="plan",
         reads=True,

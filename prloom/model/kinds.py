@@ -1,4 +1,4 @@
-"""Define each set of names once: types of events, states, verdicts, permissions, and stages."""
+"""Define each set of names once: types of events, states, orders, verdicts, permissions, and stages."""
 
 from __future__ import annotations
 
@@ -17,8 +17,14 @@ State = Literal[OpenState, DoneState]
 WAITING: tuple[WaitState, ...] = get_args(WaitState)
 OPEN: tuple[OpenState, ...] = get_args(OpenState)
 DONE: tuple[DoneState, ...] = get_args(DoneState)
+STATES: tuple[State, ...] = (*OPEN, *DONE)
+"""The states of events, in the order in which pages and commands offer them."""
 PUT_OFF: Final[tuple[WaitState, ...]] = ("deferred", "parked")
 """The states of an event that a retry ends: a held one needs an approval, not another try."""
+
+EventOrder = Literal["came", "age"]
+"""In the order in which they came in, or those first whose state has not changed for the longest time."""
+EVENT_ORDERS: tuple[EventOrder, ...] = get_args(EventOrder)
 
 AgentVerdict = Literal["todo", "answered", "acknowledged", "declined"]
 AGENT_VERDICTS: tuple[AgentVerdict, ...] = get_args(AgentVerdict)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from prloom.config.models import Config
 from prloom.engine.views.snapshot import SnapshotCache
 from prloom.errors import PrloomError
 from prloom.storage.paths import RepositoryPaths
+
+T = TypeVar("T", bound=str)
 
 
 def utc_now() -> datetime:
@@ -65,9 +67,12 @@ class Query(NamedTuple):
             raise QueryError(f"{name}={text} is not a number; write one from 1 to {most}")
         return min(int(text[:9]), most)
 
-    def choice(self, name: str, choices: Collection[str]) -> str | None:
+    def choice(self, name: str, choices: Collection[T]) -> T | None:
         """Return a part of the query that is one of these, or None where it is empty. Raises QueryError."""
         text = self.text(name)
-        if text is not None and text not in choices:
-            raise QueryError(f"{name}={text} is none of its values; use one of {', '.join(choices)}")
-        return text
+        if text is None:
+            return None
+        for each in choices:
+            if each == text:
+                return each
+        raise QueryError(f"{name}={text} is none of its values; use one of {', '.join(choices)}")

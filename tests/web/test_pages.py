@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from prloom.agents import run_folder
 from prloom.api import Author
 from prloom.model import record
 from prloom.model.decision import Decision
+from prloom.model.kinds import EVENT_ORDERS, STATES
 from prloom.storage import envelope, paths
 from prloom.web.app import PAGES
 
@@ -103,6 +105,14 @@ async def test_a_plans_page_has_its_conversation_with_the_history_of_each_event(
     assert [each["state"] for each in found["conversation"]] == ["triaged", "deferred", "held"]
     assert [step["verdict"] for step in found["conversation"][1]["steps"]] == ["admitted", "deferred"]
     assert found["conversation"][2]["body"] == HOSTILE
+
+
+def test_the_form_of_events_offers_each_state_and_each_order(browser: Browser):
+    shown = browser.get("/events").text
+
+    for name, values in (("state", STATES), ("sort", EVENT_ORDERS)):
+        (form,) = re.findall(f'<select name="{name}">.*?</select>', shown)
+        assert [each for each in re.findall('value="(.*?)"', form) if each] == [*values]
 
 
 async def test_an_events_page_is_its_history(played: Stage, browser: Browser):

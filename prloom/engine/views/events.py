@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
@@ -20,7 +20,7 @@ from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
-from prloom.model.kinds import State
+from prloom.model.kinds import EventOrder, State
 from prloom.model.record import START, Cursor, Record, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths
@@ -55,12 +55,6 @@ class ListedEvent(NamedTuple):
     row: EventRow
     gist: str
     came_at: datetime
-
-
-EventOrder = Literal["came", "age"]
-"""In the order in which they came in, or those first whose state has not changed for the longest time."""
-
-ORDERS: tuple[EventOrder, ...] = get_args(EventOrder)
 
 
 class EventFilter(NamedTuple):
@@ -144,13 +138,13 @@ def every(repository: RepositoryPaths, wanted: EventFilter = ALL, *, plan: str |
 
 
 def _ordered(found: list[ListedEvent], wanted: EventFilter) -> list[ListedEvent]:
-    if wanted.sort == "age":
-        found.sort(key=lambda each: _moment(each.row.updated_at))
-        return found[: wanted.limit]
-    found.sort(key=lambda each: each.came_at)
-    if wanted.limit is not None:
-        return found[-wanted.limit :]
-    return found
+    match wanted.sort:
+        case "age":
+            found.sort(key=lambda each: _moment(each.row.updated_at))
+            return found[: wanted.limit]
+        case "came":
+            found.sort(key=lambda each: each.came_at)
+            return found[-wanted.limit :] if wanted.limit is not None else found
 
 
 def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[ListedEvent, ...]:

@@ -41,6 +41,7 @@ def page(site: Site, query: Query) -> Page:
         "tables": charts,
         "plan": plan,
         "since": span,
+        "spans": spans.LONG,
     }
     return Page("costs.html", "Costs", listing.costs_of(found, begin), more)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from prloom.engine.views import plan_names, why, why_todo
 from prloom.errors import PrloomError
 from prloom.model.event import digest
+from prloom.model.kinds import OPEN, PUT_OFF
 from prloom.web.site import Page, Query, Site
 
 
@@ -22,6 +23,8 @@ def page(site: Site, query: Query) -> Page:
         "event": life.event,
         "plan": life.plan,
         "digest": digest(life.event),
+        "is_open": value.state in OPEN,
+        "is_put_off": value.state in PUT_OFF,
         "steps": value.steps,
         "came_at": life.came_at,
         "earlier": life.earlier,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from prloom.engine.views import events, plan_names
-from prloom.engine.views.events import ORDERS, EventFilter, EventOrder, EventRow
-from prloom.model.kinds import DONE, OPEN
+from prloom.engine.views.events import EventFilter, EventRow
+from prloom.model.kinds import EVENT_ORDERS, STATES, EventOrder
 from prloom.model.record import Record
 from prloom.web.pages import spans
 from prloom.web.site import Page, Query, Site
 
 _LISTED = 100
 _MOST = 2000
+_ORDERS: Final[Mapping[EventOrder, str]] = {"came": "newest", "age": "longest as it is"}
+"""What people are told of the orders."""
 
 
 class EventDocument(Record, frozen=True, kw_only=True):
@@ -25,11 +30,9 @@ def page(site: Site, query: Query) -> Page:
     plan = query.text("plan")
     if plan is not None:
         plan = plan_names.find(site.where, plan)
-    order: EventOrder = "came"
-    if query.choice("sort", ORDERS) == "age":
-        order = "age"
+    order = query.choice("sort", EVENT_ORDERS) or "came"
     wanted = EventFilter(
-        state=query.choice("state", (*OPEN, *DONE)),
+        state=query.choice("state", STATES),
         type=query.text("type"),
         author=query.text("author"),
         since=spans.since(query.text("since"), site.clock()),
@@ -40,5 +43,11 @@ def page(site: Site, query: Query) -> Page:
     rows = found.rows
     if order == "came":
         rows = tuple(reversed(rows))
-    more = {"query": dict(query.given), "gists": {(each.row.plan, each.row.id): each.gist for each in found.listed}}
+    more = {
+        "query": dict(query.given),
+        "states": STATES,
+        "spans": spans.SPANS,
+        "orders": {each: _ORDERS.get(each, each) for each in EVENT_ORDERS},
+        "gists": {(each.row.plan, each.row.id): each.gist for each in found.listed},
+    }
     return Page("events.html", "Events", EventDocument(events=rows, errors=found.errors), more)

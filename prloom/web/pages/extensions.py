@@ -54,7 +54,7 @@ def page(site: Site, query: Query) -> Page:
         value = ExtensionDocument(config_error=str(error))
     found = stats.read(site.where, begin)
     value = replace(value, since=found.since, times=found.plugins)
-    more = {"bars_of": stats_page.bars(found.plugins), "span": span, "spans": stats_page.SPANS}
+    more = {"bars_of": stats_page.bars(found.plugins), "span": span, "spans": spans.LONG}
     return Page("extensions.html", "Plugins and bridges", value, more)
 
 

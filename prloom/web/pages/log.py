@@ -26,5 +26,5 @@ def page(site: Site, query: Query) -> Page:
     now = site.clock()
     begin = spans.since(query.text("since") or "1h", now)
     entries = RepositoryLog(site.where, plan).recent(now, since=begin, limit=query.number("limit", 500, _MOST))
-    more = {"plan": plan, "since": query.text("since") or "1h", "spans": spans.SPANS}
+    more = {"plan": plan, "since": query.text("since") or "1h", "spans": spans.SHORT}
     return Page("log.html", "Log", LogDocument(entries=tuple(reversed(entries))), more, is_masked=True)

@@ -12,6 +12,10 @@ from prloom.web.site import QueryError
 SPANS: Final = ("1h", "24h", "7d", "30d")
 """The ages that pages offer."""
 
+SHORT: Final = SPANS[:3]
+LONG: Final = SPANS[1:]
+"""Those of pages that list all that has happened, and those of pages that add it up."""
+
 
 def since(text: str | None, now: datetime) -> datetime | None:
     """Return the time from which something is wanted: any age, date or time that `--since` takes. Raises QueryError."""

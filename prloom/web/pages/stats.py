@@ -12,7 +12,6 @@ from prloom.web.pages import spans
 from prloom.web.render import age
 from prloom.web.site import Page, Query, Site
 
-SPANS: Final = ("24h", "7d", "30d")
 SPAN: Final = "24h"
 """The time that is shown first: to add up more takes longer."""
 
@@ -22,7 +21,7 @@ def page(site: Site, query: Query) -> Page:
     span = query.text("since") or SPAN
     value = stats.read(site.where, spans.since(span, site.clock()))
     days = [_bar(each.day, each.times) for each in value.days]
-    more = {"since": span, "spans": SPANS, "days": days, "plugins": bars(value.plugins)}
+    more = {"since": span, "spans": spans.LONG, "days": days, "plugins": bars(value.plugins)}
     return Page("stats.html", "Statistics", value, more)
 
 
