@@ -9,6 +9,7 @@ import click
 from prloom.cli import completion, context, input_file
 from prloom.cli.context import Options, pass_options
 from prloom.cli.output import terminal
+from prloom.model.event import SEVERITIES
 from prloom.model.kinds import TRUST_LEVELS
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ DEFAULT_TYPE = "pr_comment"
 @click.option("--id", "event_id", metavar="ID", help="The id, which must be new; by default, prloom makes one.")
 @click.option("--title", metavar="TEXT", help="A line above the body.")
 @click.option("--url", metavar="URL", help="Where the event can be seen.")
-@click.option("--severity", type=click.Choice(("info", "warning", "error")), help="Severity.  [default: info]")
+@click.option("--severity", type=click.Choice(SEVERITIES), help="Severity.  [default: info]")
 @pass_options
 def command(
     given: Options, /, plan: str, body: str | None, path: str | None, trust: str | None, **about: str | None

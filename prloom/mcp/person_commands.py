@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from prloom.model.event import SEVERITIES
 from prloom.model.kinds import EVENT_ORDERS
 from prloom.model.record import Json
 
@@ -117,7 +118,7 @@ COMMANDS: Final[tuple[CommandTool, ...]] = (
             "id": _TEXT,
             "title": _TEXT,
             "url": _TEXT,
-            "severity": {"enum": ["info", "warning", "error"]},
+            "severity": {"enum": [*SEVERITIES]},
         },
         argument="plan",
         text="body",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from msgspec import Meta, field
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 Severity = Literal["info", "warning", "error"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 LONGEST_ID = 512
 """The most characters of an event's id."""
 

@@ -144,7 +144,9 @@ def _ordered(found: list[ListedEvent], wanted: EventFilter) -> list[ListedEvent]
             return found[: wanted.limit]
         case "came":
             found.sort(key=lambda each: each.came_at)
-            return found[-wanted.limit :] if wanted.limit is not None else found
+            if wanted.limit is None:
+                return found
+            return found[-wanted.limit :]
 
 
 def of_plan(repository: RepositoryPaths, plan_id: str) -> tuple[ListedEvent, ...]:
