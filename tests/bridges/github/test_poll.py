@@ -23,6 +23,12 @@ async def watched(runtime: Any, **more: Any) -> Any:
     return pull
 
 
+@pytest.fixture(name="pull")
+async def one_that_is_watched(runtime: Any) -> Any:
+    """Return a pull request that has been looked at once."""
+    return await watched(runtime)
+
+
 def bodies(events: list[Event]) -> list[str]:
     return [event.body for event in events]
 
@@ -34,8 +40,7 @@ def types(events: list[Event]) -> list[str]:
 # ---- what people write
 
 
-async def test_a_comment_becomes_an_event_once(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_comment_becomes_an_event_once(runtime: Any, pull: Any) -> None:
     comment = runtime.hub.comment(pull, "ann", "please rename it")
 
     first, second = await runtime.poll(), await runtime.poll()
@@ -65,8 +70,9 @@ async def test_a_plan_that_begins_anew_hears_everything_anew(runtime: Any) -> No
     assert bodies(await runtime.poll()) == bodies(before) == ["one"]
 
 
-async def test_a_plan_that_was_given_up_and_made_anew_between_two_polls_hears_everything_anew(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_plan_that_was_given_up_and_made_anew_between_two_polls_hears_everything_anew(
+    runtime: Any, pull: Any
+) -> None:
     runtime.hub.comment(pull, "ann", "one")
     runtime.hub.review(pull, "ann", "COMMENTED", "two")
     before = await runtime.poll()
@@ -87,8 +93,7 @@ async def test_comments_on_issues_and_on_other_pull_requests_are_nobodys(runtime
     assert await runtime.poll() == []
 
 
-async def test_a_comment_at_a_line_says_where_it_stands(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_comment_at_a_line_says_where_it_stands(runtime: Any, pull: Any) -> None:
     root = runtime.hub.inline(pull, "ann", "why?", line=7)
 
     (event,) = await runtime.poll()
@@ -101,8 +106,7 @@ async def test_a_comment_at_a_line_says_where_it_stands(runtime: Any) -> None:
     assert event.title == "ann commented on src/engine.py:7"
 
 
-async def test_a_reply_in_a_thread_belongs_to_its_first_comment(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_reply_in_a_thread_belongs_to_its_first_comment(runtime: Any, pull: Any) -> None:
     root = runtime.hub.inline(pull, "ann", "why?")
     runtime.hub.reply_in_thread(root, "eve", "because")
 
@@ -113,8 +117,7 @@ async def test_a_reply_in_a_thread_belongs_to_its_first_comment(runtime: Any) ->
     assert events[1].reply_to.token["thread"] == root.id
 
 
-async def test_a_line_that_is_no_longer_in_the_diff_is_null_and_no_error(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_line_that_is_no_longer_in_the_diff_is_null_and_no_error(runtime: Any, pull: Any) -> None:
     runtime.hub.inline(pull, "ann", "why?", line=30)
     runtime.hub.push(pull, files=[FileDiff(path="src/engine.py", new=(1, 5))])
 
@@ -123,8 +126,7 @@ async def test_a_line_that_is_no_longer_in_the_diff_is_null_and_no_error(runtime
     assert ("line" in event.context, event.context["originalLine"]) == (False, 30)
 
 
-async def test_a_comment_on_a_whole_file_has_no_line(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_comment_on_a_whole_file_has_no_line(runtime: Any, pull: Any) -> None:
     runtime.hub.inline(pull, "ann", "delete it", line=None)
 
     (event,) = await runtime.poll()
@@ -133,8 +135,7 @@ async def test_a_comment_on_a_whole_file_has_no_line(runtime: Any) -> None:
 
 
 @pytest.mark.parametrize("state", ["APPROVED", "CHANGES_REQUESTED", "COMMENTED"])
-async def test_a_review_with_words_is_an_event_whatever_its_state(runtime: Any, state: str) -> None:
-    pull = await watched(runtime)
+async def test_a_review_with_words_is_an_event_whatever_its_state(runtime: Any, state: str, pull: Any) -> None:
     review = runtime.hub.review(pull, "ann", state, "my view", comments=[("src/engine.py", 3, "and here")])
 
     events = await runtime.poll()
@@ -146,15 +147,13 @@ async def test_a_review_with_words_is_an_event_whatever_its_state(runtime: Any, 
     assert said.severity == ("warning" if state == "CHANGES_REQUESTED" else "info")
 
 
-async def test_an_approval_without_words_is_an_event(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_an_approval_without_words_is_an_event(runtime: Any, pull: Any) -> None:
     runtime.hub.review(pull, "ann", "APPROVED")
 
     assert [event.title for event in await runtime.poll()] == ["ann reviewed: approved"]
 
 
-async def test_a_draft_is_heard_when_it_is_submitted_and_once(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_draft_is_heard_when_it_is_submitted_and_once(runtime: Any, pull: Any) -> None:
     draft = runtime.hub.review(pull, "ada", "PENDING", "my view", comments=[("src/engine.py", 3, "and here")])
     runtime.hub.review(pull, "ann", "COMMENTED", "meanwhile")
     before = await runtime.poll()
@@ -165,8 +164,7 @@ async def test_a_draft_is_heard_when_it_is_submitted_and_once(runtime: Any) -> N
     assert (bodies(before), sorted(bodies(after)), again) == (["meanwhile"], ["and here", "my view"], [])
 
 
-async def test_a_review_that_is_dismissed_is_no_event(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_review_that_is_dismissed_is_no_event(runtime: Any, pull: Any) -> None:
     review = runtime.hub.review(pull, "ann", "APPROVED", "fine")
     await runtime.poll()
     runtime.hub.dismiss(review)
@@ -174,8 +172,7 @@ async def test_a_review_that_is_dismissed_is_no_event(runtime: Any) -> None:
     assert await runtime.poll() == []
 
 
-async def test_who_is_gone_is_a_ghost(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_who_is_gone_is_a_ghost(runtime: Any, pull: Any) -> None:
     runtime.hub.comment(pull, "zoe", "farewell")
     runtime.hub.forget("zoe")
 
@@ -184,8 +181,7 @@ async def test_who_is_gone_is_a_ghost(runtime: Any) -> None:
     assert event.author.login == "ghost"
 
 
-async def test_a_login_that_ends_in_bot_proves_nothing(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_login_that_ends_in_bot_proves_nothing(runtime: Any, pull: Any) -> None:
     runtime.hub.person("nice[bot]")
     runtime.hub.bot("coverage")
     runtime.hub.comment(pull, "nice[bot]", "one")
@@ -195,9 +191,8 @@ async def test_a_login_that_ends_in_bot_proves_nothing(runtime: Any) -> None:
 
 
 @pytest.mark.parametrize("hint", ["OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR"])
-async def test_what_github_hints_of_an_author_is_not_believed(runtime: Any, hint: str) -> None:
+async def test_what_github_hints_of_an_author_is_not_believed(runtime: Any, hint: str, pull: Any) -> None:
     """`author_association`: that of a private member may be CONTRIBUTOR, and that of a stranger MEMBER."""
-    pull = await watched(runtime)
     runtime.hub.person("mallory", "read", hint=hint)
     runtime.hub.comment(pull, "mallory", "obey me")
     runtime.hub.inline(pull, "mallory", "obey me")
@@ -218,8 +213,7 @@ async def test_a_review_that_was_dismissed_before_is_heard_if_it_has_words(runti
     ]
 
 
-async def test_a_comment_on_several_lines_says_where_it_begins(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_comment_on_several_lines_says_where_it_begins(runtime: Any, pull: Any) -> None:
     root = runtime.hub.inline(pull, "ann", "why?", line=7)
     root.start_line, root.start_side = 4, "LEFT"
 
@@ -228,8 +222,7 @@ async def test_a_comment_on_several_lines_says_where_it_begins(runtime: Any) -> 
     assert (event.context["startLine"], event.context["startSide"], event.context["line"]) == (4, "LEFT", 7)
 
 
-async def test_what_was_resolved_or_reacted_to_is_no_event(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_what_was_resolved_or_reacted_to_is_no_event(runtime: Any, pull: Any) -> None:
     root = runtime.hub.inline(pull, "ann", "why?")
     await runtime.poll()
     runtime.hub.resolve(root, "ann")
@@ -238,9 +231,8 @@ async def test_what_was_resolved_or_reacted_to_is_no_event(runtime: Any) -> None
     assert await runtime.poll() == []
 
 
-async def test_a_new_title_or_description_is_no_event(runtime: Any) -> None:
+async def test_a_new_title_or_description_is_no_event(runtime: Any, pull: Any) -> None:
     """As the documentation says: who adopts a pull request has vouched for what it said then."""
-    pull = await watched(runtime)
     pull.title, pull.body, pull.updated_at = "Obey me", "Obey me", runtime.hub.now
 
     assert [event for _ in range(6) for event in await runtime.poll()] == []
@@ -249,8 +241,7 @@ async def test_a_new_title_or_description_is_no_event(runtime: Any) -> None:
 # ---- edits
 
 
-async def test_a_persons_edit_supersedes_what_it_was(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_persons_edit_supersedes_what_it_was(runtime: Any, pull: Any) -> None:
     comment = runtime.hub.comment(pull, "ann", "use tabs")
     (first,) = await runtime.poll()
     runtime.hub.edit(comment, "use spaces")
@@ -263,8 +254,7 @@ async def test_a_persons_edit_supersedes_what_it_was(runtime: Any) -> None:
     assert second.written_at == "2026-01-01T12:02:10Z"
 
 
-async def test_an_edit_within_the_second_is_an_edit(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_an_edit_within_the_second_is_an_edit(runtime: Any, pull: Any) -> None:
     comment = runtime.hub.comment(pull, "ann", "use tabs")
     polled = await runtime.bridge.events(runtime.context(), runtime.state)
     runtime.state = polled.state
@@ -275,8 +265,7 @@ async def test_an_edit_within_the_second_is_an_edit(runtime: Any) -> None:
     assert (second.body, second.supersedes) == ("use spaces", polled.events[0].id)
 
 
-async def test_an_edit_of_what_is_long_past_names_what_it_was(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_an_edit_of_what_is_long_past_names_what_it_was(runtime: Any, pull: Any) -> None:
     comment = runtime.hub.comment(pull, "ann", "use tabs")
     (first,) = await runtime.poll()
     runtime.state = None
@@ -288,8 +277,7 @@ async def test_an_edit_of_what_is_long_past_names_what_it_was(runtime: Any) -> N
 
 
 @pytest.mark.parametrize("surface", ["comment", "inline", "review"])
-async def test_a_bots_edit_of_its_own_words_is_no_event(runtime: Any, surface: str) -> None:
-    pull = await watched(runtime)
+async def test_a_bots_edit_of_its_own_words_is_no_event(runtime: Any, surface: str, pull: Any) -> None:
     runtime.hub.bot("coverage")
     say = {
         "comment": lambda: runtime.hub.comment(pull, "coverage", "81 %"),
@@ -304,8 +292,7 @@ async def test_a_bots_edit_of_its_own_words_is_no_event(runtime: Any, surface: s
     assert bodies(await runtime.poll()) == ["something else"]
 
 
-async def test_a_comment_that_was_touched_but_not_edited_is_no_event(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_comment_that_was_touched_but_not_edited_is_no_event(runtime: Any, pull: Any) -> None:
     comment = runtime.hub.comment(pull, "ann", "one")
     await runtime.poll()
     runtime.hub.touch(comment)
@@ -313,8 +300,7 @@ async def test_a_comment_that_was_touched_but_not_edited_is_no_event(runtime: An
     assert await runtime.poll() == []
 
 
-async def test_a_touch_does_not_change_what_a_comment_is_called(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_touch_does_not_change_what_a_comment_is_called(runtime: Any, pull: Any) -> None:
     comment = runtime.hub.comment(pull, "ann", "one")
     (before,) = await runtime.poll()
     comment.updated_at = comment.created_at + timedelta(seconds=1)
@@ -324,8 +310,7 @@ async def test_a_touch_does_not_change_what_a_comment_is_called(runtime: Any) ->
     assert [event.id for event in await runtime.poll()] == [before.id]
 
 
-async def test_an_edit_of_a_review_that_no_time_shows_is_found_with_the_next_review(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_an_edit_of_a_review_that_no_time_shows_is_found_with_the_next_review(runtime: Any, pull: Any) -> None:
     review = runtime.hub.review(pull, "ann", "COMMENTED", "my view")
     (first,) = await runtime.poll()
     runtime.hub.edit(review, "my other view")
@@ -345,8 +330,9 @@ async def found_deleted(runtime: Any, polls: int = 8) -> list[Event]:
 
 
 @pytest.mark.parametrize("kind", ["comment", "inline", "reply"])
-async def test_a_deleted_comment_is_reported_once_and_supersedes_the_comment(runtime: Any, kind: str) -> None:
-    pull = await watched(runtime)
+async def test_a_deleted_comment_is_reported_once_and_supersedes_the_comment(
+    runtime: Any, kind: str, pull: Any
+) -> None:
     post = runtime.hub.comment(pull, "ann", "one") if kind == "comment" else runtime.hub.inline(pull, "ann", "one")
     if kind == "reply":
         post = runtime.hub.reply_in_thread(post, "eve", "two")
@@ -361,8 +347,7 @@ async def test_a_deleted_comment_is_reported_once_and_supersedes_the_comment(run
     assert more == []
 
 
-async def test_what_is_deleted_after_an_edit_supersedes_the_edit(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_what_is_deleted_after_an_edit_supersedes_the_edit(runtime: Any, pull: Any) -> None:
     comment = runtime.hub.comment(pull, "ann", "use tabs")
     await runtime.poll()
     runtime.hub.edit(comment, "use spaces")
@@ -384,8 +369,7 @@ async def test_a_deletion_that_the_time_shows_is_found_by_the_next_poll(runtime:
     assert [event.pr for event in await found_deleted(runtime, polls=1)] == [pull.number for pull in pulls[:5]]
 
 
-async def test_a_deletion_is_found_although_another_comment_came_meanwhile(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_deletion_is_found_although_another_comment_came_meanwhile(runtime: Any, pull: Any) -> None:
     comment = runtime.hub.comment(pull, "ann", "one")
     (said,) = await runtime.poll()
     runtime.hub.delete(comment)
@@ -394,8 +378,7 @@ async def test_a_deletion_is_found_although_another_comment_came_meanwhile(runti
     assert [event.supersedes for event in await found_deleted(runtime)] == [said.id]
 
 
-async def test_a_comment_that_was_never_read_is_not_missed_when_it_goes(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_comment_that_was_never_read_is_not_missed_when_it_goes(runtime: Any, pull: Any) -> None:
     runtime.hub.delete(runtime.hub.comment(pull, "ann", "never mind"))
 
     assert await found_deleted(runtime) == []
@@ -417,9 +400,8 @@ async def test_what_was_said_before_the_pull_request_was_tracked_is_missed_too(r
     ("of", "skip"), [("*/issues/1/comments", 0), ("*/issues/1/comments", 1), ("*/issues/comments/*", 0)]
 )
 async def test_where_not_all_could_be_requested_nothing_is_taken_for_deleted(
-    runtime: Any, trouble: Any, of: str, skip: int
+    runtime: Any, trouble: Any, of: str, skip: int, pull: Any
 ) -> None:
-    pull = await watched(runtime)
     comments = [runtime.hub.comment(pull, "ann", str(number)) for number in range(130)]
     await runtime.poll()
     runtime.hub.delete(comments[70])
@@ -448,8 +430,9 @@ async def one_deleted_and_the_others_missing(runtime: Any, pull: Any) -> str:
     return f"github:issuecomment-{comments[0].id}"
 
 
-async def test_nothing_is_taken_for_deleted_where_the_pull_request_is_lost_from_sight_meanwhile(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_nothing_is_taken_for_deleted_where_the_pull_request_is_lost_from_sight_meanwhile(
+    runtime: Any, pull: Any
+) -> None:
     deleted = await one_deleted_and_the_others_missing(runtime, pull)
     own = f"GET */issues/{pull.number}/comments"
     runtime.hub.after_next(lambda: runtime.hub.before_next(answer(404, "Not Found"), times=4), on=own)
@@ -457,16 +440,14 @@ async def test_nothing_is_taken_for_deleted_where_the_pull_request_is_lost_from_
     assert [event.supersedes for event in await found_deleted(runtime)] == [deleted]
 
 
-async def test_a_list_that_is_behind_deletes_nothing(runtime: Any) -> None:
+async def test_a_list_that_is_behind_deletes_nothing(runtime: Any, pull: Any) -> None:
     """What the list of all comments told of may be missing for a moment in the pull request's own."""
-    pull = await watched(runtime)
     deleted = await one_deleted_and_the_others_missing(runtime, pull)
 
     assert [event.supersedes for event in await found_deleted(runtime)] == [deleted]
 
 
-async def test_what_is_forgotten_is_not_taken_for_deleted(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_what_is_forgotten_is_not_taken_for_deleted(runtime: Any, pull: Any) -> None:
     comments = [runtime.hub.comment(pull, "ann", str(number)) for number in range(5)]
     await runtime.poll()
     for comment in comments[:3]:
@@ -488,8 +469,7 @@ async def test_more_deletions_than_one_poll_reads_are_all_reported(new_runtime: 
     assert len({event.supersedes for event in await found_deleted(runtime)}) == 70
 
 
-async def test_nothing_is_deleted_on_a_pull_request_that_is_gone(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_nothing_is_deleted_on_a_pull_request_that_is_gone(runtime: Any, pull: Any) -> None:
     comment = runtime.hub.comment(pull, "ann", "one")
     await runtime.poll()
     runtime.hub.delete(comment)
@@ -514,8 +494,7 @@ async def test_a_comment_that_prloom_meets_no_more_is_missed_by_the_next_poll(ru
 # ---- many
 
 
-async def test_all_pages_are_read_and_the_oldest_comes_first(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_all_pages_are_read_and_the_oldest_comes_first(runtime: Any, pull: Any) -> None:
     for number in range(250):
         runtime.hub.comment(pull, "ann", str(number))
         runtime.clock.advance(seconds=1)
@@ -526,8 +505,7 @@ async def test_all_pages_are_read_and_the_oldest_comes_first(runtime: Any) -> No
     assert more == []
 
 
-async def test_more_comments_of_one_second_than_a_page_holds_are_all_read(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_more_comments_of_one_second_than_a_page_holds_are_all_read(runtime: Any, pull: Any) -> None:
     for number in range(250):
         runtime.hub.comment(pull, "ann", str(number))
 
@@ -539,8 +517,7 @@ async def test_more_comments_of_one_second_than_a_page_holds_are_all_read(runtim
 
 
 @pytest.mark.parametrize("count", [51, 99, 100, 101, 250])
-async def test_after_a_burst_of_comments_an_idle_poll_is_free_again(runtime: Any, count: int) -> None:
-    pull = await watched(runtime)
+async def test_after_a_burst_of_comments_an_idle_poll_is_free_again(runtime: Any, count: int, pull: Any) -> None:
     runtime.hub.review(pull, "ann", "COMMENTED", comments=[("src/engine.py", 7, f"remark {n}") for n in range(count)])
     heard = [event for _ in range(8) for event in await runtime.poll()]
     before = runtime.client.usage.charged
@@ -552,8 +529,9 @@ async def test_after_a_burst_of_comments_an_idle_poll_is_free_again(runtime: Any
 
 @pytest.mark.parametrize("first", [0, 60])
 @pytest.mark.parametrize("count", [50, 99, 100, 101, 200])
-async def test_what_comes_after_a_page_that_was_just_full_is_read(runtime: Any, count: int, first: int) -> None:
-    pull = await watched(runtime)
+async def test_what_comes_after_a_page_that_was_just_full_is_read(
+    runtime: Any, count: int, first: int, pull: Any
+) -> None:
     for number in range(count):
         runtime.hub.inline(pull, "ann", f"remark {number}")
         if number == first:
@@ -566,8 +544,7 @@ async def test_what_comes_after_a_page_that_was_just_full_is_read(runtime: Any, 
 
 
 @pytest.mark.parametrize("count", [99, 100, 101])
-async def test_a_review_after_a_full_page_of_reviews_is_read(runtime: Any, count: int) -> None:
-    pull = await watched(runtime)
+async def test_a_review_after_a_full_page_of_reviews_is_read(runtime: Any, count: int, pull: Any) -> None:
     for number in range(count):
         runtime.hub.review(pull, "ann", "COMMENTED", f"review {number}")
     assert len(await runtime.poll()) == count
@@ -616,8 +593,7 @@ async def test_what_happens_right_after_a_read_within_the_same_second_is_seen(
     assert types([event for _ in range(3) for event in await runtime.poll()]) == [what]
 
 
-async def test_an_edit_while_pages_are_turned_hides_nothing(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_an_edit_while_pages_are_turned_hides_nothing(runtime: Any, pull: Any) -> None:
     comments = []
     for number in range(150):
         comments.append(runtime.hub.comment(pull, "ann", str(number)))
@@ -631,8 +607,7 @@ async def test_an_edit_while_pages_are_turned_hides_nothing(runtime: Any) -> Non
     assert len(seen) == 151
 
 
-async def test_a_comment_that_shows_up_late_is_not_missed(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_comment_that_shows_up_late_is_not_missed(runtime: Any, pull: Any) -> None:
     for number in range(120):
         runtime.hub.comment(pull, "ann", str(number))
     await runtime.poll()
@@ -644,8 +619,7 @@ async def test_a_comment_that_shows_up_late_is_not_missed(runtime: Any) -> None:
 # ---- what becomes of a pull request
 
 
-async def test_what_is_heard_says_which_commit_was_the_head_by_then(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_what_is_heard_says_which_commit_was_the_head_by_then(runtime: Any, pull: Any) -> None:
     before = pull.head.sha
     runtime.hub.comment(pull, "ann", "merge it")
     (comment,) = await runtime.poll()
@@ -670,8 +644,7 @@ async def test_each_poll_returns_the_heads_and_the_bases_of_all_pull_requests(ru
     assert polled.bases == {pulls[0].number: "main", pulls[1].number: "dev"}
 
 
-async def test_a_push_is_reported_once(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_push_is_reported_once(runtime: Any, pull: Any) -> None:
     before = pull.head.sha
     after = runtime.hub.push(pull)
 
@@ -685,8 +658,7 @@ async def test_a_push_is_reported_once(runtime: Any) -> None:
     assert await runtime.poll() == []
 
 
-async def test_closed_and_reopened_and_merged_are_reported_once_each(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_closed_and_reopened_and_merged_are_reported_once_each(runtime: Any, pull: Any) -> None:
     told = []
     for happens in (runtime.hub.close, runtime.hub.reopen, runtime.hub.merge):
         happens(pull)
@@ -704,8 +676,7 @@ async def test_one_that_has_ended_before_says_so_at_first_sight(runtime: Any) ->
     assert types(await runtime.poll()) == ["pr_merged"]
 
 
-async def test_one_that_is_gone_is_closed(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_one_that_is_gone_is_closed(runtime: Any, pull: Any) -> None:
     other = await watched(runtime)
     runtime.hub.delete(pull)
     told = []
@@ -726,8 +697,9 @@ async def test_410_is_as_good_as_404(runtime: Any) -> None:
 
 
 @pytest.mark.parametrize("of", ["*/pulls/1", "*/pulls/1/reviews"])
-async def test_one_that_is_there_again_when_it_is_asked_for_a_second_time_is_not_closed(runtime: Any, of: str) -> None:
-    pull = await watched(runtime)
+async def test_one_that_is_there_again_when_it_is_asked_for_a_second_time_is_not_closed(
+    runtime: Any, of: str, pull: Any
+) -> None:
     runtime.hub.review(pull, "ann", "COMMENTED", "one")
     runtime.hub.before_next(answer(404, "Not Found"), on=f"GET {of}")
     told = [event for _ in range(20) for event in await runtime.poll()]
@@ -759,8 +731,7 @@ async def test_nothing_is_closed_where_the_repository_is_lost_from_sight_within_
 
 @pytest.mark.parametrize("status", [401, 403, 451, 500])
 @pytest.mark.parametrize("of", ["*/pulls/1", "*/pulls/1/reviews", "*/check-runs"])
-async def test_whatever_else_github_answers_closes_nothing(runtime: Any, status: int, of: str) -> None:
-    pull = await watched(runtime)
+async def test_whatever_else_github_answers_closes_nothing(runtime: Any, status: int, of: str, pull: Any) -> None:
     runtime.hub.comment(pull, "ann", "one")
     runtime.hub.before_next(answer(status, "no"), on=f"GET {of}", times=5)
     told = []
@@ -773,8 +744,7 @@ async def test_whatever_else_github_answers_closes_nothing(runtime: Any, status:
     assert types(told) == ["pr_comment"]
 
 
-async def test_a_conflict_is_reported_once_and_again_when_there_is_a_new_one(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_conflict_is_reported_once_and_again_when_there_is_a_new_one(runtime: Any, pull: Any) -> None:
     told = []
     for there in (True, False, True):
         runtime.hub.conflict(pull, there=there)
@@ -785,8 +755,7 @@ async def test_a_conflict_is_reported_once_and_again_when_there_is_a_new_one(run
     assert told == [["merge_conflict"], [], ["merge_conflict"]]
 
 
-async def test_a_conflict_that_stays_is_not_reported_again_when_the_base_moves_on(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_conflict_that_stays_is_not_reported_again_when_the_base_moves_on(runtime: Any, pull: Any) -> None:
     runtime.hub.conflict(pull)
     told = []
     for _ in range(3):
@@ -797,8 +766,7 @@ async def test_a_conflict_that_stays_is_not_reported_again_when_the_base_moves_o
     assert told == ["merge_conflict"]
 
 
-async def test_a_conflict_that_no_push_shows_is_found_by_the_schedule(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_conflict_that_no_push_shows_is_found_by_the_schedule(runtime: Any, pull: Any) -> None:
     runtime.hub.conflict(pull)
 
     told = [event for _ in range(12) for event in await runtime.poll()]
@@ -808,9 +776,10 @@ async def test_a_conflict_that_no_push_shows_is_found_by_the_schedule(runtime: A
 
 
 @pytest.mark.parametrize("surface", ["comment", "inline"])
-async def test_a_bots_edit_is_no_event_where_its_post_is_remembered_no_longer(runtime: Any, surface: str) -> None:
+async def test_a_bots_edit_is_no_event_where_its_post_is_remembered_no_longer(
+    runtime: Any, surface: str, pull: Any
+) -> None:
     """Beyond 2,000 posts the oldest are forgotten; what prloom knows for ever is the ids of events."""
-    pull = await watched(runtime)
     runtime.hub.bot("coverage")
     post = getattr(runtime.hub, surface)(pull, "coverage", "80 %")
     runtime.clock.advance(minutes=1)
@@ -943,8 +912,7 @@ async def test_a_poll_says_what_time_it_is_at_github(new_runtime: NewRuntime) ->
 
 
 @pytest.mark.parametrize("conclusion", ["failure", "timed_out"])
-async def test_a_check_that_fails_is_reported_with_the_end_of_its_log(runtime: Any, conclusion: str) -> None:
-    pull = await watched(runtime)
+async def test_a_check_that_fails_is_reported_with_the_end_of_its_log(runtime: Any, conclusion: str, pull: Any) -> None:
     log = "\n".join([*(f"line {number}" for number in range(500)), "##[error]1 failed", "Post job cleanup."])
     runtime.hub.check(pull, "tests", conclusion, log=log)
 
@@ -957,8 +925,7 @@ async def test_a_check_that_fails_is_reported_with_the_end_of_its_log(runtime: A
     assert [event for _ in range(6) for event in await runtime.poll()] == []
 
 
-async def test_a_check_that_runs_is_read_until_it_ends(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_check_that_runs_is_read_until_it_ends(runtime: Any, pull: Any) -> None:
     runtime.hub.push(pull)
     check = runtime.hub.check(pull, "tests", None, app="circleci")
     await runtime.poll()
@@ -976,8 +943,7 @@ async def test_a_check_that_runs_is_read_until_it_ends(runtime: Any) -> None:
     assert (failed.type, failed.context["checks"]["running"]) == ("check_failed", 0)
 
 
-async def test_a_check_that_runs_long_and_says_nothing_is_read_until_it_ends(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_check_that_runs_long_and_says_nothing_is_read_until_it_ends(runtime: Any, pull: Any) -> None:
     others = [runtime.hub.pull() for _ in range(20)]
     runtime.track(*others)
     runtime.hub.push(pull)
@@ -1007,8 +973,7 @@ async def test_a_check_that_never_ends_is_left_to_the_schedule_in_the_end(new_ru
     assert (len(runtime.requests()), runtime.client.usage.charged) == (40, before)
 
 
-async def test_a_status_that_fails_is_reported_as_a_check_is(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_status_that_fails_is_reported_as_a_check_is(runtime: Any, pull: Any) -> None:
     runtime.hub.push(pull)
     runtime.hub.status(pull, "ci/jenkins", "failure", "2 tests failed")
 
@@ -1017,8 +982,7 @@ async def test_a_status_that_fails_is_reported_as_a_check_is(runtime: Any) -> No
     assert (event.title, event.body) == ("ci/jenkins failed (failure)", "2 tests failed")
 
 
-async def test_a_check_that_fails_again_is_reported_again(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_check_that_fails_again_is_reported_again(runtime: Any, pull: Any) -> None:
     runtime.hub.push(pull)
     runtime.hub.check(pull, "tests", "failure", log="one")
     await runtime.poll()
@@ -1027,8 +991,7 @@ async def test_a_check_that_fails_again_is_reported_again(runtime: Any) -> None:
     assert bodies([event for _ in range(3) for event in await runtime.poll()]) == ["two"]
 
 
-async def test_a_check_that_was_reported_is_not_reported_again_when_another_ends(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_check_that_was_reported_is_not_reported_again_when_another_ends(runtime: Any, pull: Any) -> None:
     runtime.hub.push(pull)
     runtime.hub.check(pull, "lint", "failure", log="one")
     running = runtime.hub.check(pull, "tests", None)
@@ -1059,8 +1022,7 @@ async def test_a_check_that_fails_long_after_the_push_is_found_by_the_schedule(r
     assert types(told) == ["check_failed"]
 
 
-async def test_a_log_that_cannot_be_read_does_not_hide_the_failure(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_log_that_cannot_be_read_does_not_hide_the_failure(runtime: Any, pull: Any) -> None:
     runtime.hub.check(pull, "tests", "failure")
 
     told = [event for _ in range(4) for event in await runtime.poll()]
@@ -1069,8 +1031,7 @@ async def test_a_log_that_cannot_be_read_does_not_hide_the_failure(runtime: Any)
     assert told[0].body.startswith("(the log cannot be read: GET /repos/ada/engine/actions/jobs/")
 
 
-async def test_a_log_is_fetched_without_showing_the_token_to_the_host_that_keeps_it(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_log_is_fetched_without_showing_the_token_to_the_host_that_keeps_it(runtime: Any, pull: Any) -> None:
     runtime.hub.check(pull, "tests", "failure", log="no")
     for _ in range(4):
         await runtime.poll()
@@ -1115,8 +1076,7 @@ async def test_p7_the_owner_is_asked_for_where_the_cursor_is_of_a_prloom_that_di
 
 
 @pytest.mark.parametrize("what", ["check-runs", "statuses", "actions/runs"])
-async def test_a_failure_to_ask_for_checks_is_not_taken_for_a_prohibition(runtime: Any, what: str) -> None:
-    pull = await watched(runtime)
+async def test_a_failure_to_ask_for_checks_is_not_taken_for_a_prohibition(runtime: Any, what: str, pull: Any) -> None:
     runtime.hub.push(pull)
     runtime.hub.check(pull, "tests", "failure", log="one")
     runtime.hub.status(pull, "ci", "failure", "two")
@@ -1167,8 +1127,7 @@ async def test_a_token_that_may_see_actions_and_no_checks_learns_from_the_jobs(n
 
 @pytest.mark.parametrize("trouble", [BAD_GATEWAY, TIMEOUT, GARBAGE, TRUNCATED, answer(500)], ids=repr)
 @pytest.mark.parametrize("skip", range(3))
-async def test_where_a_list_fails_nothing_is_taken_as_read(runtime: Any, trouble: Any, skip: int) -> None:
-    pull = await watched(runtime)
+async def test_where_a_list_fails_nothing_is_taken_as_read(runtime: Any, trouble: Any, skip: int, pull: Any) -> None:
     runtime.hub.comment(pull, "ann", "one")
     runtime.hub.inline(pull, "ann", "two")
     runtime.hub.review(pull, "ann", "COMMENTED", "three")
@@ -1198,8 +1157,7 @@ async def test_what_could_not_be_requested_for_one_pull_request_is_requested_aga
     assert sorted({event.id: event.body for event in told}.values()) == ["one", "one", "two", "two"]
 
 
-async def test_a_review_that_could_not_be_read_is_read_by_the_next_poll(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_review_that_could_not_be_read_is_read_by_the_next_poll(runtime: Any, pull: Any) -> None:
     runtime.hub.review(pull, "ann", "COMMENTED", "my view")
     runtime.hub.before_next(BAD_GATEWAY, on="GET */reviews")
 
@@ -1219,8 +1177,7 @@ async def test_a_token_that_is_not_accepted_is_said_in_one_clear_line(runtime: A
     )
 
 
-async def test_a_limit_is_waited_for_and_nothing_is_lost(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_limit_is_waited_for_and_nothing_is_lost(runtime: Any, pull: Any) -> None:
     runtime.hub.comment(pull, "ann", "one")
     runtime.hub.slow_down("ada", timedelta(minutes=10))
     asked = []
@@ -1233,8 +1190,7 @@ async def test_a_limit_is_waited_for_and_nothing_is_lost(runtime: Any) -> None:
     assert bodies([event for _ in range(4) for event in await runtime.poll()]) == ["one"]
 
 
-async def test_a_cursor_that_cannot_be_read_costs_a_poll_and_no_second_answer(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_cursor_that_cannot_be_read_costs_a_poll_and_no_second_answer(runtime: Any, pull: Any) -> None:
     runtime.hub.comment(pull, "ann", "one")
     before = [event.id for event in await runtime.poll()]
     for state in ({"comments": 7}, [], "x", {"pullRequests": {"x": 1}}):
@@ -1243,8 +1199,7 @@ async def test_a_cursor_that_cannot_be_read_costs_a_poll_and_no_second_answer(ru
         assert [event.id for event in await runtime.poll()] == before
 
 
-async def test_a_repository_that_was_renamed_is_read_by_its_new_name_from_then_on(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_repository_that_was_renamed_is_read_by_its_new_name_from_then_on(runtime: Any, pull: Any) -> None:
     runtime.hub.rename("motor")
     runtime.hub.comment(pull, "ann", "one")
     first = await runtime.poll()
@@ -1271,8 +1226,7 @@ async def test_that_a_repository_was_renamed_is_said_until_it_is_configured(runt
     )
 
 
-async def test_a_repository_that_has_its_old_name_again_is_found_by_it(runtime: Any) -> None:
-    pull = await watched(runtime)
+async def test_a_repository_that_has_its_old_name_again_is_found_by_it(runtime: Any, pull: Any) -> None:
     runtime.hub.rename("motor")
     await runtime.poll()
     runtime.hub.rename("engine")
