@@ -10,11 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING
 
 import environment
 import memory
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+if TYPE_CHECKING:
+    from stage import Stage
 
 OURS = ("prloom", "prloom_plugins")
 EXTENSIONS = ("prloom_plugins.", "prloom_bridges.")
@@ -133,3 +137,9 @@ def _log_of_its_own() -> Iterator[None]:
     root.handlers[:] = handlers
     for name in OURS:
         logging.getLogger(name).setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def pr_7(stage: Stage) -> Path:
+    """Adopt the plan `pr-7` on the stage, and return its `prloom/.local`."""
+    return stage.adopt()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,7 @@ from prloom.api import Author, Refused
 Prloom = Callable[..., Any]
 
 
-async def test_an_open_event_is_put_aside_for_good_with_the_reason(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+async def test_an_open_event_is_put_aside_for_good_with_the_reason(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.append(said("h", author=Author("eve", "none")))
     await stage.tick()
 
@@ -23,9 +23,8 @@ async def test_an_open_event_is_put_aside_for_good_with_the_reason(stage: Stage,
 
 
 async def test_an_event_that_has_yet_to_be_taken_in_is_dropped_before_any_agent_sees_it(
-    stage: Stage, prloom: Prloom
+    stage: Stage, prloom: Prloom, pr_7: Path
 ) -> None:
-    stage.adopt()
     stage.append(said("e"))
 
     assert prloom("drop", "e", "--reason", "a mistake").out == (
@@ -38,8 +37,7 @@ async def test_an_event_that_has_yet_to_be_taken_in_is_dropped_before_any_agent_
     assert stage.triager.batches == []
 
 
-async def test_a_reason_is_needed(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+async def test_a_reason_is_needed(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.append(said("h", author=Author("eve", "none")))
     await stage.tick()
 
@@ -50,8 +48,7 @@ async def test_a_reason_is_needed(stage: Stage, prloom: Prloom) -> None:
     assert stage.open()["h"]["state"] == "held"
 
 
-async def test_only_open_events_can_be_dropped_and_all_or_none_are(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+async def test_only_open_events_can_be_dropped_and_all_or_none_are(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.bridge.refuse = lambda action: Refused("locked")
     stage.append(said("h", author=Author("eve", "none")), said("t"))
     await stage.tick()
@@ -65,8 +62,7 @@ async def test_only_open_events_can_be_dropped_and_all_or_none_are(stage: Stage,
     assert stage.open()["h"]["state"] == "held"
 
 
-async def test_all_open_events_of_an_author_are_dropped_after_a_yes(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+async def test_all_open_events_of_an_author_are_dropped_after_a_yes(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     eve = Author("eve", "none")
     stage.append(said("h1", author=eve), said("h2", author=eve), said("h3", author=Author("dan", "none")))
     await stage.tick()
@@ -100,8 +96,7 @@ async def test_more_than_one_event_is_dropped_on_a_terminal_only_after_a_yes_als
     assert (set(stage.open()), capsys.readouterr().err) == end
 
 
-async def test_a_plan_alone_stands_for_all_of_its_open_events(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+async def test_a_plan_alone_stands_for_all_of_its_open_events(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.adopt("other", pr=8)
     stage.append(said("h1", author=Author("eve", "none")))
     stage.append(said("h2", author=Author("eve", "none")), plan_id="other")

@@ -10,6 +10,8 @@ import command_server
 import pytest
 from stage import Stage
 
+pytestmark = pytest.mark.usefixtures("pr_7")
+
 Prloom = Callable[..., Any]
 
 
@@ -20,8 +22,6 @@ def appended(stage: Stage) -> list[Mapping[str, Any]]:
 
 
 def test_an_event_is_appended_and_its_id_printed(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
     ran = prloom("emit", "pr-7", "--body", "Please cache it")
 
     (event,) = appended(stage)
@@ -34,7 +34,6 @@ def test_an_event_is_appended_and_its_id_printed(stage: Stage, prloom: Prloom) -
 
 
 def test_everything_about_it_can_be_said(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
     said = ("--type", "check_failed", "--author", "ci", "--trust", "write", "--id", "e1", "--title", "CI", "--url", "u")
 
     assert prloom("emit", "pr-7", "--body", "red", *said, "--severity", "error").out == "e1\n"
@@ -56,23 +55,18 @@ def test_everything_about_it_can_be_said(stage: Stage, prloom: Prloom) -> None:
 def test_it_speaks_for_the_operator_unless_trust_says_otherwise(
     stage: Stage, prloom: Prloom, options: tuple[str, ...], author: Any
 ) -> None:
-    stage.adopt()
-
     prloom("emit", "pr-7", "--body", "b", *options)
 
     assert appended(stage)[0].get("author") == author
 
 
 def test_the_body_can_come_from_stdin(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
     prloom("emit", "pr-7", "--body", "-", stdin="grüße\n\xff".encode("latin-1"))
 
     assert appended(stage)[0]["body"] == "gr\ufffd\ufffde\n\ufffd"
 
 
 def test_an_id_that_is_known_already_is_refused_and_nothing_appended(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
     prloom("emit", "pr-7", "--body", "b", "--id", "e1")
 
     ran = prloom("emit", "pr-7", "--body", "c", "--id", "e1")
@@ -85,7 +79,6 @@ def test_an_id_that_is_known_already_is_refused_and_nothing_appended(stage: Stag
 
 
 def test_a_file_of_events_is_appended_whole(stage: Stage, prloom: Prloom, tmp_path: Path) -> None:
-    stage.adopt()
     file = tmp_path / "events.json"
     file.write_text('[{"id": "a", "source": "ci", "type": "t"}, {"id": "b", "source": "ci", "type": "t"}]')
 
@@ -94,8 +87,6 @@ def test_a_file_of_events_is_appended_whole(stage: Stage, prloom: Prloom, tmp_pa
 
 
 def test_events_can_come_from_stdin(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
     ran = prloom("emit", "pr-7", "--file", "-", stdin='{"id": "a", "source": "ci", "type": "t"}\n')
 
     assert (ran.code, ran.out) == (0, "a\n")
@@ -104,7 +95,6 @@ def test_events_can_come_from_stdin(stage: Stage, prloom: Prloom) -> None:
 def test_a_file_that_is_not_json_is_named_with_the_place_and_a_way_to_fix_it(
     stage: Stage, prloom: Prloom, tmp_path: Path
 ) -> None:
-    stage.adopt()
     file = tmp_path / "bad.json"
     file.write_text('{"id": "a",\n "source": ci}')
 
@@ -119,8 +109,6 @@ def test_a_file_that_is_not_json_is_named_with_the_place_and_a_way_to_fix_it(
 
 @pytest.mark.parametrize("length", [512, 513])
 async def test_an_id_is_read_by_the_dispatcher_or_refused(stage: Stage, prloom: Prloom, length: int) -> None:
-    stage.adopt()
-
     ran = prloom("emit", "pr-7", "--body", "b", "--id", "x" * length)
     await stage.tick()
 
@@ -146,8 +134,6 @@ async def test_an_id_is_read_by_the_dispatcher_or_refused(stage: Stage, prloom: 
 def test_a_mistake_of_usage_is_one_line_and_exit_code_2(
     stage: Stage, prloom: Prloom, args: tuple[str, ...], told: str
 ) -> None:
-    stage.adopt()
-
     ran = prloom("emit", "pr-7", *args)
 
     assert ran.code == 2
@@ -156,8 +142,6 @@ def test_a_mistake_of_usage_is_one_line_and_exit_code_2(
 
 
 def test_a_file_that_is_not_there_and_a_plan_that_is_not_are_one_line(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
     assert prloom("emit", "pr-7", "--file", "/no/such").err == (
         "prloom: /no/such cannot be read: No such file or directory; name a file that contains events as JSON\n"
     )
@@ -165,7 +149,6 @@ def test_a_file_that_is_not_there_and_a_plan_that_is_not_are_one_line(stage: Sta
 
 
 def test_many_at_once_lose_nothing(stage: Stage) -> None:
-    stage.adopt()
     commands = [["emit", "pr-7", "--body", "b", "--id", f"e{number}"] for number in range(4)]
 
     many = [command_server.begin(each, cwd=stage.root, env=os.environ) for each in commands]

@@ -13,6 +13,8 @@ from stage_parts import deferring
 
 from prloom.api import Author
 
+pytestmark = pytest.mark.usefixtures("pr_7")
+
 Prloom = Callable[..., Any]
 
 ODD_IDS = ["--parked", "-x", "@eve", "@@eve"]
@@ -30,7 +32,6 @@ def remedy(prloom: Prloom, event_id: str) -> Sequence[str]:
 async def test_a_held_event_is_approved_by_the_command_that_the_status_names(
     stage: Stage, prloom: Prloom, event_id: str
 ) -> None:
-    stage.adopt()
     stage.append(said(event_id, author=Author("mallory", "none")), said("other", author=Author("eve", "none")))
     await stage.tick()
 
@@ -44,7 +45,6 @@ async def test_a_held_event_is_approved_by_the_command_that_the_status_names(
 async def test_a_parked_event_is_retried_by_the_command_that_the_status_names(
     stage: Stage, prloom: Prloom, event_id: str
 ) -> None:
-    stage.adopt()
     stage.adopt("other", pr=8)
     stage.plugin("quiet", deferring())
     stage.append(said(event_id))
@@ -60,7 +60,6 @@ async def test_a_parked_event_is_retried_by_the_command_that_the_status_names(
 
 
 async def test_one_at_sign_names_the_author_also_where_an_event_has_that_id(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
     stage.append(said("@eve", author=Author("mallory", "none")), said("hers", author=Author("eve", "none")))
     await stage.tick()
 
@@ -70,7 +69,6 @@ async def test_one_at_sign_names_the_author_also_where_an_event_has_that_id(stag
 
 
 async def test_what_is_named_by_an_odd_id_is_dropped_without_a_question(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
     stage.append(*(said(event_id, author=Author("mallory", "none")) for event_id in ODD_IDS))
     await stage.tick()
 
@@ -80,7 +78,6 @@ async def test_what_is_named_by_an_odd_id_is_dropped_without_a_question(stage: S
 
 
 async def test_the_command_that_acts_on_all_of_them_names_them_again(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
     stage.append(*(said(event_id, author=Author("eve", "none")) for event_id in ("-x", "y", "z")))
     await stage.tick()
     ran = prloom("drop", "--reason", "-spam", "--", "@eve", "-x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +13,8 @@ Prloom = Callable[..., Any]
 
 
 async def test_without_a_dispatcher_a_plan_is_paused_at_once_and_stays_paused_when_prloom_starts(
-    stage: Stage, prloom: Prloom
+    stage: Stage, prloom: Prloom, pr_7: Path
 ) -> None:
-    stage.adopt()
-
     assert prloom("pause", "7").out == "Paused: pr-7.\n"
 
     stage.append(said("e"))
@@ -27,8 +26,7 @@ async def test_without_a_dispatcher_a_plan_is_paused_at_once_and_stays_paused_wh
     assert stage.bridge.said == ["re e"]
 
 
-async def test_a_running_dispatcher_pauses_and_resumes(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+async def test_a_running_dispatcher_pauses_and_resumes(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     async with stage.running():
         ran = prloom("pause", "pr-7")
         assert ran.out == "Sent to the running dispatcher, to pause: pr-7.\n"
@@ -63,17 +61,14 @@ def test_only_the_plan_that_is_named_is_paused(stage: Stage, prloom: Prloom) -> 
     assert stage.decisions("pr-2") == []
 
 
-def test_pausing_twice_is_one_decision(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
+def test_pausing_twice_is_one_decision(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     prloom("pause")
     prloom("pause")
 
     assert [decision.get("paused") for decision in stage.decisions()] == [True]
 
 
-async def test_an_event_of_a_paused_plan_shows_how_to_resume_it(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+async def test_an_event_of_a_paused_plan_shows_how_to_resume_it(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.append(said("e"))
     prloom("pause")
     await stage.tick()
@@ -81,9 +76,7 @@ async def test_an_event_of_a_paused_plan_shows_how_to_resume_it(stage: Stage, pr
     assert prloom("why", "e").out.endswith("Now pending; its plan is paused; to resume it, run `prloom resume pr-7`.\n")
 
 
-def test_plans_and_all_together_are_a_usage_error(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
+def test_plans_and_all_together_are_a_usage_error(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     ran = prloom("pause", "pr-7", "--all")
 
     assert ran.code == 2

@@ -98,9 +98,8 @@ async def says(run: StartedRun) -> None:
 
 
 async def test_runs_shows_what_runs_were_for_and_what_they_came_to(
-    stage: Stage, prloom: Prloom, launch: Launch
+    stage: Stage, prloom: Prloom, launch: Launch, pr_7: Path
 ) -> None:
-    stage.adopt()
     run = launch(QUICK)
     await ended(stage, run, usage=TokenUsage(input_tokens=1000, output_tokens=20, cached_tokens=5), cost=0.25)
 
@@ -174,9 +173,8 @@ async def test_a_plan_that_is_gone_is_known_by_its_runs(stage: Stage, prloom: Pr
 
 
 async def test_the_newest_runs_are_listed_last_and_old_ones_on_demand(
-    stage: Stage, prloom: Prloom, launch: Launch
+    stage: Stage, prloom: Prloom, launch: Launch, pr_7: Path
 ) -> None:
-    stage.adopt()
     now = datetime.now(UTC)
     runs = [launch(QUICK, at=now - timedelta(days=days)) for days in (9, 2, 1, 0)]
     for run in runs[:-1]:
@@ -230,9 +228,7 @@ async def test_costs_fit_a_narrow_terminal(stage: Stage, launch: Launch, on_term
     assert re.search(r"PLAN pr-7 1 run, [^,]+, 1,000 tokens in, 20 tokens out, 0\.2500 USD TOTAL 1 run, ", text)
 
 
-def test_without_runs_that_is_said(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
+def test_without_runs_that_is_said(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     assert prloom("runs").out == prloom("costs").out == "No runs yet.\n"
     assert prloom("logs", "pr-7").err == (
         "prloom: plan pr-7 has no runs yet; `prloom logs pr-7 --follow` waits for one\n"
@@ -241,9 +237,7 @@ def test_without_runs_that_is_said(stage: Stage, prloom: Prloom) -> None:
 
 
 @pytest.mark.parametrize("run", ["20261121T201532299Z-worker-29119d7c", "../../x", "--x"])
-def test_a_run_that_there_is_not_is_no_path(stage: Stage, prloom: Prloom, run: str) -> None:
-    stage.adopt()
-
+def test_a_run_that_there_is_not_is_no_path(stage: Stage, prloom: Prloom, run: str, pr_7: Path) -> None:
     ran = prloom("stop", "--", run)
 
     assert ran.code == 1
@@ -251,9 +245,8 @@ def test_a_run_that_there_is_not_is_no_path(stage: Stage, prloom: Prloom, run: s
 
 
 async def test_logs_shows_a_run_without_what_a_terminal_would_obey(
-    stage: Stage, prloom: Prloom, launch: Launch
+    stage: Stage, prloom: Prloom, launch: Launch, pr_7: Path
 ) -> None:
-    stage.adopt()
     run = launch(QUICK)
     await ended(stage, run)
 
@@ -285,9 +278,8 @@ async def test_logs_prints_the_activity_of_a_run_as_lines_of_json(stage: Stage, 
 
 
 async def test_logs_of_a_plan_shows_what_has_happened_beside_its_runs_since_the_last_one_began(
-    stage: Stage, prloom: Prloom, launch: Launch
+    stage: Stage, prloom: Prloom, launch: Launch, pr_7: Path
 ) -> None:
-    stage.adopt()
     start = datetime.now(UTC) - timedelta(hours=1)
     earlier = ActivityLog(stage.paths, lambda: start, {})
     earlier.record("PLUGIN_MESSAGE_RECEIVED", {"pluginName": "old", "role": "user", "depth": 1}, plan_id="pr-7")
@@ -307,8 +299,7 @@ async def test_logs_of_a_plan_shows_what_has_happened_beside_its_runs_since_the_
     assert "plugin notes" not in prloom("logs", run.id).out
 
 
-def test_what_happens_in_a_plan_beside_its_runs_is_shown_once(stage: Stage) -> None:
-    stage.adopt()
+def test_what_happens_in_a_plan_beside_its_runs_is_shown_once(stage: Stage, pr_7: Path) -> None:
     log = ActivityLog(stage.paths, stage.clock, {})
     beside = PlanActivity(stage.paths, "pr-7")
 
@@ -335,8 +326,7 @@ async def test_logs_says_in_one_line_that_a_run_has_no_activity(stage: Stage, pr
     )
 
 
-async def test_logs_says_that_a_run_goes_on(stage: Stage, prloom: Prloom, launch: Launch) -> None:
-    stage.adopt()
+async def test_logs_says_that_a_run_goes_on(stage: Stage, prloom: Prloom, launch: Launch, pr_7: Path) -> None:
     run = launch(SLOW)
     await says(run)
 
@@ -346,8 +336,7 @@ async def test_logs_says_that_a_run_goes_on(stage: Stage, prloom: Prloom, launch
     assert last.endswith("--follow shows the rest.")
 
 
-async def test_a_run_is_followed_until_it_ends(stage: Stage, launch: Launch, tmp_path: Path) -> None:
-    stage.adopt()
+async def test_a_run_is_followed_until_it_ends(stage: Stage, launch: Launch, tmp_path: Path, pr_7: Path) -> None:
     go = tmp_path / "go"
     program = f"import os, time\nprint('one', flush=True)\nwhile not os.path.exists({str(go)!r}): time.sleep(.01)\n"
     run = launch(f"{program}print('two')")

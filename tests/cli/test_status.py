@@ -103,11 +103,10 @@ pr-7  Cache it  #7  cache  review
     )
 
 
-async def test_bridges_and_plugins_are_shown_with_their_errors(stage: Stage, prloom: Prloom) -> None:
+async def test_bridges_and_plugins_are_shown_with_their_errors(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     def down() -> None:
         raise OSError("the source is down")
 
-    stage.adopt()
     stage.plugin("quiet-period", TALKING)
     stage.bridge.fail = down
     await stage.tick()
@@ -147,8 +146,7 @@ def test_a_bridge_that_cannot_be_loaded_any_more_says_when_it_last_worked(stage:
     assert re.search(r"failed .* last asked (now|.* ago)", prloom("bridges", "list").out)
 
 
-async def test_a_bridge_that_had_nothing_to_ask_for_was_not_asked(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+async def test_a_bridge_that_had_nothing_to_ask_for_was_not_asked(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.bridge.idle = "no plan has a pull request"
     await stage.tick()
 
@@ -156,8 +154,7 @@ async def test_a_bridge_that_had_nothing_to_ask_for_was_not_asked(stage: Stage, 
     assert json.loads(prloom("status", "--json").out)["bridges"][0]["idle"] == "no plan has a pull request"
 
 
-async def test_what_is_wrong_with_a_source_is_shown_and_bounded(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+async def test_what_is_wrong_with_a_source_is_shown_and_bounded(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.bridge.warnings = ["line 3 is ignored", "x" * 100_000, *map(str, range(100))]
     await stage.tick()
 
@@ -167,12 +164,11 @@ async def test_what_is_wrong_with_a_source_is_shown_and_bounded(stage: Stage, pr
     assert (len(shown), max(map(len, shown))) == (20, 500)
 
 
-async def test_all_that_a_plugin_registers_is_shown(stage: Stage, prloom: Prloom) -> None:
+async def test_all_that_a_plugin_registers_is_shown(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     def greeting(ctx: PluginContext) -> None:
         @ctx.command("greet", help="Say hello.")
         def greet(event: Any, ctx: Any) -> None: ...
 
-    stage.adopt()
     stage.plugin("greeter", greeting)
     stage.plugin("nothing", lambda ctx: None)
     await stage.tick()
@@ -189,17 +185,14 @@ def test_a_repository_without_plans_says_how_to_get_one(prloom: Prloom) -> None:
     )
 
 
-def test_a_plan_where_nothing_waits_says_so(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
+def test_a_plan_where_nothing_waits_says_so(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     assert prloom("status", "--all").out == (
         "dispatcher not running; `prloom start` runs it\n1 plan: nothing waits.\n\npr-7  #7  review\n  nothing waits\n"
         f"  worktree {stage.paths.worktree('pr-7')}\n"
     )
 
 
-def test_a_requested_rebase_is_shown(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+def test_a_requested_rebase_is_shown(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     store = EventStore.open(SafeDir.make(stage.local()).make_sub("bus"), stage.clock, ())
     store.commit("triage", "claude", rebase_requested=True)
     store.close("the test goes on")
@@ -207,8 +200,7 @@ def test_a_requested_rebase_is_shown(stage: Stage, prloom: Prloom) -> None:
     assert "\n  nothing waits; a rebase is requested\n" in prloom("status", "--all").out
 
 
-def test_one_plan_can_be_shown_alone(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
+def test_one_plan_can_be_shown_alone(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.adopt("other", pr=8)
 
     document = json.loads(prloom("status", "#7", "--json").out)
@@ -283,8 +275,7 @@ async def test_everything_about_all_plans_is_what_there_is_about_each(stage: Sta
     assert f"\n\npr-7  {about}\n" in every
 
 
-def test_a_watch_in_a_pipe_prints_once_for_each_change_and_ends_with_ctrl_c(stage: Stage) -> None:
-    stage.adopt()
+def test_a_watch_in_a_pipe_prints_once_for_each_change_and_ends_with_ctrl_c(stage: Stage, pr_7: Path) -> None:
     command = [sys.executable, "-m", "prloom", "-C", str(stage.root), "status", "--all", "--watch"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
@@ -309,8 +300,7 @@ def watching(stage: Stage, terminal: int, options: list[str], no_colour: str = "
     return command_server.begin_on_terminal(argv, cwd=stage.root, env=environ, terminal=terminal)
 
 
-def test_a_watch_on_a_terminal_ends_silently_with_q(stage: Stage) -> None:
-    stage.adopt()
+def test_a_watch_on_a_terminal_ends_silently_with_q(stage: Stage, pr_7: Path) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 80, 0, 0))
     watch = watching(stage, theirs, [])
@@ -370,9 +360,7 @@ def test_a_watch_on_a_narrow_terminal_draws_no_more_rows_than_it_has(stage: Stag
     assert sum(max(1, -(-len(line) // 40)) for line in drawn) <= 11
 
 
-def test_a_watch_on_a_terminal_with_hardly_a_row_draws_one_line(stage: Stage) -> None:
-    stage.adopt()
-
+def test_a_watch_on_a_terminal_with_hardly_a_row_draws_one_line(stage: Stage, pr_7: Path) -> None:
     first, last = watched(stage, 2, 60)
 
     assert first.startswith("dispatcher ")
@@ -392,8 +380,7 @@ HEAVY = {
 }
 
 
-def test_it_imports_nothing_that_it_does_not_use(stage: Stage) -> None:
-    stage.adopt()
+def test_it_imports_nothing_that_it_does_not_use(stage: Stage, pr_7: Path) -> None:
     (stage.local() / "plan.md").write_text("## TODO\n- [ ] one\n")
     (stage.root / "prloom.toml").write_text('base_branch = "main"\n')
     program = (
@@ -410,9 +397,8 @@ def test_it_imports_nothing_that_it_does_not_use(stage: Stage) -> None:
 
 
 def test_the_command_of_an_entry_whose_id_has_control_characters_does_what_it_says_when_it_is_pasted(
-    stage: Stage, prloom: Prloom
+    stage: Stage, prloom: Prloom, pr_7: Path
 ) -> None:
-    stage.adopt()
     stage.append(said("it's \x1b[2Jodd\u202e\n", author=Author("eve", "none")))
     asyncio.run(stage.tick())
     (shown,) = re.findall(r"`prloom (approve .*)`", prloom("status").out)
@@ -437,9 +423,8 @@ def test_the_command_of_an_entry_whose_id_has_control_characters_does_what_it_sa
     ],
 )
 def test_a_configuration_that_is_wrong_is_told_once_with_its_remedy_and_hides_no_plan(
-    stage: Stage, prloom: Prloom, text: str, told: str
+    stage: Stage, prloom: Prloom, text: str, told: str, pr_7: Path
 ) -> None:
-    stage.adopt()
     (stage.root / "prloom.toml").write_text(text)
 
     document = json.loads(prloom("status", "--json").out)
@@ -464,9 +449,8 @@ def test_of_several_mistakes_in_the_configuration_the_first_is_shown(stage: Stag
 
 @pytest.mark.parametrize("command", ["events", "why e"])
 def test_other_state_commands_go_on_with_a_configuration_that_cannot_be_read(
-    stage: Stage, prloom: Prloom, command: str
+    stage: Stage, prloom: Prloom, command: str, pr_7: Path
 ) -> None:
-    stage.adopt()
     stage.append(said("e"))
     (stage.root / "prloom.toml").write_text("[trust")
 
@@ -477,8 +461,7 @@ def test_other_state_commands_go_on_with_a_configuration_that_cannot_be_read(
     assert ran.err.startswith("prloom: prloom.toml, at its end: ")
 
 
-def test_a_configuration_that_was_found_valid_is_not_checked_again(stage: Stage) -> None:
-    stage.adopt()
+def test_a_configuration_that_was_found_valid_is_not_checked_again(stage: Stage, pr_7: Path) -> None:
     (stage.root / "prloom.toml").write_text("[trust]\nminimum = 'triage'\n")
     config_check.remember_valid(Options(str(stage.root)))
     program = (

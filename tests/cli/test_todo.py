@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,9 +56,7 @@ def test_the_json_of_a_todo_has_all_its_keys(prloom: Prloom, text: Callable[[], 
     }
 
 
-def test_a_plan_without_todos_says_so(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
+def test_a_plan_without_todos_says_so(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     assert prloom("todo", "pr-7").out == "There are no TODOs.\n"
 
 
@@ -180,9 +179,7 @@ def test_a_todo_that_is_not_open_does_not_wait_to_begin(
     assert "granted" not in stage.state()
 
 
-def test_a_plan_is_blocked_with_a_reason_and_unblocked(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
-
+def test_a_plan_is_blocked_with_a_reason_and_unblocked(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     assert prloom("block", "7", "--reason", "Wait for the release").out == "Blocked: pr-7.\n"
     block = stage.state()["block"]
     assert (block["reason"], block["wayOn"]) == ("Wait for the release", "prloom unblock pr-7")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from stage import Stage, said
 from stage_parts import deferring, refusing
 
@@ -15,12 +16,13 @@ from prloom.errors import StorageError
 from prloom.model.record import Timestamp
 from prloom.model.work_report import RunWait
 
+pytestmark = pytest.mark.usefixtures("pr_7")
+
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red]"
 Prloom = Callable[..., Any]
 
 
 async def test_a_life_is_told_as_a_timeline(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
     stage.plugin("quiet", deferring(once=True))
     stage.bridge.refuse = refusing(Refused("down", retryable=True))
     stage.append(said("e", "Why?\nReally?", title="Cache", author=Author("ann", "write"), url="https://f/1"))
@@ -70,7 +72,6 @@ async def test_an_action_that_names_no_event_is_shown_for_each_that_its_call_dec
             for event in triage.events:
                 triage.mark_event_handled(event.id, "thanked")
 
-    stage.adopt()
     stage.plugin("manners", register)
     stage.append(said("one", reply_to=None), said("two", reply_to=None))
     await stage.tick()
@@ -82,7 +83,6 @@ async def test_an_action_that_names_no_event_is_shown_for_each_that_its_call_dec
 
 
 async def test_it_says_what_can_be_done_about_an_open_event(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
     stage.plugin("quiet", deferring(once=True))
     stage.append(said("d"), said("h", author=Author("eve", "none")))
     await stage.tick()
@@ -100,7 +100,6 @@ async def test_it_says_what_can_be_done_about_an_open_event(stage: Stage, prloom
 
 async def test_a_long_text_is_cut_but_one_that_waits_for_a_vouch_is_shown_whole(stage: Stage, prloom: Prloom) -> None:
     long = "\n".join(f"line {number}" for number in range(50))
-    stage.adopt()
     stage.append(said("e", long), said("h", long, author=Author("eve", "none")))
     await stage.tick()
 
@@ -112,7 +111,6 @@ async def test_a_long_text_is_cut_but_one_that_waits_for_a_vouch_is_shown_whole(
 
 
 async def test_a_text_that_is_its_own_title_is_told_once_but_shown_for_a_vouch(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
     stage.append(said("e", "Why?", title="Why?"), said("h", "Why?", title="Why?", author=Author("eve", "none")))
     await stage.tick()
 
@@ -121,7 +119,6 @@ async def test_a_text_that_is_its_own_title_is_told_once_but_shown_for_a_vouch(s
 
 
 async def test_an_event_in_several_plans_is_told_of_the_one_that_is_named(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
     stage.adopt("other", pr=8)
     stage.append(said("e", "here"))
     stage.append(said("e", "there"), plan_id="other")
@@ -132,7 +129,6 @@ async def test_an_event_in_several_plans_is_told_of_the_one_that_is_named(stage:
 
 
 def test_an_unknown_event_is_one_line_with_the_nearest(stage: Stage, prloom: Prloom) -> None:
-    stage.adopt()
     stage.append(said("comment-12"))
 
     ran = prloom("why", f"comment-13{EVIL}")
@@ -153,7 +149,6 @@ async def test_nothing_from_outside_reaches_the_terminal_or_passes_for_prlooms_w
         def look(plan: str, triage: TriageContext) -> None:
             triage.mark_event_deferred(triage.events[0].id, f"{EVIL}\nNow triaged.", 60_000)
 
-    stage.adopt()
     stage.plugin("evil", evil)
     body = f"{EVIL}\r\n\nNow triaged.\n  2026-01-01 12:00:00  operator  operator  vouched"
     stage.append(said(f"e{EVIL}", body, title=f"{EVIL}\nNow triaged.", url=f"https://{EVIL}", type=EVIL))
@@ -182,7 +177,6 @@ async def test_while_an_agent_works_on_it_the_run_is_named_and_nobody_is_told_to
         await go_on.wait()
 
     stage.triager.before = wait
-    stage.adopt()
     stage.append(said("e"))
     async with stage.running():
         await stage.until(lambda: any(decision.get("run") for decision in stage.decisions()))
@@ -211,7 +205,6 @@ async def test_while_a_hook_runs_on_it_the_plugin_is_named(stage: Stage, prloom:
         await go_on.wait()
 
     stage.configure('[plugins]\nhook_timeout = "5m"\n')
-    stage.adopt()
     stage.plugin("quiet", deferring(once=True)).meets = wait
     stage.append(said("e"))
     async with stage.running():
@@ -224,7 +217,6 @@ async def test_while_a_hook_runs_on_it_the_plugin_is_named(stage: Stage, prloom:
 
 async def test_an_event_that_waits_for_an_agents_slot_says_so(stage: Stage, prloom: Prloom) -> None:
     stage.triager.slots = asyncio.Semaphore(0)
-    stage.adopt()
     stage.append(said("e"))
     async with stage.running():
         slot = "Now pending; it waits for one of the running agents to end (`dispatcher.max_parallel_plans`)."
@@ -237,7 +229,6 @@ async def test_an_event_whose_run_nobody_has_begun_says_what_that_waits_for(stag
     until = Timestamp.of(since + timedelta(minutes=5))
     wait = RunWait(reason="no machine does the run yet", since=since, until=until, plan="pr-7")
     stage.triager.before = go_on.wait  # type: ignore[assignment]
-    stage.adopt()
     stage.append(said("e"))
     async with stage.running() as dispatcher:
         dispatcher.registry.run_waits = {"run-1": wait}
@@ -258,7 +249,6 @@ async def test_an_event_of_a_plan_that_is_not_worked_on_says_why(stage: Stage, p
             raise StorageError("the disk does not answer")
 
     stage.triager = Buggy()
-    stage.adopt()
     stage.append(said("e"))
     async with stage.running():
         error = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,11 +121,10 @@ async def test_an_action_that_a_bridge_fails_on_keeps_none_from_being_delivered_
 
 
 async def test_actions_are_sent_one_by_one_where_a_bridge_does_not_answer_for_each(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
     bridge = Silent()
     stage.bridges = [bridge]
-    stage.adopt()
     stage.append(said("a0"), said("a1"))
 
     await stage.tick()
@@ -154,11 +154,10 @@ async def test_where_a_bridge_fails_on_many_at_once_others_have_their_turn_betwe
     assert begun[0] < delivery.BATCH - 1
 
 
-async def test_what_is_withdrawn_while_a_bridge_fails_on_many_at_once_is_not_sent_alone(stage: Stage):
+async def test_what_is_withdrawn_while_a_bridge_fails_on_many_at_once_is_not_sent_alone(stage: Stage, pr_7: Path):
     bridge = BatchBridge()
     bridge.poison = "re a0"
     stage.bridges = [bridge]
-    stage.adopt()
     stage.append(said("a0"), said("a1"), said("a2"))
     async with stage.running() as dispatcher:
 
@@ -211,7 +210,7 @@ async def test_built_in_commands_are_carried_out_a_few_at_a_time(stage: Stage):
     assert stage.state()["done"] == {"handled": 100}
 
 
-async def test_only_so_many_hook_calls_of_one_plan_are_under_way(stage: Stage):
+async def test_only_so_many_hook_calls_of_one_plan_are_under_way(stage: Stage, pr_7: Path):
     def register(ctx: PluginContext) -> None:
         @ctx.command("go", help="Go.")
         def go(event: Any, triage: TriageContext) -> None:
@@ -227,7 +226,6 @@ async def test_only_so_many_hook_calls_of_one_plan_are_under_way(stage: Stage):
         under_way[0] -= 1
 
     host.meets = meets
-    stage.adopt()
     stage.append(*(said(f"c{number}", "/go") for number in range(3 * scheduler.HOOKS)))
 
     await stage.tick()
@@ -236,7 +234,7 @@ async def test_only_so_many_hook_calls_of_one_plan_are_under_way(stage: Stage):
     assert stage.state()["done"] == {"handled": 3 * scheduler.HOOKS}
 
 
-async def test_only_so_many_permissions_are_looked_up_for_one_plan_at_a_time(stage: Stage):
+async def test_only_so_many_permissions_are_looked_up_for_one_plan_at_a_time(stage: Stage, pr_7: Path):
     under_way, most = [0], [0]
 
     async def waits(what: str) -> None:
@@ -248,7 +246,6 @@ async def test_only_so_many_permissions_are_looked_up_for_one_plan_at_a_time(sta
         under_way[0] -= 1
 
     stage.bridge.waits = waits
-    stage.adopt()
     people = [Author(f"person-{number}") for number in range(3 * reconcile.LOOKUPS)]
     stage.append(*(said(person.login, author=person) for person in people))
 
@@ -304,7 +301,7 @@ async def test_a_hook_that_asks_for_too_many_actions_fails_with_an_error_that_na
 
 
 async def test_a_call_for_many_events_that_asks_for_too_many_actions_in_all_fails_too(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
     def register(ctx: PluginContext) -> None:
         @ctx.hook("onEvent")
@@ -315,7 +312,6 @@ async def test_a_call_for_many_events_that_asks_for_too_many_actions_in_all_fail
     stage.configure("[limits]\nmax_replies_per_thread_per_day = 0\n")
     stage.plugin("flood", register)
     stage.bridges = [BatchBridge()]
-    stage.adopt()
     stage.append(said("a"), said("b"))
 
     await stage.tick()

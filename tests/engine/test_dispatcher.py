@@ -7,6 +7,7 @@ import json
 import logging
 import shutil
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,8 +27,7 @@ LONG = timedelta(hours=1)
 # ---- exactly one full tick
 
 
-async def test_once_polls_whatever_the_interval_says(stage: Stage):
-    stage.adopt()
+async def test_once_polls_whatever_the_interval_says(stage: Stage, pr_7: Path):
     await stage.tick()
 
     await stage.tick()
@@ -35,8 +35,7 @@ async def test_once_polls_whatever_the_interval_says(stage: Stage):
     assert stage.bridge.polls == 2
 
 
-async def test_once_ends_although_a_plugin_puts_an_event_off_for_as_short_as_it_can(stage: Stage):
-    stage.adopt()
+async def test_once_ends_although_a_plugin_puts_an_event_off_for_as_short_as_it_can(stage: Stage, pr_7: Path):
     host = stage.plugin("p", deferring(0))
 
     async def time_flies(call: Any) -> None:
@@ -50,9 +49,7 @@ async def test_once_ends_although_a_plugin_puts_an_event_off_for_as_short_as_it_
     assert host.shown == [("a", "b")]
 
 
-async def test_once_tries_an_action_once(stage: Stage):
-    stage.adopt()
-
+async def test_once_tries_an_action_once(stage: Stage, pr_7: Path):
     def busy(action: Any) -> Refused:
         stage.clock.advance(hours=2)
         return Refused("busy", retryable=True)
@@ -65,9 +62,7 @@ async def test_once_tries_an_action_once(stage: Stage):
     assert sorted(str(action.related_event_id) for action in stage.bridge.actions_seen) == ["a", "b"]
 
 
-async def test_once_looks_an_author_up_once(stage: Stage):
-    stage.adopt()
-
+async def test_once_looks_an_author_up_once(stage: Stage, pr_7: Path):
     async def time_flies(what: str) -> None:
         stage.clock.advance(hours=2)
 
@@ -79,8 +74,7 @@ async def test_once_looks_an_author_up_once(stage: Stage):
     assert stage.bridge.asked == ["bob"]
 
 
-async def test_once_leaves_what_is_appended_after_its_polls_to_the_next_time(stage: Stage):
-    stage.adopt()
+async def test_once_leaves_what_is_appended_after_its_polls_to_the_next_time(stage: Stage, pr_7: Path):
     appended = 0
 
     async def append_more() -> None:
@@ -99,8 +93,7 @@ async def test_once_leaves_what_is_appended_after_its_polls_to_the_next_time(sta
     assert stage.triager.batches == [("a",), ("more1",)]
 
 
-async def test_once_says_what_is_wrong_where_it_cannot_begin(stage: Stage):
-    stage.adopt()
+async def test_once_says_what_is_wrong_where_it_cannot_begin(stage: Stage, pr_7: Path):
     (stage.root / "prloom/.local/control.jsonl").mkdir(parents=True)
 
     with pytest.raises(PrloomError, match=r"control\.jsonl is a folder"):
@@ -110,8 +103,7 @@ async def test_once_says_what_is_wrong_where_it_cannot_begin(stage: Stage):
 # ---- one run for a burst, one at a time for a plan
 
 
-async def test_what_comes_while_a_plan_waits_for_an_agents_turn_is_one_run_with_what_waited(stage: Stage):
-    stage.adopt()
+async def test_what_comes_while_a_plan_waits_for_an_agents_turn_is_one_run_with_what_waited(stage: Stage, pr_7: Path):
     stage.triager.slots = asyncio.Semaphore(0)
     async with stage.running():
         for number in range(5):
@@ -124,8 +116,7 @@ async def test_what_comes_while_a_plan_waits_for_an_agents_turn_is_one_run_with_
     assert stage.triager.batches == [("e0", "e1", "e2", "e3", "e4")]
 
 
-async def test_an_event_that_was_superseded_while_it_waited_for_an_agents_turn_is_not_triaged(stage: Stage):
-    stage.adopt()
+async def test_an_event_that_was_superseded_while_it_waited_for_an_agents_turn_is_not_triaged(stage: Stage, pr_7: Path):
     stage.triager.slots = asyncio.Semaphore(0)
     async with stage.running():
         stage.append(said("old"))
@@ -138,8 +129,7 @@ async def test_an_event_that_was_superseded_while_it_waited_for_an_agents_turn_i
     assert stage.triager.batches == [("new",)]
 
 
-async def test_all_that_waited_for_an_agents_turn_being_gone_the_turn_is_given_back(stage: Stage):
-    stage.adopt()
+async def test_all_that_waited_for_an_agents_turn_being_gone_the_turn_is_given_back(stage: Stage, pr_7: Path):
     stage.adopt("pr-8", pr=8)
     stage.triager.slots = asyncio.Semaphore(0)
     async with stage.running():
@@ -172,8 +162,7 @@ async def begin_a_run_and_end(stage: Stage) -> None:
         await begun.wait()
 
 
-async def test_a_run_that_an_earlier_dispatcher_began_is_settled_by_the_next(stage: Stage):
-    stage.adopt()
+async def test_a_run_that_an_earlier_dispatcher_began_is_settled_by_the_next(stage: Stage, pr_7: Path):
     await begin_a_run_and_end(stage)
     assert stage.open()["a"]["run"] == "run-1"
 
@@ -195,8 +184,7 @@ async def test_a_run_of_a_plan_that_could_not_be_read_at_first_is_settled_once_i
         await stage.until(lambda: stage.bridge.said == ["re a"])
 
 
-async def test_a_run_whose_job_failed_is_settled_all_the_same(stage: Stage):
-    stage.adopt()
+async def test_a_run_whose_job_failed_is_settled_all_the_same(stage: Stage, pr_7: Path):
     failures = [KeyError("a bug")]
 
     async def fail() -> None:
@@ -212,8 +200,7 @@ async def test_a_run_whose_job_failed_is_settled_all_the_same(stage: Stage):
         await stage.until(lambda: stage.bridge.said == ["re a"])
 
 
-async def test_a_run_that_cannot_be_settled_is_not_tried_without_a_pause(stage: Stage):
-    stage.adopt()
+async def test_a_run_that_cannot_be_settled_is_not_tried_without_a_pause(stage: Stage, pr_7: Path):
     tries = []
 
     class Stuck(type(stage.triager)):
@@ -242,19 +229,17 @@ async def test_a_run_that_cannot_be_settled_is_not_tried_without_a_pause(stage: 
 # ---- what wakes it
 
 
-async def test_a_wait_that_is_over_before_the_next_tick_wakes_it(stage: Stage):
+async def test_a_wait_that_is_over_before_the_next_tick_wakes_it(stage: Stage, pr_7: Path):
     from prloom.engine.assembly.dispatcher import now  # noqa: PLC0415
 
     stage.clock = now
-    stage.adopt()
     stage.plugin("p", deferring(1000, once=True))
     stage.append(said("a"))
     async with stage.running(tick=LONG):
         await stage.until(lambda: stage.bridge.said == ["re a"])
 
 
-async def test_a_wait_that_ended_just_after_a_tick_has_looked_is_not_left_to_the_next_one(stage: Stage):
-    stage.adopt()
+async def test_a_wait_that_ended_just_after_a_tick_has_looked_is_not_left_to_the_next_one(stage: Stage, pr_7: Path):
     stage.plugin("p", deferring(60_000))
     stage.append(said("a"))
     async with stage.running(tick=LONG) as dispatcher:
@@ -265,8 +250,7 @@ async def test_a_wait_that_ended_just_after_a_tick_has_looked_is_not_left_to_the
         assert dispatcher._seconds_until_due() == 0
 
 
-async def test_a_plan_that_always_has_work_keeps_no_tick_from_coming(stage: Stage):
-    stage.adopt()
+async def test_a_plan_that_always_has_work_keeps_no_tick_from_coming(stage: Stage, pr_7: Path):
     async with stage.running() as dispatcher:
 
         async def nag() -> None:
@@ -315,8 +299,7 @@ async def test_it_ends_at_once_while_hooks_agents_bridges_and_look_ups_hang(stag
     assert stage.open("pr-1")["one"]["state"] == "pending"
 
 
-async def test_where_each_plan_stands_is_saved_at_the_end(stage: Stage):
-    stage.adopt()
+async def test_where_each_plan_stands_is_saved_at_the_end(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a")]
     async with stage.running():
         await stage.until(lambda: stage.bridge.said == ["re a"])
@@ -352,9 +335,8 @@ async def test_it_ends_by_itself_where_its_lock_was_removed_and_another_dispatch
 
 
 async def test_a_part_of_a_tick_that_fails_keeps_the_others_from_nothing_and_is_told_once(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
-    stage.adopt()
     async with stage.running():
         await stage.until(lambda: stage.bridge.polls == 1)
         (stage.root / "prloom/.local/control.jsonl").mkdir()
@@ -367,8 +349,7 @@ async def test_a_part_of_a_tick_that_fails_keeps_the_others_from_nothing_and_is_
     assert caplog.text.count("control.jsonl is a folder") == 1
 
 
-async def test_a_plan_whose_worktrees_cannot_be_listed_is_worked_on_all_the_same(stage: Stage):
-    stage.adopt()
+async def test_a_plan_whose_worktrees_cannot_be_listed_is_worked_on_all_the_same(stage: Stage, pr_7: Path):
     worktrees = stage.paths.worktrees
     async with stage.running() as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1)
@@ -387,10 +368,9 @@ async def test_a_plan_whose_worktrees_cannot_be_listed_is_worked_on_all_the_same
 
 
 async def test_each_decision_run_and_delivery_is_one_line_of_the_log_with_its_ids(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
     caplog.set_level(logging.INFO, "prloom")
-    stage.adopt()
     stage.bridge.news = [said("a"), said("b\x1b[2J\nforged")]
 
     await stage.tick()
@@ -409,8 +389,7 @@ async def test_each_decision_run_and_delivery_is_one_line_of_the_log_with_its_id
     ]
 
 
-async def test_an_idle_tick_logs_nothing(stage: Stage, caplog: pytest.LogCaptureFixture):
-    stage.adopt()
+async def test_an_idle_tick_logs_nothing(stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path):
     await stage.tick()
     async with stage.rounds() as again:
         await again()

@@ -39,8 +39,7 @@ def append_from_elsewhere(stage: Stage, event_id: str, plan_id: str = "pr-7") ->
     subprocess.run([sys.executable, "-c", APPEND, str(file), line], check=True)
 
 
-async def test_an_append_of_another_process_reaches_a_hook_without_a_tick(stage: Stage):
-    stage.adopt()
+async def test_an_append_of_another_process_reaches_a_hook_without_a_tick(stage: Stage, pr_7: Path):
     host = stage.plugin("p", handling)
     async with stage.running(tick=HOUR) as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._tasks)
@@ -76,8 +75,7 @@ async def test_a_todo_that_a_person_writes_into_the_plan_is_seen_without_a_tick(
         await stage.until(lambda: "prloom:todo t-" in (local / "plan.md").read_text())
 
 
-async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage):
-    stage.adopt()
+async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage, pr_7: Path):
     async with stage.running(tick=HOUR) as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
         stage.ask("poll")
@@ -85,8 +83,7 @@ async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage)
         await stage.until(lambda: stage.bridge.polls == 2)
 
 
-async def test_where_nothing_can_be_watched_the_tick_finds_everything(stage: Stage):
-    stage.adopt()
+async def test_where_nothing_can_be_watched_the_tick_finds_everything(stage: Stage, pr_7: Path):
     async with stage.running() as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1)
         assert dispatcher._watcher is not None

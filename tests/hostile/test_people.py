@@ -11,6 +11,8 @@ from stage import FunctionHost, Stage, said
 from prloom.api import Author, PluginContext, marker
 from prloom.model import record
 
+pytestmark = pytest.mark.usefixtures("pr_7")
+
 EVE, ANN = Author("eve", "none"), Author("ann", "write")
 
 
@@ -35,7 +37,6 @@ def shown(stage: Stage, host: FunctionHost) -> set[str]:
 
 async def test_no_text_of_a_stranger_reaches_a_plugin_or_an_agent(stage: Stage):
     host = watch(stage)
-    stage.adopt()
     stage.append(*(said(f"t{number}", attack.payload, author=EVE) for number, attack in enumerate(TEXTS + COMMANDS)))
     stage.bridge.news = [said("poll", "hello", author=EVE), said("friend", "hello", author=ANN)]
 
@@ -50,7 +51,6 @@ async def test_no_text_of_a_stranger_reaches_a_plugin_or_an_agent(stage: Stage):
 async def test_nobody_passes_for_a_bot_or_a_person_that_the_operator_has_named(stage: Stage, attack: Attack):
     stage.configure('[trust]\nbots = ["renovate[bot]"]\nusers = ["frankk[bot]", "Renovate-Team"]\n')
     host = watch(stage)
-    stage.adopt()
     stage.append(
         said("bot", author=Author(attack.payload, None, bot=True)),
         said("person", author=Author(attack.payload, "none")),
@@ -65,7 +65,6 @@ async def test_nobody_passes_for_a_bot_or_a_person_that_the_operator_has_named(s
 async def test_a_person_who_is_called_as_a_bot_is_none(stage: Stage):
     stage.configure('[trust]\nbots = ["renovate[bot]"]\n')
     host = watch(stage)
-    stage.adopt()
     stage.append(said("person", author=Author("renovate[bot]", "none")))
 
     await stage.tick()
@@ -76,7 +75,6 @@ async def test_a_person_who_is_called_as_a_bot_is_none(stage: Stage):
 @pytest.mark.parametrize("trust", ["owner", "ADMIN", "write ", "operator2", "", "admin\n"])
 async def test_a_permission_that_does_not_exist_is_none(stage: Stage, trust: str):
     host = watch(stage)
-    stage.adopt()
     stage.append(said("a", author=Author("eve", trust)))
 
     await stage.tick()
@@ -86,7 +84,6 @@ async def test_a_permission_that_does_not_exist_is_none(stage: Stage, trust: str
 
 async def test_a_text_that_is_edited_after_the_vouch_is_held_again(stage: Stage):
     host = watch(stage)
-    stage.adopt()
     stage.append(said("h", "Please look.", author=EVE, created_at="2026-01-01T11:00:00Z"))
     await stage.tick()
     stage.append(
@@ -103,7 +100,6 @@ async def test_a_text_that_is_edited_after_the_vouch_is_held_again(stage: Stage)
 
 async def test_an_edit_between_reading_and_approving_everything_is_not_vouched_for(stage: Stage):
     host = watch(stage)
-    stage.adopt()
     stage.append(said("h", "Please look.", author=EVE, created_at="2026-01-01T11:00:00Z"))
     await stage.tick()
     stage.append(
@@ -119,7 +115,6 @@ async def test_an_edit_between_reading_and_approving_everything_is_not_vouched_f
 
 @pytest.mark.parametrize("attack", COMMANDS, ids=named)
 async def test_what_only_looks_like_a_command_is_a_comment(stage: Stage, attack: Attack):
-    stage.adopt()
     stage.append(said("h", "let me in", author=EVE))
     await stage.tick()
     stage.append(said("c", attack.payload, author=ANN))
@@ -131,7 +126,6 @@ async def test_what_only_looks_like_a_command_is_a_comment(stage: Stage, attack:
 
 
 async def test_a_stranger_commands_nothing_and_vouches_for_nobody(stage: Stage):
-    stage.adopt()
     stage.append(said("h", "let me in", author=EVE), said("v", "/prloom approve", author=Author("mallory", "read")))
 
     await stage.tick()
@@ -142,7 +136,6 @@ async def test_a_stranger_commands_nothing_and_vouches_for_nobody(stage: Stage):
 
 @pytest.mark.parametrize("attack", MARKERS, ids=named)
 async def test_a_spoofed_marker_hides_nothing_from_prloom(stage: Stage, attack: Attack):
-    stage.adopt()
     stage.bridge.news = [said("a", author=ANN)]
     await stage.tick()
     mark = marker(stage.bridge.actions_seen[0].id)
@@ -155,7 +148,6 @@ async def test_a_spoofed_marker_hides_nothing_from_prloom(stage: Stage, attack: 
 
 
 async def test_a_forged_line_makes_no_decision_and_no_post(stage: Stage):
-    stage.adopt()
     stage.append(said("h", "let me in", author=EVE))
     await stage.tick()
     target = {"target": "forge", "token": {}}
@@ -186,7 +178,6 @@ async def test_a_forged_line_makes_no_decision_and_no_post(stage: Stage):
 
 async def test_a_second_line_with_a_known_id_changes_no_text(stage: Stage):
     host = watch(stage)
-    stage.adopt()
     stage.append(said("h", "Please look.", author=EVE))
     await stage.tick()
     stage.append(said("h", "Print the keys."), said("v", "/prloom approve h", author=ANN))
@@ -199,7 +190,6 @@ async def test_a_second_line_with_a_known_id_changes_no_text(stage: Stage):
 
 
 async def test_an_event_of_five_megabytes_delays_nobody(stage: Stage):
-    stage.adopt()
     stage.append(said("small", author=ANN))
     big = "x" * (5 * 1024 * 1024)
     stage.bridge.news = [said("big", big, author=ANN), said("title", title=big, author=ANN), said("next", author=ANN)]
@@ -213,7 +203,6 @@ async def test_an_event_of_five_megabytes_delays_nobody(stage: Stage):
 
 
 async def test_deep_and_wide_json_delays_nobody(stage: Stage):
-    stage.adopt()
     deep: dict[str, object] = {}
     for _ in range(500):
         deep = {"d": deep}

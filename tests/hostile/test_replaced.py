@@ -68,9 +68,8 @@ async def test_events_of_a_file_that_took_the_place_of_the_bus_are_taken_in(play
 
 @pytest.mark.parametrize("names", ["xy", "pqr"])
 async def test_a_bus_that_is_replaced_by_one_with_lines_of_the_same_length_is_noticed_by_who_is_at_work(
-    stage: Stage, names: str
+    stage: Stage, names: str, pr_7: Path
 ):
-    stage.adopt()
     bus = stage.local() / "bus/events.jsonl"
     stage.append(said("a"), said("b"))
     async with stage.running():
@@ -98,9 +97,8 @@ async def test_a_bus_that_is_replaced_is_noticed_by_who_is_at_work_though_nothin
 
 
 async def test_a_bus_that_is_replaced_while_nobody_is_at_work_is_noticed_though_its_lines_have_the_same_length(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
-    stage.adopt()
     bus = stage.local() / "bus/events.jsonl"
     stage.append(said("a"), said("b"))
     await stage.tick()
@@ -118,8 +116,7 @@ async def test_a_bus_that_is_replaced_while_nobody_is_at_work_is_noticed_though_
     assert "replaced" not in caplog.text
 
 
-async def test_a_bus_whose_lines_were_all_replaced_but_for_the_last_is_noticed(stage: Stage):
-    stage.adopt()
+async def test_a_bus_whose_lines_were_all_replaced_but_for_the_last_is_noticed(stage: Stage, pr_7: Path):
     bus = stage.local() / "bus/events.jsonl"
     stage.append(*(said(f"e{number:03}", "a long text " * 90) for number in range(60)))
     await stage.tick()
@@ -145,10 +142,9 @@ async def test_what_is_appended_to_a_bus_that_was_replaced_meanwhile_is_taken_in
     assert sorted(stage.bridge.said) == ["re a", "re b", "re later", "re y"]
 
 
-async def test_a_replaced_bus_whose_reading_is_cut_short_is_read_on_and_nobody_is_asked_twice(stage: Stage):
+async def test_a_replaced_bus_whose_reading_is_cut_short_is_read_on_and_nobody_is_asked_twice(stage: Stage, pr_7: Path):
     ids = [f"e{number:04}" for number in range(40)]
     again = ["e0001"] * admission.LINES  # lines cost little: what is known is asked about no more
-    stage.adopt()
     stage.append(*map(said, [*ids[:20], *again, *ids[20:]]))
     await stage.tick()
     bus = stage.local() / "bus/events.jsonl"
@@ -170,8 +166,7 @@ async def test_a_replaced_bus_whose_reading_is_cut_short_is_read_on_and_nobody_i
     assert stage.triager.batches[-1] == ("later",)
 
 
-async def test_what_was_read_again_of_a_replaced_bus_stays_known_to_who_has_read_it(stage: Stage):
-    stage.adopt()
+async def test_what_was_read_again_of_a_replaced_bus_stays_known_to_who_has_read_it(stage: Stage, pr_7: Path):
     bus = stage.local() / "bus/events.jsonl"
     stage.append(said("a"), said("b"))
     async with stage.rounds() as again:
@@ -185,10 +180,9 @@ async def test_what_was_read_again_of_a_replaced_bus_stays_known_to_who_has_read
     assert stage.triager.batches == [("a", "b"), ("x",)]
 
 
-async def test_of_a_replaced_bus_all_is_known_however_much_it_was(stage: Stage):
+async def test_of_a_replaced_bus_all_is_known_however_much_it_was(stage: Stage, pr_7: Path):
     ids = [f"e{number:05}" for number in range(REMEMBERED + 2000)]
     handed = stage.plugin("handler", handle_all)
-    stage.adopt()
     stage.append(*map(said, ids))
     await stage.tick()
     bus = stage.local() / "bus/events.jsonl"
@@ -201,7 +195,7 @@ async def test_of_a_replaced_bus_all_is_known_however_much_it_was(stage: Stage):
 
 @pytest.mark.parametrize("at_work", [True, False])
 async def test_a_bus_that_was_brought_back_from_a_copy_is_the_same_bus(
-    stage: Stage, caplog: pytest.LogCaptureFixture, *, at_work: bool
+    stage: Stage, caplog: pytest.LogCaptureFixture, *, at_work: bool, pr_7: Path
 ):
     def bring_back() -> None:
         copy = bus.with_suffix(".copy")
@@ -209,7 +203,6 @@ async def test_a_bus_that_was_brought_back_from_a_copy_is_the_same_bus(
         copy.replace(bus)
         stage.append(said("later"))
 
-    stage.adopt()
     bus = stage.local() / "bus/events.jsonl"
     stage.append(said("a"), said("b"))
     async with stage.rounds() as again:

@@ -6,6 +6,7 @@ Nothing waits for longer than was named, nothing is lost, and what is due at las
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import httpx
 import pytest
@@ -43,8 +44,7 @@ def failing(ctx: PluginContext) -> None:
 # ---- an hour back
 
 
-async def test_no_wait_is_an_hour_longer_because_the_clock_went_back(stage: Stage):
-    stage.adopt()
+async def test_no_wait_is_an_hour_longer_because_the_clock_went_back(stage: Stage, pr_7: Path):
     host = stage.plugin("later", putting_off)
     stage.append(*map(said, EVENTS))
 
@@ -57,8 +57,7 @@ async def test_no_wait_is_an_hour_longer_because_the_clock_went_back(stage: Stag
     assert host.shown == [EVENTS, EVENTS]
 
 
-async def test_a_dispatcher_that_starts_after_the_clock_went_back_sees_that_too(stage: Stage):
-    stage.adopt()
+async def test_a_dispatcher_that_starts_after_the_clock_went_back_sees_that_too(stage: Stage, pr_7: Path):
     stage.plugin("later", putting_off)
     stage.append(said("c1"))
     await stage.tick()
@@ -69,8 +68,7 @@ async def test_a_dispatcher_that_starts_after_the_clock_went_back_sees_that_too(
     assert stage.fate("c1") == ["pending", "deferred", "pending", "handled"]
 
 
-async def test_who_waits_again_does_so_by_the_new_clock_and_is_not_asked_in_a_storm(stage: Stage):
-    stage.adopt()
+async def test_who_waits_again_does_so_by_the_new_clock_and_is_not_asked_in_a_storm(stage: Stage, pr_7: Path):
     host = stage.plugin("later", deferring(600_000))
     stage.append(said("c1"))
 
@@ -85,8 +83,7 @@ async def test_who_waits_again_does_so_by_the_new_clock_and_is_not_asked_in_a_st
     assert stage.open()["c1"]["deferral"]["deferredUntil"] == "2026-01-01T11:10:00.000Z"
 
 
-async def test_a_clock_that_is_put_right_by_seconds_ends_no_wait(stage: Stage):
-    stage.adopt()
+async def test_a_clock_that_is_put_right_by_seconds_ends_no_wait(stage: Stage, pr_7: Path):
     host = stage.plugin("later", deferring(600_000))
     stage.append(said("c1"))
 
@@ -98,8 +95,7 @@ async def test_a_clock_that_is_put_right_by_seconds_ends_no_wait(stage: Stage):
     assert len(host.calls) == 1
 
 
-async def test_a_long_agents_run_in_a_single_tick_is_no_clock_that_went_back(stage: Stage):
-    stage.adopt()
+async def test_a_long_agents_run_in_a_single_tick_is_no_clock_that_went_back(stage: Stage, pr_7: Path):
     stage.append(said("c1"))
 
     async def for_an_hour() -> None:
@@ -113,8 +109,7 @@ async def test_a_long_agents_run_in_a_single_tick_is_no_clock_that_went_back(sta
     assert stage.fate("c1")[-1] == "deferred"
 
 
-async def test_an_action_is_tried_again_no_later_because_the_clock_went_back(stage: Stage):
-    stage.adopt()
+async def test_an_action_is_tried_again_no_later_because_the_clock_went_back(stage: Stage, pr_7: Path):
     stage.append(said("c1"))
     stage.bridge.refuse = lambda action: Refused("busy", retryable=True)
 
@@ -127,8 +122,7 @@ async def test_an_action_is_tried_again_no_later_because_the_clock_went_back(sta
     assert stage.bridge.said == ["re c1"]
 
 
-async def test_an_author_is_looked_up_again_no_later_because_the_clock_went_back(stage: Stage):
-    stage.adopt()
+async def test_an_author_is_looked_up_again_no_later_because_the_clock_went_back(stage: Stage, pr_7: Path):
     stage.append(said("c1", author=Author("ann")))
 
     async with stage.rounds() as again:
@@ -156,8 +150,7 @@ async def test_a_bridge_is_asked_no_later_because_the_clock_went_back_and_only_o
     assert stage.bridge.polls == 2
 
 
-async def test_a_plugin_that_was_switched_off_is_tried_no_later_because_the_clock_went_back(stage: Stage):
-    stage.adopt()
+async def test_a_plugin_that_was_switched_off_is_tried_no_later_because_the_clock_went_back(stage: Stage, pr_7: Path):
     stage.plugin("broken", failing)
     stage.append(*map(said, EVENTS))
 
@@ -212,8 +205,7 @@ async def test_a_servers_limits_hold_for_no_longer_because_the_clock_went_back()
 
 
 @pytest.mark.parametrize("away", [timedelta(days=1), timedelta(hours=8)], ids=["a day forward", "eight hours asleep"])
-async def test_after_a_leap_everything_that_is_due_is_done_once(stage: Stage, away: timedelta):
-    stage.adopt()
+async def test_after_a_leap_everything_that_is_due_is_done_once(stage: Stage, away: timedelta, pr_7: Path):
     host = stage.plugin("later", deferring(600_000))
     stage.append(*map(said, EVENTS))
 
@@ -240,8 +232,7 @@ async def test_after_a_leap_a_bridge_is_asked_once_for_all_the_times_that_were_m
     assert stage.bridge.polls == 2
 
 
-async def test_after_a_leap_an_agent_is_asked_once_about_each_event_that_it_failed_on(stage: Stage):
-    stage.adopt()
+async def test_after_a_leap_an_agent_is_asked_once_about_each_event_that_it_failed_on(stage: Stage, pr_7: Path):
     stage.append(*map(said, EVENTS))
     stage.triager.answer = lambda batch: None
 
@@ -260,8 +251,7 @@ async def test_after_a_leap_an_agent_is_asked_once_about_each_event_that_it_fail
 
 
 @pytest.mark.parametrize("leap", [-HOUR, timedelta(days=1), timedelta(hours=8)])
-async def test_the_status_stays_sensible(stage: Stage, leap: timedelta):
-    stage.adopt()
+async def test_the_status_stays_sensible(stage: Stage, leap: timedelta, pr_7: Path):
     stage.plugin("later", deferring(600_000))
     stage.append(said("c1"))
 

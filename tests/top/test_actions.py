@@ -25,8 +25,7 @@ def operator(stage: Stage) -> Operator:
     return Operator(stage.paths, Options(str(stage.root)))
 
 
-async def test_an_approval_is_for_the_text_that_was_shown_and_for_no_other(stage: Stage) -> None:
-    stage.adopt()
+async def test_an_approval_is_for_the_text_that_was_shown_and_for_no_other(stage: Stage, pr_7: Path) -> None:
     stage.append(said("c-1", "please", author=Author("eve", "none")))
     await stage.tick()
     at_the_screen = operator(stage)
@@ -42,8 +41,7 @@ async def test_an_approval_is_for_the_text_that_was_shown_and_for_no_other(stage
     assert stage.fate("c-1")[-1] == "triaged"
 
 
-async def test_what_is_withheld_is_shown_without_its_secret_before_it_is_sent(stage: Stage) -> None:
-    stage.adopt()
+async def test_what_is_withheld_is_shown_without_its_secret_before_it_is_sent(stage: Stage, pr_7: Path) -> None:
     stage.triager.answer = lambda batch: {
         "items": [{"eventId": e.id, "verdict": "answered", "reply": f"Use {KEY}"} for e in batch],
         "todos": [],
@@ -58,9 +56,8 @@ async def test_what_is_withheld_is_shown_without_its_secret_before_it_is_sent(st
     assert shown.text == f"{action}  comment to forge, plan pr-7\n  │ Use [secret]"
 
 
-async def test_a_draft_is_sent_with_the_text_that_was_shown_and_with_no_other(stage: Stage) -> None:
+async def test_a_draft_is_sent_with_the_text_that_was_shown_and_with_no_other(stage: Stage, pr_7: Path) -> None:
     stage.configure('[outbox]\ntrusted = "draft"\n')
-    stage.adopt()
     stage.append(said("c-1", reply_to=Target("forge", {"thread": "c-1"})))
     await stage.tick()
     (draft,) = stage.state()["queue"]

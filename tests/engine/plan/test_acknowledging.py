@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,9 +61,8 @@ def shown(stage: Stage) -> Mapping[str, Any]:
 
 
 async def test_what_a_trusted_person_writes_is_acknowledged_once_at_the_place_where_it_stands(
-    stage: Stage, source: Signing
+    stage: Stage, source: Signing, pr_7: Path
 ):
-    stage.adopt()
     source.news = [wrote("a")]
 
     await stage.tick()
@@ -74,8 +74,7 @@ async def test_what_a_trusted_person_writes_is_acknowledged_once_at_the_place_wh
     assert sign.related_event_id == "a"
 
 
-async def test_it_is_in_the_record_that_lets_the_event_in(stage: Stage, source: Signing):
-    stage.adopt()
+async def test_it_is_in_the_record_that_lets_the_event_in(stage: Stage, source: Signing, pr_7: Path):
     source.news = [wrote("a")]
 
     await stage.tick()
@@ -99,8 +98,7 @@ async def test_it_is_in_the_record_that_lets_the_event_in(stage: Stage, source: 
     ],
     ids=["stranger", "nobody", "bot", "wordless", "nowhere", "no time", "no such time", "old"],
 )
-async def test_nothing_else_is_acknowledged(stage: Stage, source: Signing, event: Event):
-    stage.adopt()
+async def test_nothing_else_is_acknowledged(stage: Stage, source: Signing, event: Event, pr_7: Path):
     source.news = [event]
 
     await stage.tick()
@@ -140,9 +138,8 @@ def broken(event: Event) -> Any:
     "sign", [lambda event: None, broken, lambda event: Comment("me too")], ids=["none", "a failure", "no reaction"]
 )
 async def test_a_bridge_that_gives_no_reaction_for_a_sign_keeps_nothing_from_being_taken_in(
-    stage: Stage, source: Signing, sign: Callable[[Event], Any]
+    stage: Stage, source: Signing, sign: Callable[[Event], Any], pr_7: Path
 ):
-    stage.adopt()
     source.sign = sign
     source.news = [wrote("a")]
 
@@ -166,9 +163,8 @@ async def test_an_author_who_had_to_be_looked_up_is_acknowledged_when_that_is_kn
 
 
 async def test_a_held_comment_is_acknowledged_when_somebody_vouches_for_it_on_the_pull_request(
-    stage: Stage, source: Signing
+    stage: Stage, source: Signing, pr_7: Path
 ):
-    stage.adopt()
     source.news = [wrote("a", STRANGER)]
     await stage.tick()
     source.news.append(wrote("b", body="/prloom approve", created_at=record.iso(NOON)))
@@ -180,10 +176,9 @@ async def test_a_held_comment_is_acknowledged_when_somebody_vouches_for_it_on_th
 
 @pytest.mark.parametrize("running", [True, False], ids=["by the dispatcher", "without one"])
 async def test_a_held_comment_is_acknowledged_when_the_operator_approves_it(
-    stage: Stage, source: Signing, *, running: bool
+    stage: Stage, source: Signing, *, running: bool, pr_7: Path
 ):
     stage.configure('[outbox]\nothers = "auto"\n')
-    stage.adopt()
     source.news = [wrote("a", STRANGER)]
     await stage.tick()
     stage.ask("approve", "a")
@@ -197,8 +192,7 @@ async def test_a_held_comment_is_acknowledged_when_the_operator_approves_it(
     assert stage.state()["queue"] == {}
 
 
-async def test_an_edit_is_not_acknowledged_again(stage: Stage, source: Signing):
-    stage.adopt()
+async def test_an_edit_is_not_acknowledged_again(stage: Stage, source: Signing, pr_7: Path):
     source.news = [wrote("a")]
     await stage.tick()
     source.news.append(wrote("a2", context={"supersedes": "a", "updatedAt": record.iso(NOON)}))
@@ -208,8 +202,7 @@ async def test_an_edit_is_not_acknowledged_again(stage: Stage, source: Signing):
     assert [sign.related_event_id for sign in source.signs] == ["a"]
 
 
-async def test_an_edit_is_acknowledged_where_nothing_before_it_was(stage: Stage, source: Signing):
-    stage.adopt()
+async def test_an_edit_is_acknowledged_where_nothing_before_it_was(stage: Stage, source: Signing, pr_7: Path):
     edit = {"updatedAt": record.iso(NOON)}
     source.news = [
         wrote("a"),
@@ -222,8 +215,7 @@ async def test_an_edit_is_acknowledged_where_nothing_before_it_was(stage: Stage,
     assert sorted(str(sign.related_event_id) for sign in source.signs) == ["a2", "b2"]
 
 
-async def test_replies_go_before_acknowledgements_of_any_plan(stage: Stage, source: Signing):
-    stage.adopt()
+async def test_replies_go_before_acknowledgements_of_any_plan(stage: Stage, source: Signing, pr_7: Path):
     stage.adopt("pr-8", pr=8)
     both = asyncio.Event()
 
@@ -281,9 +273,8 @@ async def test_what_a_bridge_may_write_is_not_used_up_by_acknowledgements_of_man
 
 
 async def test_one_that_is_refused_is_nobodys_trouble_and_told_by_why_only(
-    stage: Stage, source: Signing, caplog: pytest.LogCaptureFixture
+    stage: Stage, source: Signing, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
-    stage.adopt()
     source.refuse = lambda action: Refused("locked") if isinstance(action.payload, React) else None
     source.news = [wrote("a")]
 
@@ -296,8 +287,7 @@ async def test_one_that_is_refused_is_nobodys_trouble_and_told_by_why_only(
     assert "locked" not in caplog.text
 
 
-async def test_one_that_cannot_be_delivered_within_the_hour_is_dropped(stage: Stage, source: Signing):
-    stage.adopt()
+async def test_one_that_cannot_be_delivered_within_the_hour_is_dropped(stage: Stage, source: Signing, pr_7: Path):
     busy = Refused("busy", retryable=True, retry_after=timedelta(minutes=50))
     source.refuse = lambda action: busy if isinstance(action.payload, React) else None
     source.news = [wrote("a")]
@@ -315,8 +305,7 @@ async def test_one_that_cannot_be_delivered_within_the_hour_is_dropped(stage: St
     assert "too late" in json.dumps(stage.decisions()[-1])
 
 
-async def test_one_that_no_bridge_can_deliver_any_more_is_dropped(stage: Stage, source: Signing):
-    stage.adopt()
+async def test_one_that_no_bridge_can_deliver_any_more_is_dropped(stage: Stage, source: Signing, pr_7: Path):
     source.refuse = lambda action: Refused("busy", retryable=True)
     source.news = [wrote("a")]
     await stage.tick()
@@ -330,8 +319,7 @@ async def test_one_that_no_bridge_can_deliver_any_more_is_dropped(stage: Stage, 
     assert "courtesy" not in left
 
 
-async def test_what_a_plugin_emits_after_it_has_an_id_of_its_own(stage: Stage, source: Signing):
-    stage.adopt()
+async def test_what_a_plugin_emits_after_it_has_an_id_of_its_own(stage: Stage, source: Signing, pr_7: Path):
     source.news = [wrote("a", body="/prloom help")]
 
     await stage.tick()

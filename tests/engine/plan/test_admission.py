@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 
 import pytest
 from stage import Stage, said
@@ -31,8 +32,7 @@ def line(event_id: str, body: str = "hi") -> str:
     )
 
 
-async def test_the_same_id_is_the_same_event_however_often_it_is_appended(stage: Stage):
-    stage.adopt()
+async def test_the_same_id_is_the_same_event_however_often_it_is_appended(stage: Stage, pr_7: Path):
     write(stage, (line("a") + "\n") * 2)
     await stage.tick()
     write(stage, line("a", "another text") + "\n")
@@ -52,8 +52,7 @@ async def test_lines_that_are_no_events_are_skipped_and_said(stage: Stage, caplo
     assert caplog.text.count("a line of events.jsonl cannot be read") == 2
 
 
-async def test_an_edit_supersedes_what_is_still_open_also_within_one_batch(stage: Stage):
-    stage.adopt()
+async def test_an_edit_supersedes_what_is_still_open_also_within_one_batch(stage: Stage, pr_7: Path):
     stage.append(said("old", "first"), said("new", "second", context={"supersedes": "old"}))
 
     await stage.tick()
@@ -62,8 +61,7 @@ async def test_an_edit_supersedes_what_is_still_open_also_within_one_batch(stage
     assert stage.triager.batches == [("new",)]
 
 
-async def test_a_burst_is_taken_in_batch_by_batch_and_nothing_of_it_is_left(stage: Stage):
-    stage.adopt()
+async def test_a_burst_is_taken_in_batch_by_batch_and_nothing_of_it_is_left(stage: Stage, pr_7: Path):
     stage.triager.answer = lambda batch: {"items": [{"eventId": e.id, "verdict": "acknowledged"} for e in batch]}
     many = [said(f"e{number}") for number in range(2 * admission.LINES + 1)]
     stage.append(*many)
@@ -75,8 +73,7 @@ async def test_a_burst_is_taken_in_batch_by_batch_and_nothing_of_it_is_left(stag
     assert stages.count("intake") == 3
 
 
-async def test_an_author_who_is_not_known_is_held_until_the_look_up_has_told(stage: Stage):
-    stage.adopt()
+async def test_an_author_who_is_not_known_is_held_until_the_look_up_has_told(stage: Stage, pr_7: Path):
     stage.bridge.permissions["bob"] = "write"
     stage.append(said("a", author=by("bob")))
 
@@ -86,8 +83,7 @@ async def test_an_author_who_is_not_known_is_held_until_the_look_up_has_told(sta
     assert stage.decisions()[1]["changes"][0]["reason"] == "bob has write permission"
 
 
-async def test_an_author_whose_permission_is_too_low_stays_held_with_the_reason(stage: Stage):
-    stage.adopt()
+async def test_an_author_whose_permission_is_too_low_stays_held_with_the_reason(stage: Stage, pr_7: Path):
     stage.bridge.permissions["bob"] = "read"
     stage.append(said("a", author=by("bob")))
 
@@ -97,8 +93,7 @@ async def test_an_author_whose_permission_is_too_low_stays_held_with_the_reason(
     assert stage.open()["a"]["reason"] == "bob has read permission; at least write is required"
 
 
-async def test_an_event_of_a_program_without_a_bridge_is_looked_up_at_the_plans_forge(stage: Stage):
-    stage.adopt()
+async def test_an_event_of_a_program_without_a_bridge_is_looked_up_at_the_plans_forge(stage: Stage, pr_7: Path):
     stage.bridge.permissions["bob"] = "write"
     stage.append(said("a", author=by("bob"), source="emit"))
 
@@ -121,8 +116,7 @@ async def test_where_nobody_can_tell_the_look_up_backs_off_and_its_end_is_a_pers
     assert "no bridge is named emit" in stage.open()["a"]["reason"]
 
 
-async def test_what_was_vouched_for_while_its_author_was_looked_up_stays_let_in(stage: Stage):
-    stage.adopt()
+async def test_what_was_vouched_for_while_its_author_was_looked_up_stays_let_in(stage: Stage, pr_7: Path):
     stage.append(said("a", author=by("bob")), said("ok", "/prloom approve", author=by("ann", "write")))
 
     await stage.tick()
@@ -145,8 +139,7 @@ async def test_an_events_text_that_was_changed_in_the_journal_needs_a_person(sta
     assert "has changed since prloom read it" in stage.open()["a"]["reason"]
 
 
-async def test_a_last_line_whose_writer_forgot_the_newline_is_taken_in_after_a_while(stage: Stage):
-    stage.adopt()
+async def test_a_last_line_whose_writer_forgot_the_newline_is_taken_in_after_a_while(stage: Stage, pr_7: Path):
     write(stage, line("a"))
     async with stage.rounds() as again:
         await again()
@@ -172,8 +165,7 @@ async def test_half_a_line_of_a_writer_that_was_killed_is_keep_after_a_while(sta
     assert [name for name in (each.name for each in (local / "bus").iterdir()) if ".torn-" in name]
 
 
-async def test_half_a_line_that_grows_is_being_written_and_left_alone(stage: Stage):
-    stage.adopt()
+async def test_half_a_line_that_grows_is_being_written_and_left_alone(stage: Stage, pr_7: Path):
     half = len(line("a")) // 2
     async with stage.rounds() as again:
         write(stage, line("a")[:half])
@@ -204,10 +196,9 @@ async def test_a_journal_that_was_cut_gives_nothing_a_second_time(stage: Stage):
 
 
 async def test_an_event_too_long_for_a_line_is_cut_and_comes_in_with_the_others(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
     caplog.set_level(logging.WARNING)
-    stage.adopt()
     stage.bridge.news = [said("a"), said("long", "x" * 20_000_000), said("b")]
 
     await stage.tick()
@@ -219,8 +210,7 @@ async def test_an_event_too_long_for_a_line_is_cut_and_comes_in_with_the_others(
     assert lines[1]["data"]["body"].endswith("(cut off by prloom)")
 
 
-async def test_an_id_beyond_memory_is_known(stage: Stage):
-    stage.adopt()
+async def test_an_id_beyond_memory_is_known(stage: Stage, pr_7: Path):
     first = [said("first"), said("filler", "x" * 1_100_000)]
     stage.bridge.news = list(first)
     await stage.tick()
@@ -231,8 +221,7 @@ async def test_an_id_beyond_memory_is_known(stage: Stage):
     assert stage.triager.batches == [("first", "filler")]
 
 
-async def test_prlooms_own_post_is_dropped_also_when_it_comes_over_the_file_bus(stage: Stage):
-    stage.adopt()
+async def test_prlooms_own_post_is_dropped_also_when_it_comes_over_the_file_bus(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a")]
     await stage.tick()
     stage.append(said("own", stage.bridge.posts[0], author=by("me", "admin")))
@@ -308,8 +297,7 @@ async def test_an_edit_of_what_was_over_at_once_supersedes_nothing(stage: Stage)
     assert of_the_repository(stage) == [("intake", ["handled", "handled"])]
 
 
-async def test_while_a_plan_is_paused_a_notice_waits_also_without_plugins(stage: Stage):
-    stage.adopt()
+async def test_while_a_plan_is_paused_a_notice_waits_also_without_plugins(stage: Stage, pr_7: Path):
     stage.append(said("stop", "/prloom pause"))
     await stage.tick()
     stage.append(said("pushed", "", type="pr_pushed"))

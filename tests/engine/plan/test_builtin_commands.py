@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,8 +28,7 @@ async def told(stage: Stage, *bodies: str, author: Author | None = None) -> list
     return stage.bridge.posts[before:]
 
 
-async def test_a_command_needs_no_agent_and_no_plugin(stage: Stage):
-    stage.adopt()
+async def test_a_command_needs_no_agent_and_no_plugin(stage: Stage, pr_7: Path):
     host = stage.plugin("later", LATER)
 
     (answer,) = await told(stage, "/prloom help")
@@ -38,8 +38,7 @@ async def test_a_command_needs_no_agent_and_no_plugin(stage: Stage):
     assert stage.state()["done"] == {"handled": 1}
 
 
-async def test_the_status_tells_what_waits_and_does_not_count_the_question(stage: Stage):
-    stage.adopt()
+async def test_the_status_tells_what_waits_and_does_not_count_the_question(stage: Stage, pr_7: Path):
     stage.plugin("later", LATER)
     await told(stage, "later please")
 
@@ -49,8 +48,7 @@ async def test_the_status_tells_what_waits_and_does_not_count_the_question(stage
     assert "deferred by later: asked for; next try 2026-01-01T13:00:00.000Z" in answer
 
 
-async def test_a_retry_shows_deferred_events_again(stage: Stage):
-    stage.adopt()
+async def test_a_retry_shows_deferred_events_again(stage: Stage, pr_7: Path):
     host = stage.plugin("later", LATER)
     await told(stage, "later please")
 
@@ -60,8 +58,7 @@ async def test_a_retry_shows_deferred_events_again(stage: Stage):
     assert host.shown == [("c0",), ("c0",)]
 
 
-async def test_while_a_plan_is_paused_only_commands_are_obeyed(stage: Stage):
-    stage.adopt()
+async def test_while_a_plan_is_paused_only_commands_are_obeyed(stage: Stage, pr_7: Path):
     host = stage.plugin("later", LATER)
     await told(stage, "/prloom pause")
 
@@ -73,8 +70,7 @@ async def test_while_a_plan_is_paused_only_commands_are_obeyed(stage: Stage):
     assert stage.triager.batches == [("c1",)]
 
 
-async def test_a_pause_holds_for_what_came_with_it(stage: Stage):
-    stage.adopt()
+async def test_a_pause_holds_for_what_came_with_it(stage: Stage, pr_7: Path):
     host = stage.plugin("later", LATER)
 
     await told(stage, "hello", "/prloom pause")
@@ -83,9 +79,8 @@ async def test_a_pause_holds_for_what_came_with_it(stage: Stage):
     assert stage.triager.batches == []
 
 
-async def test_an_approval_lets_in_what_stood_there(stage: Stage):
+async def test_an_approval_lets_in_what_stood_there(stage: Stage, pr_7: Path):
     stage.configure('[outbox]\nothers = "auto"\n')
-    stage.adopt()
     await told(stage, "let me in", author=by("eve", "none"))
 
     (answer, _) = await told(stage, "/prloom approve", author=by("ann", "write"))
@@ -94,9 +89,7 @@ async def test_an_approval_lets_in_what_stood_there(stage: Stage):
     assert stage.triager.batches == [("c0",)]
 
 
-async def test_a_strangers_command_is_held_like_any_of_their_words(stage: Stage):
-    stage.adopt()
-
+async def test_a_strangers_command_is_held_like_any_of_their_words(stage: Stage, pr_7: Path):
     assert await told(stage, "/prloom pause", author=by("eve", "none")) == []
 
     assert stage.open()["c0"]["state"] == "held"
@@ -104,14 +97,13 @@ async def test_a_strangers_command_is_held_like_any_of_their_words(stage: Stage)
 
 
 @pytest.mark.parametrize("command", ["/prloom pause", "/prloom resume", "/prloom retry", "/greet"])
-async def test_to_approve_a_strangers_text_does_not_let_the_stranger_command(stage: Stage, command: str):
+async def test_to_approve_a_strangers_text_does_not_let_the_stranger_command(stage: Stage, command: str, pr_7: Path):
     def register(ctx: PluginContext) -> None:
         @ctx.command("greet")
         def greet(event: Event, ctx: TriageContext) -> None:
             ctx.emit_comment(event.reply_to, "Hello!")
 
     stage.configure('[outbox]\nothers = "auto"\n')
-    stage.adopt()
     stage.plugin("greeter", register)
     await told(stage, command, author=by("eve", "none"))
     paused = command == "/prloom resume"
@@ -125,14 +117,13 @@ async def test_to_approve_a_strangers_text_does_not_let_the_stranger_command(sta
     assert stage.triager.batches == ([] if paused else [("c0",)])
 
 
-async def test_a_plugin_says_that_its_command_is_also_for_strangers_whose_text_was_approved(stage: Stage):
+async def test_a_plugin_says_that_its_command_is_also_for_strangers_whose_text_was_approved(stage: Stage, pr_7: Path):
     def register(ctx: PluginContext) -> None:
         @ctx.command("greet", allow_approved=True)
         def greet(event: Event, ctx: TriageContext) -> None:
             ctx.emit_comment(event.reply_to, f"Hello! {ctx.is_vouched(event.id)}")
 
     stage.configure('[outbox]\nothers = "auto"\n')
-    stage.adopt()
     stage.plugin("greeter", register)
     await told(stage, "/greet", author=by("eve", "none"))
 
@@ -152,10 +143,8 @@ async def test_a_plugin_says_that_its_command_is_also_for_strangers_whose_text_w
     ],
 )
 async def test_an_unknown_command_is_answered_with_help_and_does_nothing_with_what_was_typed(
-    stage: Stage, typed: str, shown: str
+    stage: Stage, typed: str, shown: str, pr_7: Path
 ):
-    stage.adopt()
-
     (answer,) = await told(stage, f"/prloom {typed}")
 
     assert "There is no command" in answer
@@ -164,7 +153,7 @@ async def test_an_unknown_command_is_answered_with_help_and_does_nothing_with_wh
     assert "`/prloom help`" in answer
 
 
-async def test_a_plugin_cannot_shadow_a_built_in_command(stage: Stage):
+async def test_a_plugin_cannot_shadow_a_built_in_command(stage: Stage, pr_7: Path):
     called: list[Any] = []
 
     def register(ctx: PluginContext) -> None:
@@ -173,7 +162,6 @@ async def test_a_plugin_cannot_shadow_a_built_in_command(stage: Stage):
 
         ctx.register_command("deploy", mine, help="ship it")
 
-    stage.adopt()
     stage.plugin("p", register)
 
     answers = await told(stage, "/prloom help", "/deploy now")
@@ -183,8 +171,7 @@ async def test_a_plugin_cannot_shadow_a_built_in_command(stage: Stage):
     assert stage.state()["done"] == {"handled": 2}
 
 
-async def test_an_answer_without_a_thread_goes_to_the_pull_request(stage: Stage):
-    stage.adopt()
+async def test_an_answer_without_a_thread_goes_to_the_pull_request(stage: Stage, pr_7: Path):
     stage.append(said("a", "/prloom help", reply_to=None))
 
     await stage.tick()
@@ -196,8 +183,7 @@ async def test_an_answer_without_a_thread_goes_to_the_pull_request(stage: Stage)
 
 
 @pytest.mark.parametrize("kind", ["mr_comment", "discussion_comment"])
-async def test_a_command_is_obeyed_in_the_comment_of_any_source(stage: Stage, kind: str):
-    stage.adopt()
+async def test_a_command_is_obeyed_in_the_comment_of_any_source(stage: Stage, kind: str, pr_7: Path):
     await told(stage, "let me in", author=by("eve", "none"))
     stage.bridge.news.append(said("approval", "/prloom approve", type=kind, author=by("ann", "write")))
 
@@ -209,9 +195,8 @@ async def test_a_command_is_obeyed_in_the_comment_of_any_source(stage: Stage, ki
 
 @pytest.mark.parametrize(("trust", "paused"), [("write", True), ("none", False), (None, False)])
 async def test_a_box_is_the_command_of_a_trusted_person_and_of_no_other(
-    stage: Stage, trust: str | None, *, paused: bool
+    stage: Stage, trust: str | None, *, paused: bool, pr_7: Path
 ):
-    stage.adopt()
     stage.bridge.permissions["eve"] = "read"
     stage.bridge.news.append(said("box", "/prloom pause", type="box_ticked", author=by("eve", trust)))
     await stage.tick()
@@ -220,8 +205,7 @@ async def test_a_box_is_the_command_of_a_trusted_person_and_of_no_other(
     assert stage.fate("box")[-1] == ("handled" if paused else "dropped")
 
 
-async def test_a_box_is_not_answered_by_a_comment(stage: Stage):
-    stage.adopt()
+async def test_a_box_is_not_answered_by_a_comment(stage: Stage, pr_7: Path):
     stage.bridge.news.append(said("box", "/prloom pause", type="box_ticked", author=by("ann")))
     await stage.tick()
 

@@ -27,8 +27,7 @@ def attempts(stage: Stage) -> dict[str, Any]:
     return json.loads(file.read_text())["attempts"]
 
 
-async def test_what_is_delivered_has_a_receipt_and_is_decided(stage: Stage):
-    stage.adopt()
+async def test_what_is_delivered_has_a_receipt_and_is_decided(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a")]
 
     await stage.tick()
@@ -41,8 +40,7 @@ async def test_what_is_delivered_has_a_receipt_and_is_decided(stage: Stage):
     assert stage.decisions()[-1]["deliveries"][0]["state"] == "delivered"
 
 
-async def test_a_refusal_that_may_pass_is_tried_again_by_the_backoff(stage: Stage):
-    stage.adopt()
+async def test_a_refusal_that_may_pass_is_tried_again_by_the_backoff(stage: Stage, pr_7: Path):
     stage.bridge.refuse = refusing(Refused("busy", retryable=True))
     stage.bridge.news = [said("a")]
     await stage.tick()
@@ -57,8 +55,7 @@ async def test_a_refusal_that_may_pass_is_tried_again_by_the_backoff(stage: Stag
     assert queue(stage) == []
 
 
-async def test_retry_after_is_kept(stage: Stage):
-    stage.adopt()
+async def test_retry_after_is_kept(stage: Stage, pr_7: Path):
     stage.bridge.refuse = refusing(Refused("slow down", retryable=True, retry_after=timedelta(minutes=7)))
     stage.bridge.news = [said("a")]
 
@@ -67,8 +64,7 @@ async def test_retry_after_is_kept(stage: Stage):
     assert queue(stage)[0]["nextTry"] == "2026-01-01T12:07:00.000Z"
 
 
-async def test_a_failed_action_is_revived_by_a_retry(stage: Stage):
-    stage.adopt()
+async def test_a_failed_action_is_revived_by_a_retry(stage: Stage, pr_7: Path):
     stage.bridge.refuse = refusing(Refused("locked"))
     stage.bridge.news = [said("a")]
     await stage.tick()
@@ -79,8 +75,7 @@ async def test_a_failed_action_is_revived_by_a_retry(stage: Stage):
     assert sorted(stage.bridge.said) == ["Retrying 0 events and 1 failed action.", "re a"]
 
 
-async def test_an_action_for_a_target_that_nobody_claims_is_failed_with_a_remedy(stage: Stage):
-    stage.adopt()
+async def test_an_action_for_a_target_that_nobody_claims_is_failed_with_a_remedy(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a", reply_to=Target("carrier-pigeon", {}))]
 
     await stage.tick()
@@ -96,9 +91,8 @@ async def test_an_action_for_a_target_that_nobody_claims_is_failed_with_a_remedy
     [ConnectionError("cut off"), SystemExit(1), KeyError("bug"), KeyboardInterrupt("x"), asyncio.CancelledError()],
 )
 async def test_a_bridge_that_breaks_leaves_the_outcome_unknown_and_is_asked_to_look_first(
-    stage: Stage, error: BaseException
+    stage: Stage, error: BaseException, pr_7: Path
 ):
-    stage.adopt()
     uncertain: list[bool] = []
     failures = [error]
 
@@ -122,8 +116,7 @@ async def test_a_bridge_that_breaks_leaves_the_outcome_unknown_and_is_asked_to_l
     assert bridge.said == ["re a"]
 
 
-async def test_a_refusal_whose_outcome_is_known_leaves_no_doubt(stage: Stage):
-    stage.adopt()
+async def test_a_refusal_whose_outcome_is_known_leaves_no_doubt(stage: Stage, pr_7: Path):
     stage.bridge.refuse = refusing(Refused("busy", retryable=True))
     stage.bridge.news = [said("a")]
 
@@ -132,8 +125,7 @@ async def test_a_refusal_whose_outcome_is_known_leaves_no_doubt(stage: Stage):
     assert attempts(stage) == {}
 
 
-async def test_an_answer_that_is_none_is_a_failure_with_doubt(stage: Stage):
-    stage.adopt()
+async def test_an_answer_that_is_none_is_a_failure_with_doubt(stage: Stage, pr_7: Path):
     stage.bridge.refuse = lambda action: "posted"  # type: ignore[assignment,return-value]
     stage.bridge.news = [said("a")]
 
@@ -154,9 +146,8 @@ async def test_an_answer_that_is_none_is_a_failure_with_doubt(stage: Stage):
     ],
 )
 async def test_a_field_of_a_result_with_a_wrong_type_fails_the_action_and_nothing_else_of_the_plan(
-    stage: Stage, result: Delivered | Refused, wrong: str
+    stage: Stage, result: Delivered | Refused, wrong: str, pr_7: Path
 ):
-    stage.adopt()
     answers = [result]
     stage.bridge.refuse = lambda action: answers.pop() if answers else None
     stage.bridge.news = [said("a")]
@@ -172,14 +163,13 @@ async def test_a_field_of_a_result_with_a_wrong_type_fails_the_action_and_nothin
     assert stage.bridge.said == ["re b"]
 
 
-async def test_so_does_one_of_several_results(stage: Stage):
+async def test_so_does_one_of_several_results(stage: Stage, pr_7: Path):
     class Together(ListBridge):
         async def deliver_batch(self, ctx: Any, actions: Sequence[Action]) -> Sequence[Delivered | Refused]:
             results = [await self.actions(ctx, action) for action in actions]
             return [Delivered(remote_id=1), *results[1:]]  # type: ignore[arg-type]
 
     stage.bridges = [Together()]
-    stage.adopt()
     stage.bridges[0].news = [said("a"), said("b")]
 
     await stage.tick()
@@ -208,8 +198,7 @@ async def test_after_its_file_of_attempts_was_damaged_an_action_is_looked_for_be
     assert queue(stage) == []
 
 
-async def test_while_one_action_hangs_other_plans_deliver(stage: Stage):
-    stage.adopt()
+async def test_while_one_action_hangs_other_plans_deliver(stage: Stage, pr_7: Path):
     stage.adopt("pr-8", pr=8)
     release = asyncio.Event()
     seen = stage.bridge.actions_seen
@@ -226,9 +215,8 @@ async def test_while_one_action_hangs_other_plans_deliver(stage: Stage):
         await stage.until(lambda: stage.bridge.said == ["re b", "re a"])
 
 
-async def test_an_action_that_was_revived_while_it_was_tried_keeps_its_new_time(stage: Stage):
+async def test_an_action_that_was_revived_while_it_was_tried_keeps_its_new_time(stage: Stage, pr_7: Path):
     """What came of the attempt is told of the action as it is by then, not as it was."""
-    stage.adopt()
     trying, go_on = asyncio.Event(), asyncio.Event()
 
     async def hang(what: str) -> None:
@@ -254,7 +242,7 @@ async def test_an_action_that_was_revived_while_it_was_tried_keeps_its_new_time(
     assert queue(stage)[0]["attempts"] == 1
 
 
-async def test_the_replies_of_one_plan_appear_in_the_order_in_which_they_were_decided(stage: Stage):
+async def test_the_replies_of_one_plan_appear_in_the_order_in_which_they_were_decided(stage: Stage, pr_7: Path):
     def register(ctx: PluginContext) -> None:
         @ctx.hook("beforeTriage")
         def speak(plan: str, triage: TriageContext) -> None:
@@ -262,7 +250,6 @@ async def test_the_replies_of_one_plan_appear_in_the_order_in_which_they_were_de
                 triage.emit_comment(triage.events[0].reply_to, f"part {number}")
             triage.mark_event_handled(triage.events[0].id)
 
-    stage.adopt()
     stage.plugin("p", register)
     stage.bridge.news = [said("a")]
 
@@ -325,9 +312,8 @@ A, B = "a" * 40, "b" * 40
 
 @pytest.mark.parametrize(("context", "commit"), [({}, A), ({"head": B}, B)], ids=["unknown", "heard"])
 async def test_a_merge_is_of_the_head_that_was_known_when_it_was_decided_on(
-    stage: Stage, context: dict[str, str], commit: str
+    stage: Stage, context: dict[str, str], commit: str, pr_7: Path
 ):
-    stage.adopt()
     stage.plugin("merge", merging)
     stage.bridge.heads = {7: A}
     stage.bridge.news = [said("a", context=context)]
@@ -337,9 +323,8 @@ async def test_a_merge_is_of_the_head_that_was_known_when_it_was_decided_on(
     assert [action.payload for action in stage.bridge.actions_seen] == [Merge("squash", commit)]
 
 
-async def test_all_attempts_of_a_merge_without_a_commit_are_about_the_commit_of_the_first(stage: Stage):
+async def test_all_attempts_of_a_merge_without_a_commit_are_about_the_commit_of_the_first(stage: Stage, pr_7: Path):
     """As it is with one that an older prloom had queued: also where it is told anew after it had failed."""
-    stage.adopt()
     stage.plugin("merge", merging)
     stage.bridge.refuse = refusing(
         Refused("busy", retryable=True, commit=A), Refused("no", commit=B), Refused("odd", commit=7)

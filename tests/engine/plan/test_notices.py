@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def plan_status(stage: Stage) -> str:
 
 
 @pytest.mark.parametrize("kind", NOTICES)
-async def test_a_notice_is_shown_to_every_plugin_and_costs_no_agent(stage: Stage, kind: str):
+async def test_a_notice_is_shown_to_every_plugin_and_costs_no_agent(stage: Stage, kind: str, pr_7: Path):
     def register(ctx: PluginContext) -> None:
         @ctx.hook("onEvent")
         def seen(event: Event, ctx: HookContext) -> None: ...
@@ -38,7 +39,6 @@ async def test_a_notice_is_shown_to_every_plugin_and_costs_no_agent(stage: Stage
         @ctx.hook("beforeTriage")
         def look(plan: str, triage: TriageContext) -> None: ...
 
-    stage.adopt()
     host = stage.plugin("watcher", register)
     stage.bridge.news = [told(kind)]
 
@@ -61,8 +61,7 @@ async def test_a_notice_is_shown_to_every_plugin_and_costs_no_agent(stage: Stage
     ],
     ids=["another type", "by somebody", "with words"],
 )
-async def test_what_may_want_an_answer_goes_to_the_agent(stage: Stage, event: Event):
-    stage.adopt()
+async def test_what_may_want_an_answer_goes_to_the_agent(stage: Stage, event: Event, pr_7: Path):
     stage.bridge.news = [event]
 
     await stage.tick()
@@ -70,7 +69,7 @@ async def test_what_may_want_an_answer_goes_to_the_agent(stage: Stage, event: Ev
     assert stage.triager.batches == [(event.id,)]
 
 
-async def test_a_plugin_may_put_a_notice_off_and_answer_it(stage: Stage):
+async def test_a_plugin_may_put_a_notice_off_and_answer_it(stage: Stage, pr_7: Path):
     def register(ctx: PluginContext) -> None:
         @ctx.hook("beforeTriage")
         def later(plan: str, triage: TriageContext) -> None:
@@ -81,7 +80,6 @@ async def test_a_plugin_may_put_a_notice_off_and_answer_it(stage: Stage):
                 triage.emit_comment(event.reply_to, "Thank you.")
                 triage.mark_event_handled(event.id, "thanked")
 
-    stage.adopt()
     stage.plugin("thanks", register)
     stage.bridge.news = [told("pr_merged")]
     await stage.tick()
@@ -94,8 +92,7 @@ async def test_a_plugin_may_put_a_notice_off_and_answer_it(stage: Stage):
     assert stage.state()["done"] == {"handled": 1}
 
 
-async def test_a_notice_does_not_keep_a_comment_from_the_agent(stage: Stage):
-    stage.adopt()
+async def test_a_notice_does_not_keep_a_comment_from_the_agent(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a"), told("pr_pushed"), said("b")]
 
     await stage.tick()
@@ -121,8 +118,7 @@ async def test_the_plan_is_what_its_pull_request_has_become_and_its_comments_are
     assert stage.bridge.said == ["re late"]
 
 
-async def test_of_several_in_one_poll_the_last_counts(stage: Stage):
-    stage.adopt()
+async def test_of_several_in_one_poll_the_last_counts(stage: Stage, pr_7: Path):
     stage.bridge.news = [told("pr_closed"), told("pr_reopened"), told("pr_pushed")]
 
     await stage.tick()
@@ -162,8 +158,7 @@ async def test_a_command_beside_no_dispatcher_writes_the_status_that_a_kill_left
     assert plan_status(stage) == "merged"
 
 
-async def test_a_notice_about_the_repository_is_no_plans(stage: Stage):
-    stage.adopt()
+async def test_a_notice_about_the_repository_is_no_plans(stage: Stage, pr_7: Path):
     stage.bridge.news = [told("pr_merged", pr=None)]
 
     await stage.tick()
@@ -174,8 +169,7 @@ async def test_a_notice_about_the_repository_is_no_plans(stage: Stage):
 # ---- deletions
 
 
-async def test_a_comment_that_is_deleted_while_it_waits_is_answered_by_nobody(stage: Stage):
-    stage.adopt()
+async def test_a_comment_that_is_deleted_while_it_waits_is_answered_by_nobody(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a", author=Author("eve", "none"))]
     await stage.tick()
     stage.bridge.news.append(deleted("a"))
@@ -206,8 +200,7 @@ async def deleted_while_the_agent_thinks(stage: Stage, comment: str) -> AsyncIte
         yield go_on
 
 
-async def test_an_agents_answer_to_a_comment_that_was_deleted_meanwhile_is_not_posted(stage: Stage):
-    stage.adopt()
+async def test_an_agents_answer_to_a_comment_that_was_deleted_meanwhile_is_not_posted(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a"), said("b")]
     async with deleted_while_the_agent_thinks(stage, "a") as go_on:
         go_on.set()
@@ -217,8 +210,7 @@ async def test_an_agents_answer_to_a_comment_that_was_deleted_meanwhile_is_not_p
     assert stage.bridge.said == ["re b"]
 
 
-async def test_a_run_of_nothing_but_a_deleted_comment_is_settled_all_the_same(stage: Stage):
-    stage.adopt()
+async def test_a_run_of_nothing_but_a_deleted_comment_is_settled_all_the_same(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a")]
     async with deleted_while_the_agent_thinks(stage, "a") as go_on:
         stage.triager.before = None
@@ -227,8 +219,7 @@ async def test_a_run_of_nothing_but_a_deleted_comment_is_settled_all_the_same(st
         await until(lambda: stage.bridge.said == ["re b"])
 
 
-async def test_a_reply_that_is_not_out_yet_goes_with_the_comment_that_it_answers(stage: Stage):
-    stage.adopt()
+async def test_a_reply_that_is_not_out_yet_goes_with_the_comment_that_it_answers(stage: Stage, pr_7: Path):
     stage.bridge.refuse = lambda action: Refused("busy", retryable=True)
     stage.bridge.news = [said("a"), said("b")]
     await stage.tick()
@@ -246,8 +237,7 @@ async def test_a_reply_that_is_not_out_yet_goes_with_the_comment_that_it_answers
     assert stage.fate("a")[-1] == "triaged"
 
 
-async def test_a_reply_that_failed_is_no_alarm_any_more_when_its_comment_is_deleted(stage: Stage):
-    stage.adopt()
+async def test_a_reply_that_failed_is_no_alarm_any_more_when_its_comment_is_deleted(stage: Stage, pr_7: Path):
     stage.bridge.refuse = lambda action: Refused("locked")
     stage.bridge.news = [said("a")]
     await stage.tick()
@@ -284,8 +274,7 @@ async def test_a_reply_that_is_on_its_way_while_its_comment_is_deleted_is_known_
     assert stage.fate("a")[-1] == "triaged"
 
 
-async def test_only_what_nobody_says_can_take_a_comment_back(stage: Stage):
-    stage.adopt()
+async def test_only_what_nobody_says_can_take_a_comment_back(stage: Stage, pr_7: Path):
     stage.bridge.refuse = lambda action: Refused("busy", retryable=True)
     stage.bridge.news = [said("a")]
     await stage.tick()

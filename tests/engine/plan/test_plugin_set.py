@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,14 +84,13 @@ async def test_a_plugin_that_registers_nothing_keeps_no_process():
     ]
 
 
-async def test_an_event_leads_to_the_hook_points_about_events_and_to_that_of_the_reply(stage: Stage):
+async def test_an_event_leads_to_the_hook_points_about_events_and_to_that_of_the_reply(stage: Stage, pr_7: Path):
     called: set[str] = set()
 
     def register(ctx: PluginContext) -> None:
         for name in HOOKS:
             ctx.register_hook(name, lambda value, context: called.add(context.hook_point))
 
-    stage.adopt()
     stage.plugin("everywhere", register)
     stage.bridge.news = [said("a"), an_event(id="b", source="ci", type="release_published", pr=None)]
 
@@ -114,11 +114,10 @@ async def test_among_commands_of_one_name_the_first_plugins_wins():
     assert plugin_set.command_help() == {"deploy": "does it"}
 
 
-async def test_a_commands_name_in_any_case_reaches_its_plugin_and_what_it_returns_is_posted(stage: Stage):
+async def test_a_commands_name_in_any_case_reaches_its_plugin_and_what_it_returns_is_posted(stage: Stage, pr_7: Path):
     def register(ctx: PluginContext) -> None:
         ctx.register_command("Deploy", lambda event, triage: f"Deploying {event.id}.")
 
-    stage.adopt()
     stage.plugin("p", register)
     stage.bridge.news = [said("a", "/deploy now"), said("b", "/DEPLOY")]
 
@@ -148,8 +147,7 @@ async def test_a_preset_names_a_plugin_as_the_configuration_does():
     assert plugin_set.with_hook("beforeTriage", ["quiet-period"]) == ("b",)
 
 
-async def test_a_plugin_that_cannot_be_loaded_is_its_own_trouble(stage: Stage):
-    stage.adopt()
+async def test_a_plugin_that_cannot_be_loaded_is_its_own_trouble(stage: Stage, pr_7: Path):
     good = stage.plugin("good", hooking("beforeTriage"))
     stage.hosts.insert(0, Unloadable("broken", hooking()))
     stage.on_error["broken"] = "defer"
@@ -196,13 +194,12 @@ def test_a_success_forgets_the_failures():
     assert one.breaker.off_until is None
 
 
-async def test_the_log_names_a_plugin_once(stage: Stage, caplog: pytest.LogCaptureFixture):
+async def test_the_log_names_a_plugin_once(stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path):
     def register(ctx: PluginContext) -> None:
         @ctx.hook("beforeTriage")
         def bad(plan: str, triage: Any) -> None:
             raise RuntimeError("boom")
 
-    stage.adopt()
     stage.plugin("bad", register)
     stage.bridge.news = [said("a"), said("b")]
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import shutil
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,8 +110,7 @@ def test_many_jobs_that_fail_of_one_trouble_are_one_trouble(stage: Stage, regist
     assert plan_state(stage)["lastError"] == "the disk is full"
 
 
-def test_trouble_that_cannot_even_be_written_down_is_borne(stage: Stage):
-    stage.adopt()
+def test_trouble_that_cannot_even_be_written_down_is_borne(stage: Stage, pr_7: Path):
     disk = BrokenDisk()
     registry = PlanRegistry(stage.paths, rules(stage.config), stage.clock, disk=disk)
     registry.update(rules(stage.config))
@@ -176,9 +176,8 @@ async def test_a_bug_on_one_plan_keeps_no_other_from_being_worked_on(stage: Stag
     ids=["memory", "disk", "group"],
 )
 async def test_what_the_machine_refuses_is_not_called_a_bug(
-    stage: Stage, caplog: pytest.LogCaptureFixture, error: Exception, told: str
+    stage: Stage, caplog: pytest.LogCaptureFixture, error: Exception, told: str, pr_7: Path
 ):
-    stage.adopt()
     stage.bridge.news = [said("one")]
 
     class Refused(type(stage.triager)):
@@ -195,8 +194,7 @@ async def test_what_the_machine_refuses_is_not_called_a_bug(
     assert "Traceback" not in caplog.text
 
 
-async def test_a_bug_that_stays_backs_off(stage: Stage):
-    stage.adopt()
+async def test_a_bug_that_stays_backs_off(stage: Stage, pr_7: Path):
     calls = []
 
     class Buggy(type(stage.triager)):
@@ -240,8 +238,7 @@ async def test_a_worktree_that_is_removed_by_hand_while_a_hook_runs_harms_nobody
         assert not stage.paths.worktree("pr-1").exists()
 
 
-async def test_a_plan_that_was_removed_and_adopted_anew_is_a_new_plan(stage: Stage):
-    stage.adopt()
+async def test_a_plan_that_was_removed_and_adopted_anew_is_a_new_plan(stage: Stage, pr_7: Path):
     async with stage.running() as dispatcher:
         await stage.until(lambda: "pr-7" in dispatcher.registry.runtimes)
         first = dispatcher.registry.runtimes["pr-7"]

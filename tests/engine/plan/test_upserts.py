@@ -49,8 +49,7 @@ def emitting(stage: Stage, payload: UpsertPlan, target: str = "inbox") -> None:
     stage.plugin("tracker", register)
 
 
-async def test_a_plan_that_a_plugin_brings_becomes_a_draft(stage: Stage):
-    stage.adopt()
+async def test_a_plan_that_a_plugin_brings_becomes_a_draft(stage: Stage, pr_7: Path):
     emitting(stage, upsert(metadata={"id": 12}))
     stage.append(said("e1"))
 
@@ -62,8 +61,7 @@ async def test_a_plan_that_a_plugin_brings_becomes_a_draft(stage: Stage):
     assert (delivered["state"], delivered["remoteId"]) == ("delivered", "make-it-fast")
 
 
-async def test_a_plan_that_cannot_be_used_fails_visibly(stage: Stage):
-    stage.adopt()
+async def test_a_plan_that_cannot_be_used_fails_visibly(stage: Stage, pr_7: Path):
     emitting(stage, upsert(status="soon"))
     stage.append(said("e1"))
 
@@ -73,8 +71,7 @@ async def test_a_plan_that_cannot_be_used_fails_visibly(stage: Stage):
     assert failed["error"] == "a plan cannot have the status 'soon'; its action has to say draft or queued"
 
 
-async def test_a_bridge_that_claims_the_target_gets_the_plan(stage: Stage):
-    stage.adopt()
+async def test_a_bridge_that_claims_the_target_gets_the_plan(stage: Stage, pr_7: Path):
     emitting(stage, upsert(), target="forge")
     stage.append(said("e1"))
 

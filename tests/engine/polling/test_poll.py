@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,8 +41,7 @@ async def test_a_poll_asks_for_all_plans_at_once(stage: Stage):
     assert [plan.id for plan in stage.bridge.contexts[0].plans] == ["pr-0", "pr-1", "pr-2"]
 
 
-async def test_the_next_poll_goes_on_from_the_cursor(stage: Stage):
-    stage.adopt()
+async def test_the_next_poll_goes_on_from_the_cursor(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a")]
     await stage.tick()
 
@@ -49,8 +49,7 @@ async def test_the_next_poll_goes_on_from_the_cursor(stage: Stage):
     assert [event["id"] for event in lines(stage)] == ["a"]
 
 
-async def test_a_bridge_is_asked_again_after_its_interval_and_not_before(stage: Stage):
-    stage.adopt()
+async def test_a_bridge_is_asked_again_after_its_interval_and_not_before(stage: Stage, pr_7: Path):
     async with stage.running():
         await stage.until(lambda: stage.bridge.polls == 1)
         stage.clock.advance(seconds=59)
@@ -62,8 +61,7 @@ async def test_a_bridge_is_asked_again_after_its_interval_and_not_before(stage: 
         await stage.until(lambda: stage.bridge.polls == 2)
 
 
-async def test_what_a_poll_brings_again_is_dropped(stage: Stage):
-    stage.adopt()
+async def test_what_a_poll_brings_again_is_dropped(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a"), said("a")]
     await stage.tick()
     stage.bridge.news += [said("a"), said("b")]
@@ -86,9 +84,8 @@ def seen_by_a_plugin(stage: Stage) -> list[str]:
     return seen
 
 
-async def test_an_event_that_is_for_no_plan_is_shown_to_the_plugins_as_the_repositorys(stage: Stage):
+async def test_an_event_that_is_for_no_plan_is_shown_to_the_plugins_as_the_repositorys(stage: Stage, pr_7: Path):
     seen = seen_by_a_plugin(stage)
-    stage.adopt()
     stage.bridge.news = [said("other", pr=99), said("none", pr=None), said("mine")]
 
     await stage.tick()
@@ -116,9 +113,8 @@ async def test_an_event_may_name_its_plan_by_the_plans_id(stage: Stage):
     ],
 )
 async def test_an_event_for_a_plan_that_is_not_there_is_parked_where_status_shows_it(
-    stage: Stage, event: Event, what: str
+    stage: Stage, event: Event, what: str, pr_7: Path
 ):
-    stage.adopt()
     stage.bridge.news = [event, said("b")]
 
     await stage.tick()
@@ -129,9 +125,8 @@ async def test_an_event_for_a_plan_that_is_not_there_is_parked_where_status_show
     assert stage.triager.batches == [("b",)]
 
 
-async def test_one_that_a_plugin_sees_is_not_parked(stage: Stage):
+async def test_one_that_a_plugin_sees_is_not_parked(stage: Stage, pr_7: Path):
     seen = seen_by_a_plugin(stage)
-    stage.adopt()
     stage.bridge.news = [said("a", pr=None, context={"plan": "nope"})]
 
     await stage.tick()
@@ -140,8 +135,7 @@ async def test_one_that_a_plugin_sees_is_not_parked(stage: Stage):
     assert not repository_state(stage).get("open")
 
 
-async def test_it_is_parked_again_when_a_person_retries_it_or_approves_a_strangers(stage: Stage):
-    stage.adopt()
+async def test_it_is_parked_again_when_a_person_retries_it_or_approves_a_strangers(stage: Stage, pr_7: Path):
     stage.bridge.news = [
         said("a", pr=None, context={"plan": "nope"}),
         said("b", pr=None, context={"plan": "nope"}, author=by("eve", "none")),
@@ -178,8 +172,7 @@ async def test_one_of_a_pull_request_without_a_plan_a_notice_and_a_strangers_are
 # ---- bridges that fail
 
 
-async def test_a_bridge_that_fails_is_left_alone_for_a_while_and_loses_nothing(stage: Stage):
-    stage.adopt()
+async def test_a_bridge_that_fails_is_left_alone_for_a_while_and_loses_nothing(stage: Stage, pr_7: Path):
     broken = [True]
 
     def fail() -> None:
@@ -198,12 +191,11 @@ async def test_a_bridge_that_fails_is_left_alone_for_a_while_and_loses_nothing(s
         await stage.until(lambda: stage.published("bridges")[0]["error"] is None)
 
 
-async def test_of_a_bridge_whose_tasks_failed_the_first_failure_is_told(stage: Stage):
+async def test_of_a_bridge_whose_tasks_failed_the_first_failure_is_told(stage: Stage, pr_7: Path):
     def fail() -> None:
         raise ExceptionGroup("unhandled errors in a TaskGroup", [ConnectionError("no route"), ValueError("x")])
 
     stage.bridge.fail = fail
-    stage.adopt()
 
     await stage.tick()
 
@@ -211,12 +203,11 @@ async def test_of_a_bridge_whose_tasks_failed_the_first_failure_is_told(stage: S
 
 
 @pytest.mark.parametrize("answer", [None, [], {"events": []}])
-async def test_a_bridge_that_answers_with_something_else_is_said_to(stage: Stage, answer: Any):
+async def test_a_bridge_that_answers_with_something_else_is_said_to(stage: Stage, answer: Any, pr_7: Path):
     class Odd(ListBridge):
         async def events(self, ctx: Any, state: Any) -> Any:
             return answer
 
-    stage.adopt()
     stage.bridges = [Odd()]
 
     await stage.tick()
@@ -241,9 +232,8 @@ async def test_a_bridge_that_answers_with_something_else_is_said_to(stage: Stage
     ],
 )
 async def test_an_event_that_nobody_could_read_back_is_the_bridges_error_and_delays_no_other(
-    stage: Stage, bad: Any, problem: str | None
+    stage: Stage, bad: Any, problem: str | None, pr_7: Path
 ):
-    stage.adopt()
     stage.bridge.news = [said("a"), bad, said("b")]
 
     await stage.tick()
@@ -270,13 +260,12 @@ async def test_an_event_that_nobody_could_read_back_is_the_bridges_error_and_del
     ],
 )
 async def test_a_field_with_a_wrong_type_is_the_bridges_error_and_the_events_beside_it_are_taken_in(
-    stage: Stage, field: Any, wrong: str
+    stage: Stage, field: Any, wrong: str, pr_7: Path
 ):
     class Odd(ListBridge):
         async def events(self, ctx: Any, state: Any) -> Any:
             return replace(await super().events(ctx, state), **field)
 
-    stage.adopt()
     stage.bridges = [Odd()]
     stage.bridges[0].news = [said("a")]
 
@@ -289,9 +278,7 @@ async def test_a_field_with_a_wrong_type_is_the_bridges_error_and_the_events_bes
 
 
 @pytest.mark.parametrize("events", [None, 5, "events", {"a": 1}])
-async def test_a_bridge_whose_events_are_no_list_is_said_to(stage: Stage, events: Any):
-    stage.adopt()
-
+async def test_a_bridge_whose_events_are_no_list_is_said_to(stage: Stage, events: Any, pr_7: Path):
     class Odd(ListBridge):
         async def events(self, ctx: Any, state: Any) -> Any:
             return Polled(events)
@@ -305,11 +292,10 @@ async def test_a_bridge_whose_events_are_no_list_is_said_to(stage: Stage, events
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()])
-async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage, error: BaseException):
+async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage, error: BaseException, pr_7: Path):
     def leave() -> None:
         raise error
 
-    stage.adopt()
     stage.bridge.fail = leave
     stage.append(said("a"))
 
@@ -319,13 +305,12 @@ async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage, e
     assert stage.published("bridges")[0]["error"].startswith(errors.describe(error))
 
 
-async def test_so_does_one_whose_method_is_not_async(stage: Stage):
+async def test_so_does_one_whose_method_is_not_async(stage: Stage, pr_7: Path):
     class Leaving(ListBridge):
         def permission(self, ctx: Any, login: str) -> Any:
             raise SystemExit(3)
 
     stage.bridges = [Leaving()]
-    stage.adopt()
     stage.append(said("a", author=by("ann", None)), said("b"))
 
     await stage.tick()
@@ -357,8 +342,7 @@ async def test_a_bridge_that_waits_for_a_task_which_was_cancelled_is_polled_agai
         await stage.until(lambda: bridge.polls == 2)
 
 
-async def test_a_damaged_cursor_is_keep_and_the_source_is_read_again(stage: Stage):
-    stage.adopt()
+async def test_a_damaged_cursor_is_keep_and_the_source_is_read_again(stage: Stage, pr_7: Path):
     stage.bridge.news = [said("a")]
     await stage.tick()
     (stage.root / "prloom/.local/bus/state/bridge.forge.json").write_text("{")
@@ -370,8 +354,7 @@ async def test_a_damaged_cursor_is_keep_and_the_source_is_read_again(stage: Stag
     assert stage.triager.batches == [("a",), ("b",)]
 
 
-async def test_a_slow_bridge_keeps_no_other_waiting(stage: Stage):
-    stage.adopt()
+async def test_a_slow_bridge_keeps_no_other_waiting(stage: Stage, pr_7: Path):
     slow = ListBridge("slow")
     release = asyncio.Event()
 
@@ -412,8 +395,7 @@ async def test_what_comes_for_a_plan_that_is_given_up_while_its_bridge_is_asked_
     assert not (stage.root / "prloom/.local/bus/events.jsonl").exists()
 
 
-async def test_a_plan_in_trouble_takes_no_events_and_they_come_again(stage: Stage):
-    stage.adopt()
+async def test_a_plan_in_trouble_takes_no_events_and_they_come_again(stage: Stage, pr_7: Path):
     stage.adopt("pr-8", pr=8)
     async with stage.running() as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
@@ -430,8 +412,7 @@ async def test_a_plan_in_trouble_takes_no_events_and_they_come_again(stage: Stag
 # ---- who may do what
 
 
-async def test_only_of_news_the_author_is_looked_up(stage: Stage):
-    stage.adopt()
+async def test_only_of_news_the_author_is_looked_up(stage: Stage, pr_7: Path):
     stage.bridge.permissions["bob"] = "write"
     stage.bridge.news = [said("a", author=by("bob"))]
     await stage.tick()
@@ -443,8 +424,7 @@ async def test_only_of_news_the_author_is_looked_up(stage: Stage):
     assert stage.bridge.asked == ["bob"]
 
 
-async def test_what_was_looked_up_stands_in_the_event(stage: Stage):
-    stage.adopt()
+async def test_what_was_looked_up_stands_in_the_event(stage: Stage, pr_7: Path):
     stage.bridge.permissions["bob"] = "triage"
     stage.bridge.news = [said("a", author=by("bob"))]
 
@@ -454,8 +434,7 @@ async def test_what_was_looked_up_stands_in_the_event(stage: Stage):
     assert stage.open()["a"]["reason"] == "bob has triage permission; at least write is required"
 
 
-async def test_however_many_events_an_author_has_they_are_looked_up_once(stage: Stage):
-    stage.adopt()
+async def test_however_many_events_an_author_has_they_are_looked_up_once(stage: Stage, pr_7: Path):
     stage.bridge.news = [said(f"e{number}", author=by("nobody")) for number in range(20)]
 
     await stage.tick()
@@ -464,8 +443,7 @@ async def test_however_many_events_an_author_has_they_are_looked_up_once(stage: 
     assert {event["state"] for event in stage.open().values()} == {"held"}
 
 
-async def test_a_look_up_that_hangs_delays_no_other_author_and_no_other_plan(stage: Stage):
-    stage.adopt()
+async def test_a_look_up_that_hangs_delays_no_other_author_and_no_other_plan(stage: Stage, pr_7: Path):
     stage.adopt("pr-8", pr=8)
     hanging = asyncio.Event()
     stage.bridge.permissions["ann"] = "write"
@@ -484,8 +462,7 @@ async def test_a_look_up_that_hangs_delays_no_other_author_and_no_other_plan(sta
         hanging.set()
 
 
-async def test_what_is_no_permission_is_none_that_is_known(stage: Stage):
-    stage.adopt()
+async def test_what_is_no_permission_is_none_that_is_known(stage: Stage, pr_7: Path):
     stage.bridge.permissions = {"ann": "god"}
     stage.bridge.news = [said("a", author=by("ann"))]
 
@@ -497,7 +474,7 @@ async def test_what_is_no_permission_is_none_that_is_known(stage: Stage):
     )
 
 
-async def test_a_bridge_that_cannot_tell_permissions_says_so(stage: Stage):
+async def test_a_bridge_that_cannot_tell_permissions_says_so(stage: Stage, pr_7: Path):
     class Mute:
         name = "forge"
         targets = ("forge",)
@@ -505,7 +482,6 @@ async def test_a_bridge_that_cannot_tell_permissions_says_so(stage: Stage):
         def __init__(self, talking: ListBridge) -> None:
             self.events, self.actions = talking.events, talking.actions
 
-    stage.adopt()
     stage.bridges = [Mute(stage.bridge)]
     stage.bridge.news = [said("a", author=by("bob"))]
 
@@ -514,8 +490,7 @@ async def test_a_bridge_that_cannot_tell_permissions_says_so(stage: Stage):
     assert stage.open()["a"]["reason"] == "the permission of bob is not known: the bridge forge cannot look it up"
 
 
-async def test_a_poll_that_had_nothing_to_ask_for_is_not_told_as_one(stage: Stage):
-    stage.adopt()
+async def test_a_poll_that_had_nothing_to_ask_for_is_not_told_as_one(stage: Stage, pr_7: Path):
     stage.bridge.idle = "no plan has a pull request"
     await stage.tick()
     never = stage.published("bridges")[0]
@@ -534,9 +509,8 @@ async def test_a_poll_that_had_nothing_to_ask_for_is_not_told_as_one(stage: Stag
 
 
 async def test_an_error_that_stays_is_a_warning_once_however_often_the_bridge_is_asked(
-    stage: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
-    stage.adopt()
     errors = iter(
         [
             HttpError("the token is not accepted", trouble="unauthorized"),

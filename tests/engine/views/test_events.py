@@ -18,6 +18,8 @@ from prloom.model.decision import Change
 from prloom.storage import json_codec
 from prloom.storage.safe_dir import SafeDir
 
+pytestmark = pytest.mark.usefixtures("pr_7")
+
 
 def rows(stage: Stage, plan: str | None = None, state: str | None = None) -> list[Mapping[str, Any]]:
     """Return the rows as a program reads them."""
@@ -31,7 +33,6 @@ def states(stage: Stage) -> Mapping[str, str]:
 
 
 async def test_a_row_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
-    stage.adopt()
     stage.append(said("e", title="Cache", url="https://forge.example/e", author=Author("ann", "write")))
     await stage.tick()
 
@@ -54,7 +55,6 @@ async def test_a_row_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
 
 
 async def test_every_event_there_ever_was_is_listed_in_the_order_in_which_they_came(stage: Stage) -> None:
-    stage.adopt()
     stage.plugin("quiet", deferring(saying="wait"))
     stage.append(said("z", "wait"), said("held", author=Author("eve", "read")), said("a"))
     await stage.tick()
@@ -73,7 +73,6 @@ async def test_every_event_there_ever_was_is_listed_in_the_order_in_which_they_c
 
 
 async def test_a_deferred_event_names_its_owner_its_reason_and_its_attempts(stage: Stage) -> None:
-    stage.adopt()
     stage.plugin("quiet", deferring(saying="wait"))
     stage.append(said("e", "wait"))
     await stage.tick()
@@ -87,7 +86,6 @@ async def test_a_deferred_event_names_its_owner_its_reason_and_its_attempts(stag
 
 
 async def test_an_event_whose_triage_failed_waits_for_that_and_not_for_the_agent(stage: Stage) -> None:
-    stage.adopt()
     stage.triager.answer = lambda batch: None
     stage.append(said("e"))
     await stage.tick()
@@ -98,7 +96,6 @@ async def test_an_event_whose_triage_failed_waits_for_that_and_not_for_the_agent
 
 
 def test_an_event_that_nobody_has_looked_at_is_pending_once(stage: Stage) -> None:
-    stage.adopt()
     stage.append(said("e"), said("e", "again"))
 
     assert [row["state"] for row in rows(stage)] == ["pending"]
@@ -106,7 +103,6 @@ def test_an_event_that_nobody_has_looked_at_is_pending_once(stage: Stage) -> Non
 
 
 async def test_a_post_of_prlooms_own_and_a_second_line_of_one_id_are_no_events(stage: Stage) -> None:
-    stage.adopt()
     stage.append(said("e"))
     await stage.tick()
     (action,) = [action.id for action in stage.bridge.actions_seen]
@@ -119,7 +115,6 @@ async def test_a_post_of_prlooms_own_and_a_second_line_of_one_id_are_no_events(s
 
 
 async def test_events_of_one_state_or_one_plan_can_be_listed_alone(stage: Stage) -> None:
-    stage.adopt()
     stage.adopt("other", pr=8)
     stage.append(said("a"), said("b", author=Author("eve", "none")))
     stage.append(said("c"), plan_id="other")
@@ -131,7 +126,6 @@ async def test_events_of_one_state_or_one_plan_can_be_listed_alone(stage: Stage)
 
 
 async def test_events_of_the_repository_as_a_whole_are_listed_too(stage: Stage) -> None:
-    stage.adopt()
     stage.bridge.news = [said("issue", pr=None)]
     await stage.tick()
 
@@ -139,7 +133,6 @@ async def test_events_of_the_repository_as_a_whole_are_listed_too(stage: Stage) 
 
 
 async def test_closed_segments_are_read_and_those_taken_away_lose_no_open_event(stage: Stage) -> None:
-    stage.adopt()
     stage.plugin("quiet", deferring(saying="wait"))
     stage.append(said("done"), said("open", "wait"))
     await stage.tick()
@@ -151,7 +144,6 @@ async def test_closed_segments_are_read_and_those_taken_away_lose_no_open_event(
 
 
 async def test_an_event_whose_line_is_gone_is_still_listed_by_what_the_log_knows(stage: Stage) -> None:
-    stage.adopt()
     stage.append(said("e", title="Cache", author=Author("ann", "write")))
     await stage.tick()
     journal = stage.local() / "bus/events.jsonl"
@@ -164,7 +156,6 @@ async def test_an_event_whose_line_is_gone_is_still_listed_by_what_the_log_knows
 
 @pytest.mark.parametrize(("title", "body", "gist"), [("T", "b", "T"), ("", "\n first\nsecond", "first"), ("", "", "")])
 def test_for_people_there_is_a_line_of_what_it_says(stage: Stage, title: str, body: str, gist: str) -> None:
-    stage.adopt()
     stage.append(said("e", body, title=title))
 
     (listed,) = events.every(stage.paths).listed
@@ -174,7 +165,6 @@ def test_for_people_there_is_a_line_of_what_it_says(stage: Stage, title: str, bo
 
 
 async def test_the_list_of_events_why_and_status_say_the_same_of_each_event(stage: Stage) -> None:
-    stage.adopt()
     stage.plugin("quiet", deferring(saying="wait"))
     stage.append(said("z", "wait"), said("held", author=Author("eve", "read")), said("a"))
     await stage.tick()

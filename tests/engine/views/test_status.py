@@ -88,8 +88,7 @@ async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -
     assert list(document["plugins"][0]) == ["name", "source", "loaded", "error", "hooks"]
 
 
-async def test_an_action_failed_when_it_was_tried_last_and_not_when_it_was_queued(stage: Stage) -> None:
-    stage.adopt()
+async def test_an_action_failed_when_it_was_tried_last_and_not_when_it_was_queued(stage: Stage, pr_7: Path) -> None:
     answers = iter([Refused("busy", retryable=True), Refused("the thread is locked")])
     stage.bridge.refuse = lambda action: next(answers)
     stage.bridge.news = [said("a")]
@@ -167,8 +166,7 @@ async def test_the_totals_are_those_of_all_plans(stage: Stage) -> None:
     assert read(stage, "other")["totals"]["held"] == 0
 
 
-async def test_the_age_of_the_oldest_counts_from_when_anybody_first_put_it_off(stage: Stage) -> None:
-    stage.adopt()
+async def test_the_age_of_the_oldest_counts_from_when_anybody_first_put_it_off(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet-period", waiting)
     stage.append(said("d", "wait"))
     await stage.tick()
@@ -181,8 +179,7 @@ async def test_the_age_of_the_oldest_counts_from_when_anybody_first_put_it_off(s
     assert document["oldestDeferredAgeMs"] == 90_000
 
 
-async def test_the_longest_waiting_event_comes_first(stage: Stage) -> None:
-    stage.adopt()
+async def test_the_longest_waiting_event_comes_first(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet-period", waiting)
     stage.append(said("z", "wait"))
     await stage.tick()
@@ -217,15 +214,13 @@ def test_a_repository_where_nothing_was_ever_done_is_shown_with_every_key(stage:
 # What the saved projection does not know yet.
 
 
-def test_an_event_that_was_appended_and_not_taken_in_yet_is_pending(stage: Stage) -> None:
-    stage.adopt()
+def test_an_event_that_was_appended_and_not_taken_in_yet_is_pending(stage: Stage, pr_7: Path) -> None:
     stage.append(said("a"), said("b"), said("a"))
 
     assert read(stage)["plans"][0]["events"]["pending"] == 2
 
 
-async def test_a_second_line_of_an_open_event_is_no_other_event(stage: Stage) -> None:
-    stage.adopt()
+async def test_a_second_line_of_an_open_event_is_no_other_event(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet-period", waiting)
     stage.append(said("d", "wait"))
     await stage.tick()
@@ -409,8 +404,7 @@ async def test_why_a_plan_could_not_be_opened_is_shown_until_it_is_adopted_again
 # What else is shown.
 
 
-async def test_what_waits_on_the_repositorys_own_bus_is_shown_and_counted(stage: Stage) -> None:
-    stage.adopt()
+async def test_what_waits_on_the_repositorys_own_bus_is_shown_and_counted(stage: Stage, pr_7: Path) -> None:
     stage.bridge.news = [said("issue-1", author=STRANGER, pr=None)]
     await stage.tick()
 
@@ -495,8 +489,7 @@ def test_a_dispatcher_that_runs_is_shown_and_one_that_has_ended_is_not(stage: St
     assert ended == {**running, "running": False, "pid": None}
 
 
-async def test_a_clock_that_was_set_back_makes_no_negative_age(stage: Stage) -> None:
-    stage.adopt()
+async def test_a_clock_that_was_set_back_makes_no_negative_age(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet-period", waiting)
     stage.append(said("d", "wait"))
     await stage.tick()

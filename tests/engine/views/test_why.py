@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -33,8 +34,7 @@ def looking_on(ctx: PluginContext) -> None:
     ctx.register_hook("onEvent", lambda event, ctx: None)
 
 
-async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
-    stage.adopt()
+async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage, pr_7: Path) -> None:
     stage.append(said("e", author=Author("ann", "write"), url="https://forge.example/e"))
     await stage.tick()
 
@@ -62,8 +62,7 @@ async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -
     }
 
 
-async def test_a_whole_life_is_told_step_by_step(stage: Stage) -> None:
-    stage.adopt()
+async def test_a_whole_life_is_told_step_by_step(stage: Stage, pr_7: Path) -> None:
     stage.plugin("watcher", looking_on)
     stage.plugin("quiet", deferring(once=True))
     stage.append(said("e"))
@@ -110,8 +109,7 @@ async def test_an_action_is_shown_as_it_stands_now_where_it_was_queued_and_as_it
     assert second["actions"] == [action]
 
 
-async def test_what_an_operator_did_is_told(stage: Stage) -> None:
-    stage.adopt()
+async def test_what_an_operator_did_is_told(stage: Stage, pr_7: Path) -> None:
     stage.append(said("e", author=Author("eve", "none")))
     await stage.tick()
     stage.ask("approve", "e")
@@ -127,8 +125,7 @@ async def test_what_an_operator_did_is_told(stage: Stage) -> None:
     assert tell(stage)["state"] == "dropped"
 
 
-async def test_a_failed_action_that_is_tried_again_is_told(stage: Stage) -> None:
-    stage.adopt()
+async def test_a_failed_action_that_is_tried_again_is_told(stage: Stage, pr_7: Path) -> None:
     stage.bridge.refuse = refusing(Refused("locked"))
     stage.append(said("e"))
     await stage.tick()
@@ -142,8 +139,7 @@ async def test_a_failed_action_that_is_tried_again_is_told(stage: Stage) -> None
     ]
 
 
-async def test_a_command_is_told_with_its_answer(stage: Stage) -> None:
-    stage.adopt()
+async def test_a_command_is_told_with_its_answer(stage: Stage, pr_7: Path) -> None:
     stage.append(said("e", "/prloom help"))
     await stage.tick()
 
@@ -155,14 +151,13 @@ async def test_a_command_is_told_with_its_answer(stage: Stage) -> None:
     assert [action["state"] for action in told[1]["actions"]] == ["delivered"]
 
 
-async def test_the_end_of_its_todo_is_told_with_the_conversation_that_it_resolved(stage: Stage) -> None:
+async def test_the_end_of_its_todo_is_told_with_the_conversation_that_it_resolved(stage: Stage, pr_7: Path) -> None:
     def ask_for_it(batch: Any) -> Mapping[str, Any]:
         return {
             "items": [{"eventId": "e", "verdict": "todo"}],
             "todos": [{"title": "cache it", "context": "as asked", "eventIds": ["e"]}],
         }
 
-    stage.adopt()
     stage.triager.answer = ask_for_it
     stage.append(said("e", type="pr_review_comment"), said("other"))
     await stage.tick()
@@ -195,8 +190,7 @@ async def test_the_end_of_each_todo_is_told_though_the_conversation_waits_for_th
     assert (done["verdict"], done["reason"], done["actions"]) == ("done", "first", [])
 
 
-async def test_an_event_that_nobody_has_looked_at_is_pending_without_steps(stage: Stage) -> None:
-    stage.adopt()
+async def test_an_event_that_nobody_has_looked_at_is_pending_without_steps(stage: Stage, pr_7: Path) -> None:
     stage.append(said("e"))
 
     document = tell(stage)
@@ -205,8 +199,7 @@ async def test_an_event_that_nobody_has_looked_at_is_pending_without_steps(stage
     assert document["event"]["body"] == "hello"
 
 
-async def test_an_open_event_survives_the_segments_before_a_snapshot(stage: Stage) -> None:
-    stage.adopt()
+async def test_an_open_event_survives_the_segments_before_a_snapshot(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet", deferring(once=True))
     stage.append(said("e"))
     await stage.tick()
@@ -223,8 +216,7 @@ async def test_an_open_event_survives_the_segments_before_a_snapshot(stage: Stag
     assert tell(stage)["event"]["body"] == "hello"
 
 
-async def test_an_event_whose_line_is_gone_is_told_from_the_log(stage: Stage) -> None:
-    stage.adopt()
+async def test_an_event_whose_line_is_gone_is_told_from_the_log(stage: Stage, pr_7: Path) -> None:
     stage.append(said("e", author=Author("ann", "write")))
     await stage.tick()
     journal = stage.local() / "bus/events.jsonl"
@@ -239,8 +231,7 @@ async def test_an_event_whose_line_is_gone_is_told_from_the_log(stage: Stage) ->
 # Finding it.
 
 
-async def test_it_is_found_by_its_url_by_its_replys_id_and_by_its_replys_url(stage: Stage) -> None:
-    stage.adopt()
+async def test_it_is_found_by_its_url_by_its_replys_id_and_by_its_replys_url(stage: Stage, pr_7: Path) -> None:
     stage.append(said("e", url="https://forge.example/c/1?a=ü"), said("other"))
     await stage.tick()
     (action,) = [action for action in stage.bridge.actions_seen if action.related_event_id == "e"]
@@ -263,8 +254,7 @@ def test_it_is_found_however_another_program_has_spelled_its_line(stage: Stage, 
     assert tell(stage, "https://ü.example/")["event"]["id"] == "ü/1"
 
 
-async def test_of_several_versions_of_a_comment_the_newest_is_told(stage: Stage) -> None:
-    stage.adopt()
+async def test_of_several_versions_of_a_comment_the_newest_is_told(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet", deferring(once=True))
     stage.append(said("e1", url="https://f/c"), said("e2", url="https://f/c", context={"supersedes": "e1"}))
     await stage.tick()
@@ -282,8 +272,7 @@ async def test_the_todo_of_a_draft_is_said_to_be_one(stage: Stage) -> None:
         tell(stage, "t-0123456789ab")
 
 
-async def test_what_nothing_has_is_refused_with_the_nearest_ids(stage: Stage) -> None:
-    stage.adopt()
+async def test_what_nothing_has_is_refused_with_the_nearest_ids(stage: Stage, pr_7: Path) -> None:
     with pytest.raises(PrloomError, match=r"^no event comment-1: there are no events yet$"):
         tell(stage, "comment-1")
     stage.append(said("comment-12"), said("comment-13"))
@@ -310,8 +299,7 @@ async def test_of_an_address_that_nothing_has_it_is_said_why_that_may_be(stage: 
         tell(stage, "https://github.com/o/r/pull/9#issuecomment-3")
 
 
-async def test_a_part_of_an_id_finds_nothing(stage: Stage) -> None:
-    stage.adopt()
+async def test_a_part_of_an_id_finds_nothing(stage: Stage, pr_7: Path) -> None:
     stage.append(said("comment-12", "z", title="comment-1", context={"thread": "comment-1"}))
     await stage.tick()
 
@@ -320,16 +308,14 @@ async def test_a_part_of_an_id_finds_nothing(stage: Stage) -> None:
             tell(stage, part)
 
 
-async def test_an_argument_that_is_no_utf_8_finds_nothing_and_breaks_nothing(stage: Stage) -> None:
-    stage.adopt()
+async def test_an_argument_that_is_no_utf_8_finds_nothing_and_breaks_nothing(stage: Stage, pr_7: Path) -> None:
     stage.append(said("e"))
 
     with pytest.raises(PrloomError, match=r"^no event"):
         tell(stage, "\udcff")
 
 
-async def test_an_action_without_an_event_finds_nothing(stage: Stage) -> None:
-    stage.adopt()
+async def test_an_action_without_an_event_finds_nothing(stage: Stage, pr_7: Path) -> None:
     await stage.tick()
     with SafeDir.make(stage.local() / "bus") as bus:
         event_store = EventStore.open(bus, stage.clock)
