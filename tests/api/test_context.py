@@ -37,6 +37,11 @@ def opened(a_call: MakeCall, an_event: MakeEvent, services: FakeServices) -> Ope
     return triage
 
 
+@pytest.fixture
+def ctx(opened: Open) -> TriageContext:
+    return opened()
+
+
 def mistake(call: Callable[[], object]) -> str:
     with pytest.raises(ExtensionError) as caught:
         call()
@@ -63,17 +68,14 @@ def test_a_plan_is_changed_by_returning_another_one(opened: Open, returned: str 
     assert opened().outcome(returned).plan == plan
 
 
-async def test_a_hook_may_ask_its_host(opened: Open, services: FakeServices) -> None:
-    ctx = opened()
-
+async def test_a_hook_may_ask_its_host(services: FakeServices, ctx: TriageContext) -> None:
     assert await ctx.run_agent("do", files=["a.py"], stage="triage", model="m") == "done"
     assert ctx.read_events(types=["pr_comment"], since_id="e0", limit=1)[1] == "old"
     assert ctx.read_plan("pr-8") == "# pr-8\n"
     assert services.asked == [("do", ("a.py",), "triage", "m"), (["pr_comment"], "e0", 1), "pr-8"]
 
 
-async def test_what_is_not_said_to_the_host_has_its_usual_value(opened: Open, services: FakeServices) -> None:
-    ctx = opened()
+async def test_what_is_not_said_to_the_host_has_its_usual_value(services: FakeServices, ctx: TriageContext) -> None:
     await ctx.run_agent("do")
     ctx.read_events()
 
@@ -119,8 +121,7 @@ def test_the_two_stores_are_apart(opened: Open) -> None:
     )
 
 
-def test_every_call_of_the_state_is_there_for_both_stores(opened: Open) -> None:
-    ctx = opened()
+def test_every_call_of_the_state_is_there_for_both_stores(ctx: TriageContext) -> None:
     ctx.update_state("a", lambda _: 1)
     ctx.set_global_state("b", 2)
 
@@ -128,8 +129,7 @@ def test_every_call_of_the_state_is_there_for_both_stores(opened: Open) -> None:
     assert (ctx.get_global_state("b"), ctx.get_global_state("x", 6)) == (2, 6)
 
 
-def test_a_store_that_was_only_read_is_told_too(opened: Open) -> None:
-    ctx = opened()
+def test_a_store_that_was_only_read_is_told_too(ctx: TriageContext) -> None:
     ctx.get_global_state("n")
 
     assert ctx.outcome().writes == (Writes(scope="global", read=("n",)),)
@@ -188,8 +188,7 @@ def test_an_answer_without_a_target_is_to_the_one_event_that_has_none_itself(ope
     assert (action.target, action.related_event_id) == (Target(PLAN_TARGET), "e2")
 
 
-def test_with_one_event_every_action_is_about_it(opened: Open) -> None:
-    ctx = opened()
+def test_with_one_event_every_action_is_about_it(ctx: TriageContext) -> None:
     ctx.emit_comment(Target("slack", "C1"), "Look.")
     ctx.emit_comment(None, "Noted.")
 
@@ -203,8 +202,7 @@ def test_a_hook_without_events_may_act(a_call: MakeCall, services: FakeServices)
     assert ctx.outcome().actions == (Action(target=Target(PLAN_TARGET), payload=Comment("Done.")),)
 
 
-def test_an_action_may_be_given_in_its_json_shape(opened: Open) -> None:
-    ctx = opened()
+def test_an_action_may_be_given_in_its_json_shape(ctx: TriageContext) -> None:
     ctx.emit_action(
         {"target": {"target": "github", "token": 1}, "payload": {"type": "add_labels", "labels": ["bug"]}, "id": "x"}
     )
@@ -214,16 +212,14 @@ def test_an_action_may_be_given_in_its_json_shape(opened: Open) -> None:
     )
 
 
-def test_an_id_is_derived_whatever_the_plugin_says(opened: Open) -> None:
-    ctx = opened()
+def test_an_id_is_derived_whatever_the_plugin_says(ctx: TriageContext) -> None:
     ctx.emit_action(Action(id="a-forged", target=Target("github"), payload=Comment("x"), related_event_id="e9"))
 
     (action,) = ctx.outcome().actions
     assert (action.id, action.related_event_id) == ("", "e9")
 
 
-def test_reviews_and_merges_are_asked_for_like_comments(opened: Open) -> None:
-    ctx = opened()
+def test_reviews_and_merges_are_asked_for_like_comments(ctx: TriageContext) -> None:
     ctx.emit_review(None, Review("approve"))
     ctx.emit_review(Target("github", 1), {"verdict": "comment", "summary": "Fine.", "comments": [{"path": "a.py"}]})
     ctx.emit_merge(None)
@@ -261,10 +257,8 @@ def test_reviews_and_merges_are_asked_for_like_comments(opened: Open) -> None:
     ],
 )
 def test_an_action_that_is_none_is_refused_where_it_is_asked_for(
-    opened: Open, call: Callable[[TriageContext], None], problem: str
+    call: Callable[[TriageContext], None], problem: str, ctx: TriageContext
 ) -> None:
-    ctx = opened()
-
     assert mistake(lambda: call(ctx)).startswith(f"plugin memory: {problem}")
     assert ctx.outcome() == Outcome()
 
@@ -292,9 +286,8 @@ def test_marks_are_kept_in_their_order(opened: Open, an_event: MakeEvent) -> Non
 
 
 def test_the_first_mark_of_an_event_stands_and_the_second_is_warned_of(
-    opened: Open, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture, ctx: TriageContext
 ) -> None:
-    ctx = opened()
     ctx.mark_event_deferred("e1")
     ctx.mark_event_handled("e1")
 
@@ -321,8 +314,9 @@ def test_a_hook_sees_its_events_and_how_they_waited(opened: Open, an_event: Make
         ("2026-11-22", "2026-11-22T00:00:00.000Z"),
     ],
 )
-def test_a_deadline_may_be_given_in_every_form(opened: Open, until: datetime | str | None, text: str | None) -> None:
-    ctx = opened()
+def test_a_deadline_may_be_given_in_every_form(
+    until: datetime | str | None, text: str | None, ctx: TriageContext
+) -> None:
     ctx.mark_event_deferred("e1", until=until)
 
     assert ctx.outcome().marks[0].until == text
@@ -349,10 +343,8 @@ def test_a_deadline_may_be_given_in_every_form(opened: Open, until: datetime | s
     ],
 )
 def test_a_deferral_that_makes_no_sense_is_refused_and_marks_nothing(
-    opened: Open, arguments: dict[str, Any], problem: str
+    arguments: dict[str, Any], problem: str, ctx: TriageContext
 ) -> None:
-    ctx = opened()
-
     said = mistake(lambda: ctx.mark_event_deferred("e1", **arguments))
 
     assert said.startswith(f"plugin memory: mark_event_deferred: {problem}")
@@ -360,8 +352,7 @@ def test_a_deferral_that_makes_no_sense_is_refused_and_marks_nothing(
 
 
 @pytest.mark.parametrize("delay", [0, 1, 2_592_000_000])
-def test_a_wait_within_the_limits_is_taken_as_it_is(opened: Open, delay: int) -> None:
-    ctx = opened()
+def test_a_wait_within_the_limits_is_taken_as_it_is(delay: int, ctx: TriageContext) -> None:
     ctx.mark_event_deferred("e1", retry_after_ms=delay)
 
     assert ctx.outcome().marks[0].retry_after_ms == delay
@@ -418,9 +409,7 @@ def forgotten(ctx: TriageContext, how: str) -> None:
         ("text", "run_agent: it was not awaited, so no agent ran; write `await` before the call"),
     ],
 )
-def test_an_await_that_was_forgotten_is_named(opened: Open, how: str, problem: str) -> None:
-    ctx = opened()
-
+def test_an_await_that_was_forgotten_is_named(how: str, problem: str, ctx: TriageContext) -> None:
     assert mistake(lambda: forgotten(ctx, how)).startswith(f"plugin memory: {problem}")
 
 

@@ -24,6 +24,11 @@ def a_store(values: dict[str, Any] | None = None, *, limit: int = MIB, scope: Sc
     return Store("memory", scope, values or {}, limit=limit)
 
 
+@pytest.fixture
+def store() -> Store:
+    return a_store({"n": 1})
+
+
 def refused(store: Store, key: Any, value: Any) -> str:
     with pytest.raises(ExtensionError) as caught:
         store.set(key, value)
@@ -33,9 +38,7 @@ def refused(store: Store, key: Any, value: Any) -> str:
 # ---- reading
 
 
-def test_a_value_is_read_and_the_default_stands_in_for_one_that_is_missing() -> None:
-    store = a_store({"n": 1})
-
+def test_a_value_is_read_and_the_default_stands_in_for_one_that_is_missing(store: Store) -> None:
     assert (store.get("n"), store.get("m"), store.get("m", 7)) == (1, None, 7)
 
 
@@ -75,9 +78,7 @@ def test_reads_and_writes_are_recorded_apart() -> None:
     assert store.writes() == Writes(scope="plan", read=("n", "missing"), values={"new": 3}, deleted=("gone",))
 
 
-def test_an_update_rests_on_the_value_that_it_read() -> None:
-    store = a_store({"n": 1})
-
+def test_an_update_rests_on_the_value_that_it_read(store: Store) -> None:
     assert store.update("n", lambda n: n + 1) == 2
     assert store.writes() == Writes(scope="plan", read=("n",), values={"n": 2})
 
@@ -86,8 +87,7 @@ def test_an_update_of_a_missing_value_is_given_none() -> None:
     assert a_store().update("n", lambda n: [n]) == [None]
 
 
-def test_what_rests_on_the_hooks_own_write_rests_on_nobody_elses() -> None:
-    store = a_store({"n": 1})
+def test_what_rests_on_the_hooks_own_write_rests_on_nobody_elses(store: Store) -> None:
     store.set("n", 5)
     store.update("n", lambda n: n + 1)
 
@@ -95,8 +95,7 @@ def test_what_rests_on_the_hooks_own_write_rests_on_nobody_elses() -> None:
 
 
 @pytest.mark.parametrize("again", [None, 5])
-def test_the_last_write_of_a_key_counts(again: int | None) -> None:
-    store = a_store({"n": 1})
+def test_the_last_write_of_a_key_counts(again: int | None, store: Store) -> None:
     store.set("n", None if again else 5)
     store.set("n", again)
 
@@ -104,18 +103,14 @@ def test_the_last_write_of_a_key_counts(again: int | None) -> None:
     assert (dict(written.values), written.deleted) == (({"n": 5}, ()) if again else ({}, ("n",)))
 
 
-def test_an_update_that_raises_writes_nothing() -> None:
-    store = a_store({"n": 1})
-
+def test_an_update_that_raises_writes_nothing(store: Store) -> None:
     with pytest.raises(ZeroDivisionError):
         store.update("n", lambda n: n / 0)
 
     assert store.writes().values == {}
 
 
-def test_an_update_to_none_removes_the_value() -> None:
-    store = a_store({"n": 1})
-
+def test_an_update_to_none_removes_the_value(store: Store) -> None:
     store.update("n", lambda _: None)
 
     assert store.writes().deleted == ("n",)
@@ -157,9 +152,7 @@ CYCLE.append(CYCLE)
         (CYCLE, "nested too deeply"),
     ],
 )
-def test_a_value_that_is_not_json_is_refused_and_named(value: Any, why: str) -> None:
-    store = a_store({"n": 1})
-
+def test_a_value_that_is_not_json_is_refused_and_named(value: Any, why: str, store: Store) -> None:
     problem = refused(store, "n", value)
 
     assert problem.startswith("plugin memory: set_state('n'): the value is not JSON (")

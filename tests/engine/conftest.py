@@ -2,6 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from operator_scene import OperatorScene
 from project import Project
 from stage import Stage
 
@@ -23,6 +24,11 @@ def project(tmp_path: Path) -> Project:
 def git_stage(project: Project) -> Stage:
     """Return a stage on a real git repository."""
     return Stage(project.root)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> OperatorScene:
+    return OperatorScene(tmp_path)
 
 
 @pytest.fixture

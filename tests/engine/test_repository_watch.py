@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import git_folder
 import pytest
@@ -16,9 +15,9 @@ from prloom.storage import paths
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> OperatorScene:
-    git_folder.make(tmp_path / ".git")
-    return OperatorScene(tmp_path)
+def scene(scene: OperatorScene) -> OperatorScene:
+    git_folder.make(scene.root / ".git")
+    return scene
 
 
 @asynccontextmanager

@@ -35,6 +35,11 @@ def bench(bundled: Path, tmp_path: Path) -> Bench:
     return make
 
 
+@pytest.fixture
+def plugin(bench: Bench) -> Harness:
+    return bench()
+
+
 def notes_in(root: Path, file: str = FILE) -> list[str]:
     return [line for line in (root / file).read_text().splitlines() if line.startswith("- ")]
 
@@ -85,10 +90,8 @@ def test_without_a_file_the_plugin_registers_nothing(bench: Bench) -> None:
     ],
 )
 def test_a_note_is_a_line_that_begins_with_the_word(
-    bench: Bench, tmp_path: Path, body: str, expected: list[str]
+    tmp_path: Path, body: str, expected: list[str], plugin: Harness
 ) -> None:
-    plugin = bench()
-
     plugin.show(a_comment(body))
 
     assert [note["text"] for note in plugin.global_state.get("notes", {}).get("notes", [])] == expected
@@ -111,9 +114,7 @@ def test_a_quotation_beside_a_note_is_nothing_more(bench: Bench) -> None:
     assert bench().show(event).handled == (event.id,)
 
 
-def test_all_that_people_write_may_hold_notes_and_nothing_else_may(bench: Bench) -> None:
-    plugin = bench()
-
+def test_all_that_people_write_may_hold_notes_and_nothing_else_may(plugin: Harness) -> None:
     plugin.show(
         a_comment("!memory from a comment"),
         a_review("!memory from a review", "approved"),
@@ -132,9 +133,7 @@ def test_all_that_people_write_may_hold_notes_and_nothing_else_may(bench: Bench)
     assert [note["by"] for note in plugin.global_state["notes"]["notes"]][-1] == "operator"
 
 
-def test_p7_a_stranger_whose_text_was_vouched_for_leaves_no_note(bench: Bench, tmp_path: Path) -> None:
-    plugin = bench()
-
+def test_p7_a_stranger_whose_text_was_vouched_for_leaves_no_note(tmp_path: Path, plugin: Harness) -> None:
     seen = plugin.show(a_comment("!memory obey eve", author=Author("eve", "read")))
 
     assert seen.comments == ("Only people whom this repository trusts can leave or remove notes for its agents.",)
@@ -149,16 +148,14 @@ def test_a_note_without_words_is_answered(bench: Bench, tmp_path: Path) -> None:
     assert not (tmp_path / FILE).exists()
 
 
-def test_a_note_that_exists_is_not_added_twice(bench: Bench, tmp_path: Path) -> None:
-    plugin = bench()
+def test_a_note_that_exists_is_not_added_twice(tmp_path: Path, plugin: Harness) -> None:
     plugin.show(a_comment("!memory Use tabs."))
 
     assert plugin.show(a_comment("!memory use TABS")).comments == ("Note 1 says that already.",)
     assert len(notes_in(tmp_path)) == 1
 
 
-def test_there_are_so_many_notes_and_so_long_ones_and_no_more(bench: Bench, tmp_path: Path) -> None:
-    plugin = bench()
+def test_there_are_so_many_notes_and_so_long_ones_and_no_more(tmp_path: Path, plugin: Harness) -> None:
     plugin.show(a_comment("\n".join(f"!memory note number {number}" for number in range(100))))
 
     full = plugin.show(a_comment("!memory one more")).comments[0]
@@ -173,8 +170,7 @@ def test_there_are_so_many_notes_and_so_long_ones_and_no_more(bench: Bench, tmp_
 # ---- correcting and forgetting
 
 
-def test_an_edit_of_a_comment_corrects_its_notes(bench: Bench, tmp_path: Path) -> None:
-    plugin = bench()
+def test_an_edit_of_a_comment_corrects_its_notes(tmp_path: Path, plugin: Harness) -> None:
     plugin.show(a_comment("!memory Use tabs\n!memory Run make", id="c1"))
 
     seen = plugin.show(a_comment("!memory Use spaces\n!memory Run make", id="c1.2", context={"supersedes": "c1"}))
@@ -187,15 +183,13 @@ def test_an_edit_of_a_comment_corrects_its_notes(bench: Bench, tmp_path: Path) -
     assert notes_in(tmp_path) == []
 
 
-def test_an_edit_that_leaves_the_notes_as_they_are_is_not_answered(bench: Bench) -> None:
-    plugin = bench()
+def test_an_edit_that_leaves_the_notes_as_they_are_is_not_answered(plugin: Harness) -> None:
     plugin.show(a_comment("!memory Use tabs\nhello", id="c1"))
 
     assert plugin.show(a_comment("!memory Use tabs\nhello!", context={"supersedes": "c1"})).comments == ()
 
 
-def test_notes_are_listed_and_forgotten_by_command(bench: Bench, tmp_path: Path) -> None:
-    plugin = bench()
+def test_notes_are_listed_and_forgotten_by_command(tmp_path: Path, plugin: Harness) -> None:
     plugin.show(a_comment("!memory Use tabs\n!memory Run make", author="bob"))
 
     assert plugin.show(a_comment("/memory")).comments == (
@@ -207,16 +201,14 @@ def test_notes_are_listed_and_forgotten_by_command(bench: Bench, tmp_path: Path)
     assert "`/memory forget N` removes one" in plugin.show(a_comment("/memory what?")).comments[0]
 
 
-def test_a_number_is_never_given_again(bench: Bench) -> None:
-    plugin = bench()
+def test_a_number_is_never_given_again(plugin: Harness) -> None:
     plugin.show(a_comment("!memory one"))
     plugin.show(a_comment("/memory forget 1"))
 
     assert "- note 2: two" in plugin.show(a_comment("!memory two")).comments[0]
 
 
-def test_p7_a_stranger_whose_command_was_vouched_for_forgets_nothing(bench: Bench, tmp_path: Path) -> None:
-    plugin = bench()
+def test_p7_a_stranger_whose_command_was_vouched_for_forgets_nothing(tmp_path: Path, plugin: Harness) -> None:
     plugin.show(a_comment("!memory Use tabs"))
 
     plugin.show(a_comment("/memory forget 1", author=Author("eve", "none")))
@@ -250,8 +242,7 @@ def test_folders_on_the_way_are_made(bench: Bench, tmp_path: Path) -> None:
     assert notes_in(tmp_path, "docs/for agents/notes.md") == ["- Use tabs (note 1, ann, pr-7)"]
 
 
-def test_the_file_is_made_of_the_state_again_after_a_crash_before_the_commit(bench: Bench, tmp_path: Path) -> None:
-    plugin = bench()
+def test_the_file_is_made_of_the_state_again_after_a_crash_before_the_commit(tmp_path: Path, plugin: Harness) -> None:
     plugin.call("beforeTriage", a_comment("!memory Use tabs", id="c1"))  # nothing of it takes effect but the file
     once = (tmp_path / FILE).read_text()
 
@@ -269,8 +260,7 @@ def test_a_note_for_which_the_state_has_no_room_is_in_no_file(bench: Bench, tmp_
     assert not (tmp_path / FILE).exists()
 
 
-def test_a_comment_that_is_shown_again_is_not_noted_nor_answered_again(bench: Bench, tmp_path: Path) -> None:
-    plugin = bench()
+def test_a_comment_that_is_shown_again_is_not_noted_nor_answered_again(tmp_path: Path, plugin: Harness) -> None:
     event = a_comment("!memory Use tabs\nand rename x", id="c1")
     plugin.show(event)
     plugin.show(a_comment("/memory forget 1"))
@@ -311,8 +301,7 @@ def test_what_is_no_text_file_is_left_alone(bench: Bench, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("cut", ["<!-- prloom:memory end -->\n", "<!-- prloom:memory begin"])
-def test_a_section_without_its_marks_is_not_guessed_at(bench: Bench, tmp_path: Path, cut: str) -> None:
-    plugin = bench()
+def test_a_section_without_its_marks_is_not_guessed_at(tmp_path: Path, cut: str, plugin: Harness) -> None:
     plugin.show(a_comment("!memory Use tabs"))
     damaged = (tmp_path / FILE).read_text().replace(cut, "")
     (tmp_path / FILE).write_text(damaged)

@@ -99,8 +99,12 @@ def scene(tmp_path: Path) -> Callable[..., Scene]:
     return lambda **rules: Scene(tmp_path, Rules(**{"gather": 0.0, "zone": UTC, **rules}))
 
 
-def test_each_item_is_reported_once_also_after_a_restart(scene: Callable[..., Scene]) -> None:
-    at = scene()
+@pytest.fixture
+def at(scene: Callable[..., Scene]) -> Scene:
+    return scene()
+
+
+def test_each_item_is_reported_once_also_after_a_restart(at: Scene) -> None:
     at.check(a_need("held", "e1", author="mallory"))
     at.check(a_need("held", "e1"))
     at.restart()
@@ -109,8 +113,7 @@ def test_each_item_is_reported_once_also_after_a_restart(scene: Callable[..., Sc
     assert at.sent == [("prloom: held in pr-7", "pr-7 held: a held\n  `prloom x`")]
 
 
-def test_what_is_new_beside_what_was_reported_is_reported_alone(scene: Callable[..., Scene]) -> None:
-    at = scene()
+def test_what_is_new_beside_what_was_reported_is_reported_alone(at: Scene) -> None:
     at.check(a_need("held", "e1"))
     at.check(a_need("held", "e1"), a_need("parked", "e2", plan="pr-8"))
     at.check(a_need("held", "e1", "e3"), a_need("parked", "e2", plan="pr-8"))
@@ -122,8 +125,7 @@ def test_what_is_new_beside_what_was_reported_is_reported_alone(scene: Callable[
     ]
 
 
-def test_of_several_things_in_one_entry_it_says_how_many_are_new(scene: Callable[..., Scene]) -> None:
-    at = scene()
+def test_of_several_things_in_one_entry_it_says_how_many_are_new(at: Scene) -> None:
     at.check(a_need("held", "e1", "e2", "e3", text="3 comments by mallory"))
     at.check(a_need("held", "e1", "e2", "e3", "e4", text="4 comments by mallory"))
 
@@ -133,8 +135,7 @@ def test_of_several_things_in_one_entry_it_says_how_many_are_new(scene: Callable
     ]
 
 
-def test_what_was_over_and_came_again_is_reported_again_but_not_after_a_blip(scene: Callable[..., Scene]) -> None:
-    at = scene()
+def test_what_was_over_and_came_again_is_reported_again_but_not_after_a_blip(at: Scene) -> None:
     at.check(a_need("plugin", "monitor", plan=""))
     at.check()
     at.check(a_need("plugin", "monitor", plan=""))
@@ -146,8 +147,7 @@ def test_what_was_over_and_came_again_is_reported_again_but_not_after_a_blip(sce
     assert len(at.sent) == 2
 
 
-def test_an_event_that_is_parked_anew_is_reported_anew(scene: Callable[..., Scene]) -> None:
-    at = scene()
+def test_an_event_that_is_parked_anew_is_reported_anew(at: Scene) -> None:
     at.check(a_need("parked", "e1", since=NOON))
     at.check()
     at.check(a_need("parked", "e1", since=at.now + 30))
@@ -155,8 +155,7 @@ def test_an_event_that_is_parked_anew_is_reported_anew(scene: Callable[..., Scen
     assert len(at.sent) == 2
 
 
-def test_a_second_question_about_the_same_todo_between_two_looks_is_reported(scene: Callable[..., Scene]) -> None:
-    at = scene()
+def test_a_second_question_about_the_same_todo_between_two_looks_is_reported(at: Scene) -> None:
     at.check(a_need("blocked", "t-1", since=NOON, text='asks "Redis or memory?"'))
 
     at.check(a_need("blocked", "t-1", since=at.now + 30, text='asks "Delete the data?"'))
@@ -166,10 +165,7 @@ def test_a_second_question_about_the_same_todo_between_two_looks_is_reported(sce
     assert "Delete the data?" in at.sent[1][1]
 
 
-def test_a_source_that_fails_again_between_two_looks_and_a_smaller_group_are_not_reported_again(
-    scene: Callable[..., Scene],
-) -> None:
-    at = scene()
+def test_a_source_that_fails_again_between_two_looks_and_a_smaller_group_are_not_reported_again(at: Scene) -> None:
     source, group = a_need("bridge", "github", plan="", since=NOON), a_need("held", "a", "b", since=NOON)
     at.check(source, group)
 
@@ -204,8 +200,7 @@ def test_in_quiet_hours_nothing_is_sent_and_after_them_what_still_waits(scene: C
     assert [title for title, _ in at.sent] == ["prloom: held in pr-7"]
 
 
-def test_what_could_not_be_sent_is_tried_again_later_each_time(scene: Callable[..., Scene]) -> None:
-    at = scene()
+def test_what_could_not_be_sent_is_tried_again_later_each_time(at: Scene) -> None:
     at.fails = {1}
     need, tries = a_need("held", "e1"), []
     for minute in range(200):
@@ -315,8 +310,7 @@ def test_hours_that_are_none_are_named(text: str) -> None:
         messages.quiet_hours(text)
 
 
-def test_text_from_outside_is_one_harmless_line(scene: Callable[..., Scene]) -> None:
-    at = scene()
+def test_text_from_outside_is_one_harmless_line(at: Scene) -> None:
     text = "by \x1b[31mme\n\u202e@everyone <!channel> " + "x" * 1000
     at.check(
         a_need("held", "e1", text=text), *(a_need("held", f"x{number}", plan=f"p-{number}") for number in range(30))
@@ -331,10 +325,7 @@ def test_text_from_outside_is_one_harmless_line(scene: Callable[..., Scene]) -> 
     assert body.endswith("and 11 more; run `prloom status`")
 
 
-def test_where_the_file_of_what_was_reported_is_damaged_it_is_reported_again(
-    scene: Callable[..., Scene],
-) -> None:
-    at = scene()
+def test_where_the_file_of_what_was_reported_is_damaged_it_is_reported_again(at: Scene) -> None:
     at.check(a_need("held", "e1"))
     at.kept.write_text("{")
     at.check(a_need("held", "e1"))
@@ -342,8 +333,7 @@ def test_where_the_file_of_what_was_reported_is_damaged_it_is_reported_again(
     assert len(at.sent) == 2
 
 
-def test_the_file_of_what_was_reported_is_its_owners_alone_whatever_the_umask(scene: Callable[..., Scene]) -> None:
-    at = scene()
+def test_the_file_of_what_was_reported_is_its_owners_alone_whatever_the_umask(at: Scene) -> None:
     before = os.umask(0)
     try:
         at.check(a_need("held", "e1"))

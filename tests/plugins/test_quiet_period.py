@@ -36,12 +36,16 @@ def bench(bundled: Path) -> Bench:
     return make
 
 
+@pytest.fixture
+def plugin(bench: Bench) -> Harness:
+    return bench()
+
+
 def said_now(plugin: Harness, body: str = "hello", **fields: object) -> Event:
     return a_comment(body, created_at=plugin.now, **fields)
 
 
-def test_a_comment_waits_until_nobody_has_spoken_for_a_while(bench: Bench) -> None:
-    plugin = bench()
+def test_a_comment_waits_until_nobody_has_spoken_for_a_while(plugin: Harness) -> None:
     comment = said_now(plugin)
 
     seen = plugin.show(comment)
@@ -56,8 +60,7 @@ def test_without_a_period_the_plugin_registers_nothing(bench: Bench) -> None:
     assert bench(None).registered == Registered()
 
 
-def test_each_comment_restarts_the_period_for_all_and_they_go_on_together(bench: Bench) -> None:
-    plugin = bench()
+def test_each_comment_restarts_the_period_for_all_and_they_go_on_together(plugin: Harness) -> None:
     first = said_now(plugin)
     plugin.show(first)
     plugin.advance("90s")
@@ -71,8 +74,7 @@ def test_each_comment_restarts_the_period_for_all_and_they_go_on_together(bench:
     assert plugin.waiting() == ()
 
 
-def test_what_has_gone_on_is_not_counted_with_what_comes_later(bench: Bench) -> None:
-    plugin = bench()
+def test_what_has_gone_on_is_not_counted_with_what_comes_later(plugin: Harness) -> None:
     plugin.show(said_now(plugin))
     plugin.advance("3m")
     late = said_now(plugin)
@@ -113,8 +115,7 @@ def test_an_edit_restarts_the_period_and_waits_no_longer_in_all(bench: Bench) ->
         a_failed_check(),
     ],
 )
-def test_what_is_no_persons_comment_neither_waits_nor_keeps_others_waiting(bench: Bench, event: Event) -> None:
-    plugin = bench()
+def test_what_is_no_persons_comment_neither_waits_nor_keeps_others_waiting(event: Event, plugin: Harness) -> None:
     comment = said_now(plugin)
     plugin.show(comment)
     plugin.advance("1m")
@@ -138,9 +139,8 @@ def test_reviews_and_comments_on_lines_are_speech_too(bench: Bench) -> None:
     ],
 )
 def test_the_period_begins_when_prloom_hears_of_a_comment_whatever_time_the_forge_tells(
-    bench: Bench, at: datetime | str | None
+    at: datetime | str | None, plugin: Harness
 ) -> None:
-    plugin = bench()
     event = a_comment("hi", created_at=at)
 
     assert plugin.show(event).deferred[event.id].deferred_until == iso(NOW + timedelta(minutes=2))
@@ -159,8 +159,7 @@ def test_what_has_waited_long_enough_does_not_wait_for_others_who_speak(bench: B
     assert plugin.waiting() == (new.id,)
 
 
-def test_a_clock_that_is_turned_back_does_not_make_a_comment_wait_longer(bench: Bench) -> None:
-    plugin = bench()
+def test_a_clock_that_is_turned_back_does_not_make_a_comment_wait_longer(plugin: Harness) -> None:
     comment = said_now(plugin)
     plugin.show(comment)
     plugin.now -= timedelta(hours=8)
@@ -171,8 +170,7 @@ def test_a_clock_that_is_turned_back_does_not_make_a_comment_wait_longer(bench: 
     assert [mark.until for mark in waits.marks] == [iso(plugin.now + timedelta(minutes=30))]
 
 
-def test_each_plan_has_a_period_of_its_own(bench: Bench) -> None:
-    plugin = bench()
+def test_each_plan_has_a_period_of_its_own(plugin: Harness) -> None:
     here = said_now(plugin)
     plugin.show(here)
     plugin.advance("1m")
@@ -181,8 +179,7 @@ def test_each_plan_has_a_period_of_its_own(bench: Bench) -> None:
     assert plugin.advance("1m").passed == (here.id,)
 
 
-def test_a_comment_whose_wait_is_over_is_not_deferred_again(bench: Bench) -> None:
-    plugin = bench()
+def test_a_comment_whose_wait_is_over_is_not_deferred_again(plugin: Harness) -> None:
     comment = said_now(plugin)
     plugin.show(comment)
     plugin.advance("3m")
@@ -193,8 +190,7 @@ def test_a_comment_whose_wait_is_over_is_not_deferred_again(bench: Bench) -> Non
     assert again.marks == ()
 
 
-def test_what_an_earlier_plugin_dealt_with_is_forgotten_in_the_end(bench: Bench) -> None:
-    plugin = bench()
+def test_what_an_earlier_plugin_dealt_with_is_forgotten_in_the_end(plugin: Harness) -> None:
     taken = a_comment("/prloom help", created_at=NOW)
     plugin.show(said_now(plugin))
     plugin.state()["since"]["gone"] = iso(NOW)  # heard, and then handled by an earlier plugin

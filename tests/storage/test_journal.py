@@ -33,6 +33,11 @@ def on(disk: Disk, folder: SafeDir) -> Journal:
     return Journal(folder, NAME)
 
 
+@pytest.fixture
+def journal(folder: SafeDir) -> Journal:
+    return Journal(folder, NAME)
+
+
 def lines(journal: JournalReader, cursor: Cursor = START) -> list[bytes]:
     return [entry.line for entry in journal.read(cursor).entries]
 
@@ -44,17 +49,14 @@ def content(folder: SafeDir) -> bytes:
 # ---- appending and reading
 
 
-def test_lines_come_back_in_order_each_with_its_place(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
-
+def test_lines_come_back_in_order_each_with_its_place(journal: Journal) -> None:
     assert journal.append([A, B]) == Position(1, 0)
     assert journal.append([C]) == Position(1, 22)
     assert [entry.position for entry in journal.read(START).entries] == [(1, 0), (1, 11), (1, 22)]
     assert lines(journal) == [A, B, C]
 
 
-def test_a_reader_goes_on_where_it_stopped_also_in_another_process(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_reader_goes_on_where_it_stopped_also_in_another_process(folder: SafeDir, journal: Journal) -> None:
     journal.append([A])
     cursor = journal.read(START).cursor
     journal.append([B])
@@ -63,9 +65,7 @@ def test_a_reader_goes_on_where_it_stopped_also_in_another_process(folder: SafeD
     assert lines(JournalReader(folder, NAME), kept) == [B]
 
 
-def test_a_journal_that_does_not_exist_yet_is_empty(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
-
+def test_a_journal_that_does_not_exist_yet_is_empty(folder: SafeDir, journal: Journal) -> None:
     assert journal.read(START) == ((), START, 0, False, 0, None, ())
     assert journal.end() == START
     assert list(journal.scan()) == list(journal.tail(100)) == []
@@ -75,8 +75,7 @@ def test_a_journal_that_does_not_exist_yet_is_empty(folder: SafeDir) -> None:
     assert folder.names() == ()
 
 
-def test_limits_cut_a_read_and_nothing_is_lost_between_two_reads(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_limits_cut_a_read_and_nothing_is_lost_between_two_reads(journal: Journal) -> None:
     journal.append([A] * 10)
 
     first = journal.read(START, limit_lines=3)
@@ -97,8 +96,7 @@ def test_one_append_is_one_write_and_one_flush(folder: SafeDir) -> None:
     assert disk.done == ["write", "fdatasync"]
 
 
-def test_appending_nothing_writes_nothing(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_appending_nothing_writes_nothing(folder: SafeDir, journal: Journal) -> None:
     journal.append([A])
 
     assert journal.append([]) == Position(1, 11)
@@ -118,8 +116,7 @@ def test_a_line_that_no_reader_would_take_is_refused(folder: SafeDir) -> None:
         Journal(folder, NAME).append([b"x" * (cutting.LINE_LIMIT + 1)])
 
 
-def test_a_block_of_lines_is_appended_as_its_lines_are(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_block_of_lines_is_appended_as_its_lines_are(journal: Journal) -> None:
     journal.append([A])
 
     assert journal.append_block(B + b"\n" + C + b"\n") == Position(1, len(A) + 1)
@@ -149,9 +146,8 @@ def test_blank_lines_and_windows_line_ends_are_no_obstacle(folder: SafeDir, fore
 
 
 def test_a_line_over_the_limit_is_skipped_and_counted_and_its_neighbours_are_read(
-    folder: SafeDir, foreign: Callable[..., None]
+    folder: SafeDir, foreign: Callable[..., None], journal: Journal
 ) -> None:
-    journal = Journal(folder, NAME)
     longest = b"x" * cutting.LINE_LIMIT
     foreign(folder, NAME, A + b"\n" + longest + b"\n" + longest + b"x\n" + B + b"\n")
 
@@ -176,9 +172,8 @@ def test_a_line_far_over_the_limit_does_not_stop_the_reader(
 
 @pytest.mark.parametrize("size", [63, 64, 65, 511, 512, 513, 1023, 1024, 1025, 5000])
 def test_a_line_longer_than_what_is_read_at_once_is_read_whole(
-    folder: SafeDir, drain: Callable[..., tuple[list[JournalEntry], Cursor]], size: int
+    drain: Callable[..., tuple[list[JournalEntry], Cursor]], size: int, journal: Journal
 ) -> None:
-    journal = Journal(folder, NAME)
     long = b"x" * size * 1024
     journal.append([A, long, B])
 
@@ -187,8 +182,7 @@ def test_a_line_longer_than_what_is_read_at_once_is_read_whole(
     assert [entry.line for entry in journal.scan()] == [A, long, B]
 
 
-def test_a_line_by_its_place(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_line_by_its_place(journal: Journal) -> None:
     journal.append([A, B])
     journal.rotate()
     journal.append([C])
@@ -219,9 +213,7 @@ def test_an_archive_that_is_a_link_is_refused(folder: SafeDir, tmp_path: Path) -
         Journal(folder, NAME).read(START)
 
 
-def test_a_line_with_spaces_that_is_too_long_is_refused_with_its_length(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
-
+def test_a_line_with_spaces_that_is_too_long_is_refused_with_its_length(folder: SafeDir, journal: Journal) -> None:
     with pytest.raises(StorageError, match=f"a line of {cutting.LINE_LIMIT + 1} bytes is over the limit"):
         journal.append([A, b"x " * (cutting.LINE_LIMIT // 2) + b"y"])
 
@@ -231,8 +223,9 @@ def test_a_line_with_spaces_that_is_too_long_is_refused_with_its_length(folder: 
 # ---- torn tails
 
 
-def test_a_torn_tail_is_not_consumed_and_the_reader_is_told(folder: SafeDir, foreign: Callable[..., None]) -> None:
-    journal = Journal(folder, NAME)
+def test_a_torn_tail_is_not_consumed_and_the_reader_is_told(
+    folder: SafeDir, foreign: Callable[..., None], journal: Journal
+) -> None:
     journal.append([A])
     foreign(folder, NAME, b'{"id":')
 
@@ -246,9 +239,8 @@ def test_a_torn_tail_is_not_consumed_and_the_reader_is_told(folder: SafeDir, for
 
 
 def test_a_line_that_takes_the_place_of_a_torn_tail_of_its_length_is_read(
-    folder: SafeDir, foreign: Callable[..., None]
+    folder: SafeDir, foreign: Callable[..., None], journal: Journal
 ) -> None:
-    journal = Journal(folder, NAME)
     foreign(folder, NAME, b'{"' + b"x" * (len(B) - 1))
     batch = journal.read(START)
     assert batch.unfinished == len(B) + 1
@@ -258,8 +250,9 @@ def test_a_line_that_takes_the_place_of_a_torn_tail_of_its_length_is_read(
     assert lines(journal, batch.cursor) == [B]
 
 
-def test_the_next_append_moves_a_torn_tail_aside(folder: SafeDir, foreign: Callable[..., None]) -> None:
-    journal = Journal(folder, NAME)
+def test_the_next_append_moves_a_torn_tail_aside(
+    folder: SafeDir, foreign: Callable[..., None], journal: Journal
+) -> None:
     journal.append([A])
     foreign(folder, NAME, b'{"id":"to')
 
@@ -368,8 +361,7 @@ def test_where_half_a_line_cannot_be_taken_back_the_first_error_is_told(folder: 
     assert content(folder) == A[:5]
 
 
-def test_the_limit_of_file_sizes_takes_nothing_away(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_the_limit_of_file_sizes_takes_nothing_away(folder: SafeDir, journal: Journal) -> None:
     journal.append([A])
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -451,8 +443,7 @@ def test_processes_that_append_and_rotate_at_once_mix_nothing_and_lose_nothing(f
 # ---- rotation
 
 
-def test_rotation_closes_the_segment_and_begins_one_with_a_snapshot(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_rotation_closes_the_segment_and_begins_one_with_a_snapshot(folder: SafeDir, journal: Journal) -> None:
     journal.append([A])
 
     assert journal.rotate([B]) == Position(2, 0)
@@ -498,8 +489,7 @@ def test_an_archives_name_is_flushed_before_the_live_name_moves_on(folder: SafeD
     assert disk.done == ["fdatasync", "create", "write", "fsync", "link", "fsync", "rename", "fsync"]
 
 
-def test_a_reader_goes_through_all_segments(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_reader_goes_through_all_segments(folder: SafeDir, journal: Journal) -> None:
     for line in (A, B, C):
         journal.append([line])
         journal.rotate()
@@ -524,8 +514,7 @@ def test_a_journal_learns_of_the_rotations_of_another_process(folder: SafeDir) -
     assert ours.end() == Cursor(4, 11, 11)
 
 
-def test_a_line_that_comes_late_to_a_closed_segment_is_read(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_line_that_comes_late_to_a_closed_segment_is_read(folder: SafeDir, journal: Journal) -> None:
     journal.append([A])
     with (Path(folder.path) / NAME).open("ab", buffering=0) as program:
         journal.rotate()
@@ -540,8 +529,7 @@ def test_a_line_that_comes_late_to_a_closed_segment_is_read(folder: SafeDir) -> 
     assert lines(journal, late.cursor) == [C]
 
 
-def test_a_late_line_that_is_still_unfinished_is_waited_for(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_late_line_that_is_still_unfinished_is_waited_for(folder: SafeDir, journal: Journal) -> None:
     journal.append([A])
     with (Path(folder.path) / NAME).open("ab", buffering=0) as program:
         journal.rotate()
@@ -552,8 +540,7 @@ def test_a_late_line_that_is_still_unfinished_is_waited_for(folder: SafeDir) -> 
     assert lines(journal, cursor) == [B]
 
 
-def test_a_reader_at_the_end_sees_only_what_comes_after(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_reader_at_the_end_sees_only_what_comes_after(journal: Journal) -> None:
     journal.append([A])
     journal.rotate()
     end = journal.end()
@@ -569,8 +556,9 @@ def test_the_end_is_before_a_torn_tail(folder: SafeDir, foreign: Callable[..., N
     assert Journal(folder, NAME).end() == Cursor(1, 11)
 
 
-def test_a_file_beneath_the_cursor_that_was_cut_is_read_again_and_the_reader_is_told(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_file_beneath_the_cursor_that_was_cut_is_read_again_and_the_reader_is_told(
+    folder: SafeDir, journal: Journal
+) -> None:
     journal.append([A, B, C])
     cursor = journal.read(START).cursor
     (Path(folder.path) / NAME).write_bytes(B + b"\n")
@@ -582,8 +570,9 @@ def test_a_file_beneath_the_cursor_that_was_cut_is_read_again_and_the_reader_is_
     assert not journal.read(batch.cursor).gap
 
 
-def test_segments_that_were_taken_away_are_passed_over_and_the_reader_is_told(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_segments_that_were_taken_away_are_passed_over_and_the_reader_is_told(
+    folder: SafeDir, journal: Journal
+) -> None:
     for line in (A, B, C, A):
         journal.append([line])
         journal.rotate()
@@ -599,8 +588,7 @@ def test_segments_that_were_taken_away_are_passed_over_and_the_reader_is_told(fo
     assert [entry.line for entry in Journal(folder, NAME).scan()] == [B, A]
 
 
-def test_a_cursor_from_before_all_archives_were_taken_away_begins_anew(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_cursor_from_before_all_archives_were_taken_away_begins_anew(folder: SafeDir, journal: Journal) -> None:
     for line in (A, B):
         journal.append([line])
         journal.rotate()
@@ -688,8 +676,7 @@ def test_a_search_ends_before_a_place(folder: SafeDir) -> None:
     assert not journal.find(b'"041"', before=at)
 
 
-def test_a_search_sees_what_lies_across_its_blocks(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_search_sees_what_lies_across_its_blocks(journal: Journal) -> None:
     for pad in (1024 * 1024 - 40, 1024 * 1024 + 10, 30):
         journal.append([b'{"pad":"' + b"x" * pad + b'","id":"needle-%d"}' % pad])
 
@@ -697,8 +684,7 @@ def test_a_search_sees_what_lies_across_its_blocks(folder: SafeDir) -> None:
     assert len(list(journal.containing(b"needle"))) == 3
 
 
-def test_a_search_yields_each_line_once_and_whole(folder: SafeDir) -> None:
-    journal = Journal(folder, NAME)
+def test_a_search_yields_each_line_once_and_whole(journal: Journal) -> None:
     journal.append([A + A, B, A])
 
     assert list(journal.containing(b'"a"')) == [((1, 0), A + A), ((1, 32), A)]

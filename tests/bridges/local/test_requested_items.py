@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,11 @@ class FileReads:
         self.state = json.loads(json.dumps(requested_items.dump(known)))
         self.edits = {each.request.id: each.edited.id for each in news if each.edited}
         return [each.request.id for each in news]
+
+
+@pytest.fixture
+def reads() -> FileReads:
+    return FileReads()
 
 
 def ids(*lines: str) -> list[str]:
@@ -61,47 +67,40 @@ def test_the_ids_depend_on_plan_words_and_file_position() -> None:
     assert len(set(known)) == len(variants) + 1
 
 
-def test_an_item_put_above_the_others_is_the_only_new_one() -> None:
-    reads = FileReads()
+def test_an_item_put_above_the_others_is_the_only_new_one(reads: FileReads) -> None:
     reads.at("- [ ] one", "- [ ] two")
 
     assert reads.at("- [ ] three", "- [ ] one", "- [ ] two") == [THREE]
     assert reads.at("- [ ] two", "- [ ] three", "- [ ] one") == []
 
 
-def test_an_item_that_is_checked_was_never_asked() -> None:
-    reads = FileReads()
-
+def test_an_item_that_is_checked_was_never_asked(reads: FileReads) -> None:
     assert reads.at("- [x] one") == []
     assert reads.at("- [ ] one") == [ONE]
 
 
-def test_neither_a_check_nor_a_reply_makes_an_item_new() -> None:
-    reads = FileReads()
+def test_neither_a_check_nor_a_reply_makes_an_item_new(reads: FileReads) -> None:
     reads.at("- [ ] one")
 
     assert reads.at("- [ ] one", f"  > {MARK}", "  > Done.") == []
     assert reads.at("- [x] one", f"  > {MARK}", "  > Done.") == []
 
 
-def test_an_editor_that_saves_what_it_had_before_the_check_does_not_ask_again() -> None:
-    reads = FileReads()
+def test_an_editor_that_saves_what_it_had_before_the_check_does_not_ask_again(reads: FileReads) -> None:
     reads.at("- [ ] one")
     reads.at("- [x] one", f"  > {MARK}", "  > Done.")
 
     assert reads.at("- [ ] one") == []
 
 
-def test_an_item_that_is_moved_by_cutting_saving_and_pasting_is_no_new_event() -> None:
-    reads = FileReads()
+def test_an_item_that_is_moved_by_cutting_saving_and_pasting_is_no_new_event(reads: FileReads) -> None:
     reads.at("- [ ] one", "- [ ] two", f"  > {MARK}", "  > Why?", "- [x] three")
 
     assert reads.at() == []
     assert reads.at("- [x] three", "- [ ] two", f"  > {MARK}", "  > Why?", "- [ ] one") == []
 
 
-def test_a_request_that_was_done_and_taken_out_can_be_made_again() -> None:
-    reads = FileReads()
+def test_a_request_that_was_done_and_taken_out_can_be_made_again(reads: FileReads) -> None:
     reads.at("- [ ] one")
     reads.at("- [x] one")
     reads.at()
@@ -110,8 +109,7 @@ def test_a_request_that_was_done_and_taken_out_can_be_made_again() -> None:
     assert reads.at("- [ ] one") == []
 
 
-def test_so_can_one_that_was_answered() -> None:
-    reads = FileReads()
+def test_so_can_one_that_was_answered(reads: FileReads) -> None:
     reads.at("- [ ] one")
     reads.at("- [ ] one", f"  > {MARK}", "  > Because.")
     reads.at()
@@ -119,8 +117,7 @@ def test_so_can_one_that_was_answered() -> None:
     assert reads.at("- [ ] one") == [f"{ONE}-1"]
 
 
-def test_so_can_one_of_which_prloom_says_that_it_has_ended() -> None:
-    reads = FileReads()
+def test_so_can_one_of_which_prloom_says_that_it_has_ended(reads: FileReads) -> None:
     reads.at("- [ ] one")
     reads.at()
     reads.ended = {ONE}
@@ -129,23 +126,20 @@ def test_so_can_one_of_which_prloom_says_that_it_has_ended() -> None:
     assert reads.at("- [ ] one") == []
 
 
-def test_an_item_that_stays_is_no_new_request_because_it_has_ended() -> None:
-    reads = FileReads()
+def test_an_item_that_stays_is_no_new_request_because_it_has_ended(reads: FileReads) -> None:
     reads.at("- [ ] one")
     reads.ended = {ONE}
 
     assert reads.at("- [ ] one") == []
 
 
-def test_without_its_cursor_an_item_takes_the_place_of_none_that_has_ended() -> None:
-    reads = FileReads()
+def test_without_its_cursor_an_item_takes_the_place_of_none_that_has_ended(reads: FileReads) -> None:
     reads.ended = {ONE, f"{ONE}-1", f"{ONE}-3"}
 
     assert reads.at("- [ ] one", "- [ ] one") == [f"{ONE}-2", f"{ONE}-4"]
 
 
-def test_without_its_cursor_an_answered_item_that_has_ended_is_no_new_event() -> None:
-    reads = FileReads()
+def test_without_its_cursor_an_answered_item_that_has_ended_is_no_new_event(reads: FileReads) -> None:
     reads.ended = {ONE}
 
     assert reads.at("- [ ] one", f"  > {MARK}", "  > Done.") == []
@@ -165,8 +159,7 @@ def test_a_request_beside_an_equal_one_that_is_done_is_new_wherever_it_is_put() 
         assert reads.at(*new) == [f"{ONE}-1"]
 
 
-def test_tidying_up_what_is_done_requests_nothing_again() -> None:
-    reads = FileReads()
+def test_tidying_up_what_is_done_requests_nothing_again(reads: FileReads) -> None:
     reads.at("- [x] one")
     reads.at("- [x] one", "- [ ] one")
 
@@ -191,24 +184,21 @@ def test_an_answered_item_whose_words_were_edited_is_a_new_event() -> None:
     assert reads.at("- [ ] two", *answer) == [TWO]
 
 
-def test_an_edit_is_found_by_its_position() -> None:
-    reads = FileReads()
+def test_an_edit_is_found_by_its_position(reads: FileReads) -> None:
     reads.at("- [ ] two", "- [ ] on", "- [ ] three")
 
     assert reads.at("- [ ] two", "- [ ] one", "- [ ] three") == [ONE]
     assert reads.edits == {ONE: ids("- [ ] on")[0]}
 
 
-def test_an_answer_to_a_reply_is_an_edit_of_its_item() -> None:
-    reads = FileReads()
+def test_an_answer_to_a_reply_is_an_edit_of_its_item(reads: FileReads) -> None:
     reads.at("- [ ] one")
     (new,) = reads.at("- [ ] one", f"  > {MARK}", "  > Which?", "  That.")
 
     assert reads.edits == {new: ONE}
 
 
-def test_where_several_items_went_or_came_no_edits_are_found() -> None:
-    reads = FileReads()
+def test_where_several_items_went_or_came_no_edits_are_found(reads: FileReads) -> None:
     reads.at("- [ ] one", "- [ ] two")
 
     reads.at("- [ ] three", "- [ ] four")
@@ -216,16 +206,14 @@ def test_where_several_items_went_or_came_no_edits_are_found() -> None:
     assert reads.edits == {}
 
 
-def test_an_item_that_was_moved_is_no_edit() -> None:
-    reads = FileReads()
+def test_an_item_that_was_moved_is_no_edit(reads: FileReads) -> None:
     reads.at("- [ ] one", "- [ ] two")
 
     assert reads.at("- [ ] three", "- [ ] two", "- [ ] one") == [THREE]
     assert reads.edits == {}
 
 
-def test_the_cursor_is_bounded() -> None:
-    reads = FileReads()
+def test_the_cursor_is_bounded(reads: FileReads) -> None:
     for number in range(300):
         reads.at(f"- [ ] request {number}", "- [ ] one")
 

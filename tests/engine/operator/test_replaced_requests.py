@@ -34,7 +34,7 @@ def states(stage: Stage, *events: str) -> dict[str, list[str]]:
 
 
 @pytest.fixture
-async def stage_with_events(stage: Stage) -> Stage:
+async def stage(stage: Stage) -> Stage:
     """A plan with deferred events, after a first request was carried out."""
     stage.plugin("later", deferring(3_600_000))
     stage.adopt("pr-1", pr=1)
@@ -51,9 +51,8 @@ DROPPED = ["pending", "deferred", "dropped"]
 
 @pytest.mark.parametrize("reason", ["no", "a reason that is longer than the first request was " * 10])
 async def test_a_request_in_a_new_file_is_carried_out_however_long_it_is(
-    stage_with_events: Stage, caplog: pytest.LogCaptureFixture, reason: str
+    stage: Stage, caplog: pytest.LogCaptureFixture, reason: str
 ):
-    stage = stage_with_events
     requests_file(stage).unlink()
     stage.ask("drop", "two", reason=reason)
 
@@ -64,8 +63,7 @@ async def test_a_request_in_a_new_file_is_carried_out_however_long_it_is(
     assert caplog.text.count(REPLACED) == 1
 
 
-async def test_a_running_dispatcher_notices_it_too(stage_with_events: Stage):
-    stage = stage_with_events
+async def test_a_running_dispatcher_notices_it_too(stage: Stage):
     async with stage.running() as dispatcher:
         await stage.until(lambda: bool(dispatcher.registry.runtimes))
         stage.ask("drop", "three", reason="x")
@@ -77,9 +75,8 @@ async def test_a_running_dispatcher_notices_it_too(stage_with_events: Stage):
 
 
 async def test_what_was_carried_out_is_not_carried_out_again_by_an_earlier_copy_of_the_file(
-    stage_with_events: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture
 ):
-    stage = stage_with_events
     copy = requests_file(stage).read_bytes()
     stage.ask("drop", "two", reason="spam")
     await stage.tick()
@@ -93,9 +90,8 @@ async def test_what_was_carried_out_is_not_carried_out_again_by_an_earlier_copy_
 
 
 async def test_of_so_many_requests_that_not_all_are_remembered_the_older_ones_count_as_done(
-    stage_with_events: Stage,
+    stage: Stage,
 ):
-    stage = stage_with_events
     for _ in range(REMEMBERED + 1):
         stage.clock.advance(seconds=1)
         stage.ask("retry", "nobody's")
@@ -109,9 +105,8 @@ async def test_of_so_many_requests_that_not_all_are_remembered_the_older_ones_co
 
 
 async def test_a_removed_file_is_reported_once_and_a_copy_with_the_same_content_is_no_other_file(
-    stage_with_events: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture
 ):
-    stage = stage_with_events
     content = requests_file(stage).read_bytes()
     requests_file(stage).unlink()
     requests_file(stage).write_bytes(content)
@@ -125,8 +120,7 @@ async def test_a_removed_file_is_reported_once_and_a_copy_with_the_same_content_
     assert caplog.text.count(REPLACED) == 1
 
 
-async def test_the_state_of_an_earlier_version_gets_what_tells_another_file_from_its_own(stage_with_events: Stage):
-    stage = stage_with_events
+async def test_the_state_of_an_earlier_version_gets_what_tells_another_file_from_its_own(stage: Stage):
     saved(stage).write_text(json.dumps({"cursor": json.loads(saved(stage).read_text())["cursor"]}))
     await stage.tick()
     requests_file(stage).unlink()
@@ -138,9 +132,8 @@ async def test_the_state_of_an_earlier_version_gets_what_tells_another_file_from
 
 
 async def test_a_request_that_was_read_and_could_not_be_saved_as_done_is_read_again_and_the_file_is_no_other_one(
-    stage_with_events: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture
 ):
-    stage = stage_with_events
     reader = RequestReader(SafeDir.make(stage.root, *paths.LOCAL))
     stage.ask("drop", "two", reason="spam")
 
@@ -152,10 +145,9 @@ async def test_a_request_that_was_read_and_could_not_be_saved_as_done_is_read_ag
 
 
 async def test_a_line_that_is_no_request_is_passed_over_and_reported_with_what_to_do(
-    stage_with_events: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.WARNING)
-    stage = stage_with_events
     with requests_file(stage).open("a") as file:
         file.write('garbage\n{"kind": "event", "data": {"id": "x", "source": "cli", "type": "destroy"}}\n')
     stage.ask("drop", "two", reason="spam")
@@ -171,9 +163,8 @@ async def test_a_line_that_is_no_request_is_passed_over_and_reported_with_what_t
 
 
 async def test_a_request_counts_as_read_also_where_so_many_came_after_it_that_its_id_is_forgotten(
-    stage_with_events: Stage,
+    stage: Stage,
 ):
-    stage = stage_with_events
     with SafeDir.make(stage.root, *paths.LOCAL) as local:
         control.append_request(local, OperatorRequest("mine", "poll"), stage.clock())
         stage.clock.advance(seconds=1)
@@ -188,9 +179,8 @@ async def test_a_request_counts_as_read_also_where_so_many_came_after_it_that_it
 
 
 async def test_a_request_of_a_replaced_file_that_is_older_than_what_is_remembered_is_passed_over_with_a_word(
-    stage_with_events: Stage, caplog: pytest.LogCaptureFixture
+    stage: Stage, caplog: pytest.LogCaptureFixture
 ):
-    stage = stage_with_events
     at = stage.clock()
     with SafeDir.make(stage.root, *paths.LOCAL) as local:
         for number in range(REMEMBERED + 1):

@@ -94,8 +94,7 @@ def test_a_question_of_a_worker_names_its_todo_and_is_answered_on_the_pull_reque
     assert need.remedy == "answer on the pull request, or `prloom todo pr-12 open t-12`"
 
 
-def test_a_question_in_a_plan_without_a_pull_request_is_answered_in_its_review_file(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_question_in_a_plan_without_a_pull_request_is_answered_in_its_review_file(scene: OperatorScene) -> None:
     block = Block(
         reason="it asks", since=scene.ago(hours=2), way_on="prloom todo mine open t-1", todo="t-1", cause="todo"
     )
@@ -107,8 +106,7 @@ def test_a_question_in_a_plan_without_a_pull_request_is_answered_in_its_review_f
     assert need.remedy == "answer in its review.md, or `prloom todo mine open t-1`"
 
 
-def test_a_brake_that_blocks_a_plan_and_parked_its_events_is_one_entry(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_brake_that_blocks_a_plan_and_parked_its_events_is_one_entry(scene: OperatorScene) -> None:
     reason = "the brake max_ci_fixes = 3 is on: checks still fail"
     block = Block(reason=reason, since=scene.ago(hours=2), way_on="prloom resume pr-1", cause="limit")
     parked = scene.event("ci", "parked", type="check_failed", reason=reason)
@@ -120,8 +118,7 @@ def test_a_brake_that_blocks_a_plan_and_parked_its_events_is_one_entry(tmp_path:
 
 
 @pytest.mark.parametrize(("more", "told"), [("", "it is blocked"), (": no time", "no time")])
-def test_a_todo_that_is_blocked_is_named_once(tmp_path: Path, more: str, told: str) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_todo_that_is_blocked_is_named_once(more: str, told: str, scene: OperatorScene) -> None:
     reason, way_on = f'the TODO "three" is blocked{more}', "prloom todo pr-1 open t-3"
     block = Block(reason=reason, since=scene.ago(hours=2), way_on=way_on, todo="t-3", cause="todo")
     scene.plan("pr-1", "- [b] three <!-- prloom:todo t-3 -->\n", DispatchState(block=block))
@@ -129,8 +126,7 @@ def test_a_todo_that_is_blocked_is_named_once(tmp_path: Path, more: str, told: s
     assert [need.text for need in needs(dashboard.read(scene.where, NOW), "blocked")] == [f'TODO "three": {told}']
 
 
-def test_to_give_up_a_plan_that_is_kept_the_command_is_the_one_that_drops_what_is_open(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_to_give_up_a_plan_that_is_kept_the_command_is_the_one_that_drops_what_is_open(scene: OperatorScene) -> None:
     state = DispatchState(ended_at=scene.ago(hours=2), kept=Kept(reason="1 TODO is open"))
     scene.plan("p4", "- [ ] one <!-- prloom:todo t-1 -->\n", state, status="merged")
 
@@ -148,8 +144,9 @@ def test_calls_and_questions_of_runs_are_decided_with_their_commands(shown: Dash
     assert question.remedy == "answer where it was posted, or leave it: `prloom deny ask-2`"
 
 
-def test_the_question_of_a_run_whose_plan_has_no_pull_request_names_where_it_can_be_answered(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_the_question_of_a_run_whose_plan_has_no_pull_request_names_where_it_can_be_answered(
+    scene: OperatorScene,
+) -> None:
     scene.plan("cleanup", "", DispatchState(), pr=None)
     scene.dispatcher()
     about = {"plan": "cleanup", "run": "run-1", "stage": "worker", "tool": "prloom_ask", "question": "Tabs?"}
@@ -166,8 +163,7 @@ def test_a_plan_that_cannot_be_read_and_a_bridge_that_fails_for_long_need_a_pers
     assert [(need.ids, need.age_ms) for need in needs(shown, "bridge")] == [(("gitea",), 3_600_000)]
 
 
-def test_a_bridge_that_failed_once_needs_no_person(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_bridge_that_failed_once_needs_no_person(scene: OperatorScene) -> None:
     polls = {"lastPollAt": scene.ago(seconds=1), "lastOkAt": scene.ago(minutes=2), "error": "502"}
     scene.report(paths.BRIDGES, {"bridges": [{"name": "github", **polls}]})
 
@@ -176,8 +172,7 @@ def test_a_bridge_that_failed_once_needs_no_person(tmp_path: Path) -> None:
     assert (shown.needs, shown.sources[0].error, shown.sources[0].last_ok_age_ms) == ((), "502", 120_000)
 
 
-def test_what_a_daemon_that_runs_says_does_not_work_needs_a_person(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_what_a_daemon_that_runs_says_does_not_work_needs_a_person(scene: OperatorScene) -> None:
     half = {"name": "notify", "state": "running", "problem": "urls: number 2: …", "problemSince": scene.ago(minutes=2)}
     scene.report(paths.DAEMON_STATUS, {"daemons": [half]})
 
@@ -189,8 +184,7 @@ def test_what_a_daemon_that_runs_says_does_not_work_needs_a_person(tmp_path: Pat
     assert dashboard.read(scene.where, NOW).needs == ()
 
 
-def test_a_bridge_that_has_nothing_to_ask_is_not_said_to_be_polled_yet(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_bridge_that_has_nothing_to_ask_is_not_said_to_be_polled_yet(scene: OperatorScene) -> None:
     why = "no repository on GitHub is known"
     scene.report(paths.BRIDGES, {"bridges": [{"name": "github", "idle": why}]})
 
@@ -238,9 +232,8 @@ def test_what_waits_has_a_reason_and_an_end_and_what_ends_first_is_the_first(sho
 
 @pytest.mark.parametrize(("due", "ends"), [({"seconds": 40}, 40_000), ({"days": 7}, None)])
 def test_a_conditional_wait_says_what_ends_it_and_has_an_end_only_if_it_is_tried_again_before_its_deadline(
-    tmp_path: Path, due: dict[str, float], ends: int | None
+    due: dict[str, float], ends: int | None, scene: OperatorScene
 ) -> None:
-    scene = OperatorScene(tmp_path)
     event = scene.deferred("d")
     assert event.deferral is not None
     until = scene.later(**due)
@@ -298,8 +291,7 @@ def test_the_document_can_be_read_again_and_its_version_is_in_it(shown: Dashboar
 
 
 @pytest.mark.parametrize("state", OPEN)
-def test_an_event_in_each_open_state_is_counted_in_its_plan(tmp_path: Path, state: str) -> None:
-    scene = OperatorScene(tmp_path)
+def test_an_event_in_each_open_state_is_counted_in_its_plan(state: str, scene: OperatorScene) -> None:
     event = scene.event("e", state)
     if state == "deferred":
         event = scene.deferred("e")
@@ -316,8 +308,9 @@ def ages(shown: Dashboard) -> list[tuple[str, float | None]]:
     return [(kind, None if age is None else age / 3_600_000) for kind, age in found]
 
 
-def test_what_a_state_of_an_older_version_does_not_date_has_the_age_of_the_file_that_says_it(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_what_a_state_of_an_older_version_does_not_date_has_the_age_of_the_file_that_says_it(
+    scene: OperatorScene,
+) -> None:
     local = scene.plan("pr-1", "", DispatchState(paused=True))
     scene.age(local / paths.BUS / paths.DECISIONS, hours=4)
     local = scene.plan("pr-2", "- [b] Do it <!-- prloom:todo t-1 -->\n")
@@ -326,8 +319,7 @@ def test_what_a_state_of_an_older_version_does_not_date_has_the_age_of_the_file_
     assert ages(dashboard.read(scene.where, NOW)) == [("paused", 4), ("parked", 3)]
 
 
-def test_a_plan_that_cannot_be_read_has_the_age_of_its_latest_file(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_plan_that_cannot_be_read_has_the_age_of_its_latest_file(scene: OperatorScene) -> None:
     local = scene.plan("pr-1")
     (local / paths.PLAN_STATE).write_text("{")
     scene.age(*(path for path in local.rglob("*") if path.is_file()), hours=6)
@@ -336,8 +328,7 @@ def test_a_plan_that_cannot_be_read_has_the_age_of_its_latest_file(tmp_path: Pat
     assert ages(dashboard.read(scene.where, NOW)) == [("blocked", 4)]
 
 
-def test_a_plan_that_the_dispatcher_cannot_open_and_one_with_an_error_have_its_age(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_plan_that_the_dispatcher_cannot_open_and_one_with_an_error_have_its_age(scene: OperatorScene) -> None:
     scene.plan("pr-1")
     scene.report(paths.PLANS, {"unreadable": {"pr-1": "no room"}, "since": {"pr-1": scene.ago(hours=2)}})
     scene.plan("pr-2", blocked=True, last_error="the branch is gone", last_error_at=scene.ago(hours=5))
@@ -345,8 +336,7 @@ def test_a_plan_that_the_dispatcher_cannot_open_and_one_with_an_error_have_its_a
     assert ages(dashboard.read(scene.where, NOW)) == [("blocked", 5), ("blocked", 2)]
 
 
-def test_a_plan_whose_last_try_failed_needs_a_person_though_prloom_tries_again(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_plan_whose_last_try_failed_needs_a_person_though_prloom_tries_again(scene: OperatorScene) -> None:
     scene.plan("pr-1", "- [ ] one\n", last_error="no exchange", last_error_at=scene.ago(hours=5))
 
     found = dashboard.read(scene.where, NOW)
@@ -357,8 +347,7 @@ def test_a_plan_whose_last_try_failed_needs_a_person_though_prloom_tries_again(t
     assert ages(found) == [("error", 5)]
 
 
-def test_a_report_of_an_older_dispatcher_without_times_is_read_and_its_needs_come_last(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_report_of_an_older_dispatcher_without_times_is_read_and_its_needs_come_last(scene: OperatorScene) -> None:
     scene.plan("pr-1")
     scene.report(paths.PLANS, {"unreadable": {"pr-1": "no room"}})
     scene.report(paths.BRIDGES, {"bridges": [{"name": "github", "error": "502", "warnings": ["line 3"]}]})
@@ -371,16 +360,16 @@ def test_a_report_of_an_older_dispatcher_without_times_is_read_and_its_needs_com
 
 
 @pytest.mark.parametrize(("error", "hours"), [("prloom.toml: unknown key tick", 4), ("PRLOOM_TICK: unknown key", None)])
-def test_a_mistake_in_the_file_is_as_old_as_its_last_change(tmp_path: Path, error: str, hours: float | None) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_mistake_in_the_file_is_as_old_as_its_last_change(
+    tmp_path: Path, error: str, hours: float | None, scene: OperatorScene
+) -> None:
     (tmp_path / "prloom.toml").write_text("tick = 1\n")
     scene.age(tmp_path / "prloom.toml", hours=4)
 
     assert ages(dashboard.read(scene.where, NOW, config_error=error)) == [("config", hours)]
 
 
-def test_a_plan_is_as_old_as_its_oldest_pending_event(tmp_path: Path) -> None:
-    scene = OperatorScene(tmp_path)
+def test_a_plan_is_as_old_as_its_oldest_pending_event(scene: OperatorScene) -> None:
     pending = [scene.event(f"e{hours}", "pending", since=scene.ago(hours=hours)) for hours in (2, 7)]
     scene.plan("pr-1", "", DispatchState(open={event.id: event for event in pending}))
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
@@ -15,11 +14,6 @@ from operator_scene import OperatorScene
 from prloom.cli.output import dashboard_text
 from prloom.engine.views import dashboard
 from prloom.storage import paths
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> OperatorScene:
-    return OperatorScene(tmp_path)
 
 
 def head(scene: OperatorScene) -> str:

@@ -83,6 +83,12 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
 
 
 @pytest.fixture
+def message(jobs: Jobs) -> Message:
+    """Publish a message with the body `x`."""
+    return jobs.exchange.publish("jobs", "x")
+
+
+@pytest.fixture
 def gone() -> Callable[[int], bool]:
     """Return whether a process ends, and wait a minute for it."""
 

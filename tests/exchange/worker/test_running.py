@@ -14,6 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
+from prloom.exchange.message import Message
+
 HUNDRED_MB = 100_000_000
 
 # Starts a program in a session of its own with nothing in its environment, orphans it, and says its id.
@@ -63,9 +65,7 @@ def test_what_a_command_prints_is_the_reply_and_belongs_to_the_conversation(jobs
     assert f"jobs {message.id} attempt 1: completed in" in report
 
 
-def test_a_commands_own_failure_is_final_and_its_reply_says_what_it_said(jobs: Any):
-    message = jobs.exchange.publish("jobs", "x")
-
+def test_a_commands_own_failure_is_final_and_its_reply_says_what_it_said(jobs: Any, message: Message):
     jobs.once("--failure-topic", "broken", command=["sh", "-c", "echo out; echo err >&2; exit 7"], code=3)
 
     reply, entry = jobs.reply(message), jobs.entry(message)
@@ -73,9 +73,7 @@ def test_a_commands_own_failure_is_final_and_its_reply_says_what_it_said(jobs: A
     assert (entry.delivery.ending, entry.claims[0].error) == ("failed", "command exited with code 7")
 
 
-def test_a_worker_with_retry_failures_tries_a_failed_message_again(jobs: Any):
-    message = jobs.exchange.publish("jobs", "x")
-
+def test_a_worker_with_retry_failures_tries_a_failed_message_again(jobs: Any, message: Message):
     jobs.once("--retry-failures", command=["sh", "-c", "exit $((2 - PRLOOM_ATTEMPT))"], code=1)
     jobs.once("--retry-failures", command=["sh", "-c", "exit $((2 - PRLOOM_ATTEMPT))"])
 
@@ -133,9 +131,9 @@ def escaped(folder: Path) -> int:
     return 0
 
 
-def test_what_a_command_leaves_running_is_ended_before_the_reply_is_there(jobs: Any, gone: Callable[[int], bool]):
-    message = jobs.exchange.publish("jobs", "x")
-
+def test_what_a_command_leaves_running_is_ended_before_the_reply_is_there(
+    jobs: Any, gone: Callable[[int], bool], message: Message
+):
     jobs.once("--timeout", "50s", command=jobs.program(ESCAPES + "print('done')\n"))
 
     assert jobs.reply(message).body == "done\n"
@@ -163,8 +161,7 @@ def test_a_command_that_never_reads_neither_hangs_nor_escapes_its_time(
     jobs.once("--timeout", limit, command=command, code=code)
 
 
-def test_a_command_that_floods_does_not_escape_its_time_nor_fill_the_memory(jobs: Any):
-    message = jobs.exchange.publish("jobs", "x")
+def test_a_command_that_floods_does_not_escape_its_time_nor_fill_the_memory(jobs: Any, message: Message):
     worker = jobs.argv("--once", "--timeout", "2s", command=["sh", "-c", "yes & exec yes >&2"])
 
     measured = subprocess.run([*jobs.program(MEASURE), *worker], cwd=jobs.folder, stdout=subprocess.PIPE, check=False)
@@ -174,9 +171,7 @@ def test_a_command_that_floods_does_not_escape_its_time_nor_fill_the_memory(jobs
     assert len(jobs.reply(message).metadata["stderr"]) < 17_000
 
 
-def test_what_is_no_utf_8_is_replaced(jobs: Any):
-    message = jobs.exchange.publish("jobs", "x")
-
+def test_what_is_no_utf_8_is_replaced(jobs: Any, message: Message):
     jobs.once(command=["printf", r"a\377b\0c"])
 
     assert jobs.reply(message).body == "a\ufffdb\0c"

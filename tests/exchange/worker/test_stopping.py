@@ -11,6 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
+from prloom.exchange.message import Message
+
 # Says its id through one pipe, then waits for the other.
 MEETS = """
 import os, signal, sys
@@ -54,9 +56,8 @@ def test_a_worker_that_is_to_stop_finishes_its_message(jobs: Any, meeting: list[
 
 @pytest.mark.parametrize("how", ["--grace=100ms", "--grace=100s"])
 def test_a_worker_that_cannot_finish_in_time_releases_its_message_without_counting_the_attempt(
-    how: str, jobs: Any, meeting: list[str], gone: Callable[[int], bool]
+    how: str, jobs: Any, meeting: list[str], gone: Callable[[int], bool], message: Message
 ):
-    message = jobs.exchange.publish("jobs", "x")
     worker = jobs.start(how, command=meeting)
     command = begun(jobs)
 
@@ -71,8 +72,7 @@ def test_a_worker_that_cannot_finish_in_time_releases_its_message_without_counti
     assert gone(command)
 
 
-def test_a_worker_that_waits_stops_at_once(jobs: Any):
-    message = jobs.exchange.publish("jobs", "x")
+def test_a_worker_that_waits_stops_at_once(jobs: Any, message: Message):
     worker = jobs.start(command=["cat"])
     jobs.reply(message)
 
@@ -84,8 +84,7 @@ def test_a_worker_that_waits_stops_at_once(jobs: Any):
     assert report.endswith("prloom: interrupted\n")
 
 
-def test_a_worker_that_was_started_deaf_to_interrupts_stays_so(jobs: Any):
-    message = jobs.exchange.publish("jobs", "x")
+def test_a_worker_that_was_started_deaf_to_interrupts_stays_so(jobs: Any, message: Message):
     argv = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *jobs.argv(command=["cat"])]
     worker = subprocess.Popen(argv, cwd=jobs.folder, stderr=subprocess.PIPE, text=True)
     jobs.workers.append(worker)
@@ -98,9 +97,7 @@ def test_a_worker_that_was_started_deaf_to_interrupts_stays_so(jobs: Any):
     assert worker.wait(60) == STOPPED
 
 
-def test_a_lease_is_renewed_for_as_long_as_the_command_runs(jobs: Any):
-    message = jobs.exchange.publish("jobs", "x")
-
+def test_a_lease_is_renewed_for_as_long_as_the_command_runs(jobs: Any, message: Message):
     jobs.once("--lease", LEASE, command=["sh", "-c", "sleep 9; echo done"])
 
     assert jobs.reply(message).body == "done\n"
@@ -108,9 +105,8 @@ def test_a_lease_is_renewed_for_as_long_as_the_command_runs(jobs: Any):
 
 
 def test_a_worker_that_was_stopped_past_its_lease_ends_its_command_and_settles_nothing(
-    jobs: Any, meeting: list[str], gone: Callable[[int], bool]
+    jobs: Any, meeting: list[str], gone: Callable[[int], bool], message: Message
 ):
-    message = jobs.exchange.publish("jobs", "x")
     stopped = jobs.start("--lease", LEASE, command=meeting)
     command = begun(jobs)
 
@@ -128,9 +124,8 @@ def test_a_worker_that_was_stopped_past_its_lease_ends_its_command_and_settles_n
 
 
 def test_a_worker_whose_message_is_cancelled_ends_its_command(
-    jobs: Any, meeting: list[str], gone: Callable[[int], bool]
+    jobs: Any, meeting: list[str], gone: Callable[[int], bool], message: Message
 ):
-    message = jobs.exchange.publish("jobs", "x")
     worker = jobs.start("--lease", LEASE, command=meeting)
     command = begun(jobs)
 
@@ -141,8 +136,9 @@ def test_a_worker_whose_message_is_cancelled_ends_its_command(
     assert [each.topic for each in jobs.exchange.read()] == ["jobs", "jobs.cancelled"]
 
 
-def test_a_worker_that_is_killed_takes_its_command_with_it(jobs: Any, meeting: list[str], gone: Callable[[int], bool]):
-    message = jobs.exchange.publish("jobs", "x")
+def test_a_worker_that_is_killed_takes_its_command_with_it(
+    jobs: Any, meeting: list[str], gone: Callable[[int], bool], message: Message
+):
     worker = jobs.start("--lease", "3s", command=meeting)
     command = begun(jobs)
 
@@ -178,9 +174,8 @@ def test_of_several_workers_one_that_is_killed_is_started_again(jobs: Any):
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_several_workers_end_with_their_keeper(
-    how: signal.Signals, jobs: Any, meeting: list[str], gone: Callable[[int], bool]
+    how: signal.Signals, jobs: Any, meeting: list[str], gone: Callable[[int], bool], message: Message
 ):
-    message = jobs.exchange.publish("jobs", "x")
     keeper = jobs.start("--concurrency", "3", "--grace", "100ms", command=meeting)
     command = begun(jobs)
     several = workers(keeper, 3)
