@@ -18,12 +18,11 @@ async def test_a_hook_can_tell_a_vouched_text_from_that_of_somebody_trusted(tmp_
     stage = Stage(tmp_path)
     stage.adopt()
     stage.plugin("looker", register)
-    stage.bridge.news = [
+
+    await stage.poll(
         said("stranger", author=Author("eve", "none")),
         said("known", author=Author("ann", "write")),
         said("ok", body="/prloom approve stranger", author=Author("ann", "write")),
-    ]
-
-    await stage.tick()
+    )
 
     assert seen == {"stranger": True, "known": False}

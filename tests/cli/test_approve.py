@@ -23,8 +23,7 @@ Prloom = Callable[..., Any]
 async def held(stage: Stage) -> Stage:
     """A held event."""
     stage.adopt()
-    stage.append(said("h", "Let me in.\nPlease.", title="Hello", author=EVE), said("t"))
-    await stage.tick()
+    await stage.take_in(said("h", "Let me in.\nPlease.", title="Hello", author=EVE), said("t"))
     return stage
 
 
@@ -85,8 +84,7 @@ async def test_only_held_events_can_be_vouched_for_and_all_or_none_are(held: Sta
 
 async def test_the_text_cannot_pass_for_prlooms_words(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
-    stage.append(said("h", EVIL, title=EVIL, author=Author(EVIL, "none")))
-    await stage.tick()
+    await stage.take_in(said("h", EVIL, title=EVIL, author=Author(EVIL, "none")))
 
     text = prloom("approve", "h").out
 
@@ -103,8 +101,7 @@ async def withheld(stage: Stage) -> str:
         "items": [{"eventId": e.id, "verdict": "answered", "reply": reply} for e in batch],
         "todos": [],
     }
-    stage.append(said("a", reply_to=Target("forge", {"thread": "a"})))
-    await stage.tick()
+    await stage.take_in(said("a", reply_to=Target("forge", {"thread": "a"})))
     (action,) = stage.state()["queue"]
     return str(action)
 
@@ -179,8 +176,7 @@ async def test_the_name_of_an_event_that_is_done_means_its_withheld_actions(
 async def test_an_action_that_failed_for_another_reason_is_nothing_to_release(stage: Stage, prloom: Prloom) -> None:
     stage.adopt()
     stage.bridge.refuse = lambda action: Refused("locked")
-    stage.append(said("a"))
-    await stage.tick()
+    await stage.take_in(said("a"))
     (action,) = stage.state()["queue"]
 
     assert prloom("approve", "--release", action).err == (
@@ -198,8 +194,7 @@ async def carls(stage: Stage) -> Stage:
     stage.adopt("other", pr=8)
     carl = Author("Carl", "none")
     stage.append(said("c1", "One.", author=carl), said("e", author=EVE))
-    stage.append(said("c2", "Two.", author=carl, pr=8), plan_id="other")
-    await stage.tick()
+    await stage.take_in(said("c2", "Two.", author=carl, pr=8), plan_id="other")
     return stage
 
 

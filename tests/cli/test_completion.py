@@ -42,8 +42,7 @@ def test_plans_are_offered_where_a_plan_is_named(stage: Stage) -> None:
 
 async def test_open_events_and_todos_are_offered_where_they_are_named(stage: Stage) -> None:
     WorkedPlan(stage, "Make it fast", "Make it small").done("t-1")
-    stage.append(said("h-1", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("h-1", author=Author("eve", "none")))
 
     assert offered(stage, "approve", incomplete="h") == ["h-1"]
     assert offered(stage, "why") == ["h-1", "t-1", "t-2"]

@@ -13,8 +13,7 @@ Prloom = Callable[..., Any]
 
 
 async def test_an_open_event_is_put_aside_for_good_with_the_reason(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
-    stage.append(said("h", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("h", author=Author("eve", "none")))
 
     assert prloom("drop", "h", "--reason", "spam").out == "Dropped: h.\n"
 
@@ -38,8 +37,7 @@ async def test_an_event_that_has_yet_to_be_taken_in_is_dropped_before_any_agent_
 
 
 async def test_a_reason_is_needed(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
-    stage.append(said("h", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("h", author=Author("eve", "none")))
 
     assert prloom("drop", "h").code == 2
     ran = prloom("drop", "h", "--reason", " ")
@@ -50,8 +48,7 @@ async def test_a_reason_is_needed(stage: Stage, prloom: Prloom, pr_7: Path) -> N
 
 async def test_only_open_events_can_be_dropped_and_all_or_none_are(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.bridge.refuse = lambda action: Refused("locked")
-    stage.append(said("h", author=Author("eve", "none")), said("t"))
-    await stage.tick()
+    await stage.take_in(said("h", author=Author("eve", "none")), said("t"))
     (action,) = stage.state()["queue"]
 
     for name in ("t", action):
@@ -64,8 +61,7 @@ async def test_only_open_events_can_be_dropped_and_all_or_none_are(stage: Stage,
 
 async def test_all_open_events_of_an_author_are_dropped_after_a_yes(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     eve = Author("eve", "none")
-    stage.append(said("h1", author=eve), said("h2", author=eve), said("h3", author=Author("dan", "none")))
-    await stage.tick()
+    await stage.take_in(said("h1", author=eve), said("h2", author=eve), said("h3", author=Author("dan", "none")))
 
     assert prloom("drop", "@eve", "--reason", "spam").err == (
         "prloom: 2 events match, and nothing was dropped; "
@@ -87,8 +83,7 @@ async def test_more_than_one_event_is_dropped_on_a_terminal_only_after_a_yes_als
     end: tuple[set[str], str],
 ) -> None:
     stage.adopt()
-    stage.append(said("h1", author=Author("eve", "none")), said("h2", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("h1", author=Author("eve", "none")), said("h2", author=Author("eve", "none")))
 
     lines = on_terminal(100, "drop", "h1", "h2", "--reason", "spam", answers=answer + "\n")
 
@@ -99,8 +94,7 @@ async def test_more_than_one_event_is_dropped_on_a_terminal_only_after_a_yes_als
 async def test_a_plan_alone_stands_for_all_of_its_open_events(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.adopt("other", pr=8)
     stage.append(said("h1", author=Author("eve", "none")))
-    stage.append(said("h2", author=Author("eve", "none")), plan_id="other")
-    await stage.tick()
+    await stage.take_in(said("h2", author=Author("eve", "none")), plan_id="other")
 
     assert prloom("drop", "--plan", "pr-7", "--reason", "spam").out == "Dropped: h1.\n"
     assert set(stage.open("other")) == {"h2"}

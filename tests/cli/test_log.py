@@ -25,11 +25,9 @@ async def two_plans(stage: Stage) -> Stage:
     """An event of one plan, and three hours later one of another."""
     stage.adopt("b", pr=2)
     stage.adopt("a", pr=1)
-    stage.append(said("old", author=Author("eve", "none")), plan_id="b")
-    await stage.tick()
+    await stage.take_in(said("old", author=Author("eve", "none")), plan_id="b")
     stage.clock.advance(hours=3)
-    stage.append(said("new", author=Author("eve", "none")), plan_id="a")
-    await stage.tick()
+    await stage.take_in(said("new", author=Author("eve", "none")), plan_id="a")
     return stage
 
 
@@ -98,12 +96,10 @@ async def test_a_bridge_that_fails_is_told_once_and_when_it_works_again(stage: S
     stage.bridge.fail = down
     told = []
     for _ in range(2):
-        stage.clock.advance(hours=1)
-        await stage.tick()
+        await stage.tick_after(hours=1)
         told.append([(each.kind, each.text) for each in log.new(stage.clock())])
     stage.bridge.fail = lambda: None
-    stage.clock.advance(hours=1)
-    await stage.tick()
+    await stage.tick_after(hours=1)
     told.append([(each.kind, each.text) for each in log.new(stage.clock())])
 
     ((kind, text),) = told[0]
@@ -145,8 +141,7 @@ async def test_an_error_that_there_is_now_stands_where_it_began_and_counts_for_t
     await stage.tick()
     begun = stage.clock()
     stage.clock.advance(hours=2)
-    stage.append(said("a"))
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     def told(*options: str) -> list[tuple[str, str]]:
         lines = map(json.loads, prloom("log", "--json", *options).out.splitlines())
@@ -225,8 +220,7 @@ async def test_a_plan_that_comes_later_is_followed_from_its_beginning(stage: Sta
     assert log.recent(stage.clock(), since=None, limit=10) == ()
 
     stage.adopt("a", pr=1)
-    stage.append(said("e", author=Author("eve", "none")), plan_id="a")
-    await stage.tick()
+    await stage.take_in(said("e", author=Author("eve", "none")), plan_id="a")
 
     assert [each.plan for each in log.new(stage.clock())] == ["a"]
 
@@ -234,8 +228,7 @@ async def test_a_plan_that_comes_later_is_followed_from_its_beginning(stage: Sta
 async def test_what_is_older_than_the_first_bytes_read_is_found_where_it_is_asked_for(stage: Stage) -> None:
     stage.adopt("a", pr=1)
     for number in range(9):
-        stage.append(said(f"e{number}", author=Author("eve", "none")), plan_id="a")
-        await stage.tick()
+        await stage.take_in(said(f"e{number}", author=Author("eve", "none")), plan_id="a")
         stage.clock.advance(seconds=1)
 
     log, begin = RepositoryLog(stage.paths, room=100), stage.clock() - timedelta(seconds=7)

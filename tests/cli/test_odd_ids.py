@@ -32,8 +32,7 @@ def remedy(prloom: Prloom, event_id: str) -> Sequence[str]:
 async def test_a_held_event_is_approved_by_the_command_that_the_status_names(
     stage: Stage, prloom: Prloom, event_id: str
 ) -> None:
-    stage.append(said(event_id, author=Author("mallory", "none")), said("other", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said(event_id, author=Author("mallory", "none")), said("other", author=Author("eve", "none")))
 
     ran = prloom(*remedy(prloom, event_id))
 
@@ -48,10 +47,8 @@ async def test_a_parked_event_is_retried_by_the_command_that_the_status_names(
     stage.adopt("other", pr=8)
     stage.plugin("quiet", deferring())
     stage.append(said(event_id))
-    stage.append(said("other", author=Author("eve", "write")), plan_id="other")
-    await stage.tick()
-    stage.clock.advance(days=8)
-    await stage.tick()
+    await stage.take_in(said("other", author=Author("eve", "write")), plan_id="other")
+    await stage.tick_after(days=8)
 
     ran = prloom(*remedy(prloom, event_id))
 
@@ -60,8 +57,7 @@ async def test_a_parked_event_is_retried_by_the_command_that_the_status_names(
 
 
 async def test_one_at_sign_names_the_author_also_where_an_event_has_that_id(stage: Stage, prloom: Prloom) -> None:
-    stage.append(said("@eve", author=Author("mallory", "none")), said("hers", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("@eve", author=Author("mallory", "none")), said("hers", author=Author("eve", "none")))
 
     assert prloom("approve", "@eve").code == 0
 
@@ -69,8 +65,7 @@ async def test_one_at_sign_names_the_author_also_where_an_event_has_that_id(stag
 
 
 async def test_what_is_named_by_an_odd_id_is_dropped_without_a_question(stage: Stage, prloom: Prloom) -> None:
-    stage.append(*(said(event_id, author=Author("mallory", "none")) for event_id in ODD_IDS))
-    await stage.tick()
+    await stage.take_in(*(said(event_id, author=Author("mallory", "none")) for event_id in ODD_IDS))
 
     ran = prloom("drop", "--reason", "spam", "--", "--parked", "-x", "@@eve", "@@@eve")
 
@@ -78,8 +73,7 @@ async def test_what_is_named_by_an_odd_id_is_dropped_without_a_question(stage: S
 
 
 async def test_the_command_that_acts_on_all_of_them_names_them_again(stage: Stage, prloom: Prloom) -> None:
-    stage.append(*(said(event_id, author=Author("eve", "none")) for event_id in ("-x", "y", "z")))
-    await stage.tick()
+    await stage.take_in(*(said(event_id, author=Author("eve", "none")) for event_id in ("-x", "y", "z")))
     ran = prloom("drop", "--reason", "-spam", "--", "@eve", "-x")
     words = shlex.split(ran.err.partition("run `")[2].rpartition("`")[0])[1:]
 

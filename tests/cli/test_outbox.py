@@ -17,10 +17,8 @@ from prloom.cli.main import cli
 async def draft(stage: Stage) -> str:
     """A reply that waits, and its id."""
     stage.adopt()
-    stage.bridge.news.append(said("e1", "please", author=Author("eve", "none")))
-    await stage.tick()
-    stage.ask("approve", "e1")
-    await stage.tick()
+    await stage.poll(said("e1", "please", author=Author("eve", "none")))
+    await stage.carry_out("approve", "e1")
     (action_id,) = stage.state()["queue"]
     return str(action_id)
 

@@ -17,8 +17,7 @@ async def test_without_a_dispatcher_a_plan_is_paused_at_once_and_stays_paused_wh
 ) -> None:
     assert prloom("pause", "7").out == "Paused: pr-7.\n"
 
-    stage.append(said("e"))
-    await stage.tick()
+    await stage.take_in(said("e"))
     assert stage.fate("e") == ["pending"]
     assert stage.triager.batches == []
     assert prloom("resume", "pr-7").out == "Resumed: pr-7.\n"

@@ -31,9 +31,8 @@ def test_a_preset_decides_for_its_plans(stage: Stage, prloom: Prloom) -> None:
 async def test_a_comment_that_requests_one_is_told_so(stage: Stage) -> None:
     stage.configure('[work]\nrebase = "never"\n')
     stage.adopt()
-    stage.bridge.news = [said("a", "/prloom rebase")]
 
-    await stage.tick()
+    await stage.poll(said("a", "/prloom rebase"))
 
     assert stage.bridge.said == ['prloom does not rebase this branch: the operator has set `[work] rebase = "never"`.']
     assert "rebaseTodo" not in stage.state() or stage.state()["rebaseTodo"] is None

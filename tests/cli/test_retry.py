@@ -25,8 +25,7 @@ async def waiting(stage: Stage) -> Stage:
     stage.plugin("quiet", deferring(saying="wait"))
     stage.bridge.refuse = lambda action: Refused("locked")
     stage.append(said("d1", "wait"), said("d2", "wait"), said("h", author=Author("eve", "none")), said("t"))
-    stage.append(said("d3", "wait"), plan_id="other")
-    await stage.tick()
+    await stage.take_in(said("d3", "wait"), plan_id="other")
     return stage
 
 
@@ -146,8 +145,7 @@ async def test_an_authors_waiting_events_are_due_now_after_a_yes(stage: Stage, p
     stage.adopt()
     stage.plugin("quiet", deferring(saying="wait"))
     ann, dan = Author("ann", "write"), Author("dan", "write")
-    stage.append(said("d1", "wait", author=ann), said("d2", "wait", author=ann), said("d3", "wait", author=dan))
-    await stage.tick()
+    await stage.take_in(said("d1", "wait", author=ann), said("d2", "wait", author=ann), said("d3", "wait", author=dan))
 
     assert prloom("retry", "@ann").err == (
         "prloom: 2 events match, and nothing was retried; to retry all of them, run `prloom retry @ann --yes`\n"

@@ -16,8 +16,7 @@ async def test_stats_say_what_was_done_how_long_it_took_and_what_failed(stage: S
     stage.adopt()
     stage.plugin("quiet-period", deferring(60_000, "people are still talking", saying="wait"))
     stage.bridge.refuse = lambda action: Refused("the thread is locked")
-    stage.bridge.news = [said("d", "wait"), said("h", author=Author("eve", "none")), said("t")]
-    await stage.tick()
+    await stage.poll(said("d", "wait"), said("h", author=Author("eve", "none")), said("t"))
 
     document = json.loads(prloom("stats", "--json").out)
     shown = prloom("stats").out

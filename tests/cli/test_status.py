@@ -240,8 +240,7 @@ async def test_nothing_from_outside_reaches_the_terminal_as_it_is(stage: Stage, 
 
     on_branch(stage.adopt(title=f"title {EVIL}"), EVIL)
     stage.plugin("evil", evil)
-    stage.append(said(f"d; rm -rf ~ {EVIL}", type=EVIL), said(f"h{EVIL}", author=Author(EVIL, "none")))
-    await stage.tick()
+    await stage.take_in(said(f"d; rm -rf ~ {EVIL}", type=EVIL), said(f"h{EVIL}", author=Author(EVIL, "none")))
 
     text = prloom("status", "--all").out
 
@@ -491,8 +490,9 @@ async def test_no_line_is_wider_than_the_terminal(
     stage.plugin("quiet-period", TALKING)
     stage.bridge.refuse = lambda action: Refused("the thread is locked, and nobody but its owner can unlock it")
     author = Author("a-stranger-with-a-name", "none")
-    stage.append(said("d", "wait " * 30), said("github:issue_comment:2101", "word " * 30, author=author), said("t"))
-    await stage.tick()
+    await stage.take_in(
+        said("d", "wait " * 30), said("github:issue_comment:2101", "word " * 30, author=author), said("t")
+    )
     stage.bridge.fail = down
     await stage.tick()
 

@@ -73,8 +73,7 @@ async def test_an_action_that_names_no_event_is_shown_for_each_that_its_call_dec
                 triage.mark_event_handled(event.id, "thanked")
 
     stage.plugin("manners", register)
-    stage.append(said("one", reply_to=None), said("two", reply_to=None))
-    await stage.tick()
+    await stage.take_in(said("one", reply_to=None), said("two", reply_to=None))
 
     (action,) = stage.bridge.actions_seen
     for event in ("one", "two"):
@@ -84,15 +83,13 @@ async def test_an_action_that_names_no_event_is_shown_for_each_that_its_call_dec
 
 async def test_it_says_what_can_be_done_about_an_open_event(stage: Stage, prloom: Prloom) -> None:
     stage.plugin("quiet", deferring(once=True))
-    stage.append(said("d"), said("h", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("d"), said("h", author=Author("eve", "none")))
     stage.append(said("p"))
 
     assert prloom("why", "d").out.endswith("\nNow deferred; to try it now, run `prloom retry d`.\n")
     assert prloom("why", "h").out.endswith("\nNow held; to approve this text, run `prloom approve h`.\n")
     assert prloom("why", "p").out.endswith("\nNow pending; to have it handled, run `prloom start`.\n")
-    stage.clock.advance(days=8)
-    await stage.tick()
+    await stage.tick_after(days=8)
     assert prloom("why", "d").out.endswith(
         "\nNow parked; to try it again, run `prloom retry d`; to drop it, run `prloom drop d --reason TEXT`.\n"
     )
@@ -100,8 +97,7 @@ async def test_it_says_what_can_be_done_about_an_open_event(stage: Stage, prloom
 
 async def test_a_long_text_is_cut_but_one_that_waits_for_a_vouch_is_shown_whole(stage: Stage, prloom: Prloom) -> None:
     long = "\n".join(f"line {number}" for number in range(50))
-    stage.append(said("e", long), said("h", long, author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("e", long), said("h", long, author=Author("eve", "none")))
 
     cut, whole = prloom("why", "e").out, prloom("why", "h").out
 
@@ -111,8 +107,7 @@ async def test_a_long_text_is_cut_but_one_that_waits_for_a_vouch_is_shown_whole(
 
 
 async def test_a_text_that_is_its_own_title_is_told_once_but_shown_for_a_vouch(stage: Stage, prloom: Prloom) -> None:
-    stage.append(said("e", "Why?", title="Why?"), said("h", "Why?", title="Why?", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("e", "Why?", title="Why?"), said("h", "Why?", title="Why?", author=Author("eve", "none")))
 
     assert prloom("why", "e").out.count("Why?") == 1
     assert "  │ Why?\n" in prloom("why", "h").out
@@ -151,8 +146,7 @@ async def test_nothing_from_outside_reaches_the_terminal_or_passes_for_prlooms_w
 
     stage.plugin("evil", evil)
     body = f"{EVIL}\r\n\nNow triaged.\n  2026-01-01 12:00:00  operator  operator  vouched"
-    stage.append(said(f"e{EVIL}", body, title=f"{EVIL}\nNow triaged.", url=f"https://{EVIL}", type=EVIL))
-    await stage.tick()
+    await stage.take_in(said(f"e{EVIL}", body, title=f"{EVIL}\nNow triaged.", url=f"https://{EVIL}", type=EVIL))
 
     text = prloom("why", f"e{EVIL}").out
 

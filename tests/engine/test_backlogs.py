@@ -111,9 +111,8 @@ async def test_an_action_that_a_bridge_fails_on_keeps_none_from_being_delivered_
     bridge.poison = "re a1"
     stage.bridges = [bridge]
     stage.adopt()
-    stage.append(said("a0"), said("a1"), said("a2"))
 
-    await stage.tick()
+    await stage.take_in(said("a0"), said("a1"), said("a2"))
 
     assert bridge.said == ["re a0", "re a2"]
     (left,) = stage.state()["queue"].values()
@@ -125,9 +124,8 @@ async def test_actions_are_sent_one_by_one_where_a_bridge_does_not_answer_for_ea
 ):
     bridge = Silent()
     stage.bridges = [bridge]
-    stage.append(said("a0"), said("a1"))
 
-    await stage.tick()
+    await stage.take_in(said("a0"), said("a1"))
 
     assert bridge.said == ["re a0", "re a1"]
     assert (
@@ -176,8 +174,7 @@ async def test_actions_that_were_delivered_together_have_a_receipt_each_and_are_
     bridge = BatchBridge()
     stage.bridges = [bridge]
     stage.adopt()
-    stage.append(said("a0"), said("a1"), said("a2"))
-    await stage.tick()
+    await stage.take_in(said("a0"), said("a1"), said("a2"))
 
     await stage.tick()
 
@@ -226,9 +223,8 @@ async def test_only_so_many_hook_calls_of_one_plan_are_under_way(stage: Stage, p
         under_way[0] -= 1
 
     host.meets = meets
-    stage.append(*(said(f"c{number}", "/go") for number in range(3 * scheduler.HOOKS)))
 
-    await stage.tick()
+    await stage.take_in(*(said(f"c{number}", "/go") for number in range(3 * scheduler.HOOKS)))
 
     assert most[0] == scheduler.HOOKS
     assert stage.state()["done"] == {"handled": 3 * scheduler.HOOKS}
@@ -247,9 +243,8 @@ async def test_only_so_many_permissions_are_looked_up_for_one_plan_at_a_time(sta
 
     stage.bridge.waits = waits
     people = [Author(f"person-{number}") for number in range(3 * reconcile.LOOKUPS)]
-    stage.append(*(said(person.login, author=person) for person in people))
 
-    await stage.tick()
+    await stage.take_in(*(said(person.login, author=person) for person in people))
 
     assert len(stage.bridge.asked) == 3 * reconcile.LOOKUPS
     assert most[0] == reconcile.LOOKUPS
@@ -290,9 +285,8 @@ async def test_a_hook_that_asks_for_too_many_actions_fails_with_an_error_that_na
 
     stage.plugin("flood", register)
     stage.adopt()
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert stage.open()["a"]["state"] == "deferred"
     assert stage.open()["a"]["reason"] == "emit_comment: one call of beforeTriage can ask for at most 1000 actions"
@@ -312,9 +306,8 @@ async def test_a_call_for_many_events_that_asks_for_too_many_actions_in_all_fail
     stage.configure("[limits]\nmax_replies_per_thread_per_day = 0\n")
     stage.plugin("flood", register)
     stage.bridges = [BatchBridge()]
-    stage.append(said("a"), said("b"))
 
-    await stage.tick()
+    await stage.take_in(said("a"), said("b"))
 
     problem = "onEvent asked for 1002 actions in one call; at most 1000 are allowed"
     assert f"plugin flood: {problem}; prloom now shows it the events one by one" in caplog.messages

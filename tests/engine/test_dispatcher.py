@@ -42,9 +42,8 @@ async def test_once_ends_although_a_plugin_puts_an_event_off_for_as_short_as_it_
         stage.clock.advance(seconds=5)
 
     host.meets = time_flies
-    stage.bridge.news = [said("a"), said("b")]
 
-    await stage.tick()
+    await stage.poll(said("a"), said("b"))
 
     assert host.shown == [("a", "b")]
 
@@ -55,9 +54,8 @@ async def test_once_tries_an_action_once(stage: Stage, pr_7: Path):
         return Refused("busy", retryable=True)
 
     stage.bridge.refuse = busy
-    stage.bridge.news = [said("a"), said("b")]
 
-    await stage.tick()
+    await stage.poll(said("a"), said("b"))
 
     assert sorted(str(action.related_event_id) for action in stage.bridge.actions_seen) == ["a", "b"]
 
@@ -67,9 +65,8 @@ async def test_once_looks_an_author_up_once(stage: Stage, pr_7: Path):
         stage.clock.advance(hours=2)
 
     stage.bridge.waits = time_flies
-    stage.append(said("a", author=Author("bob")))
 
-    await stage.tick()
+    await stage.take_in(said("a", author=Author("bob")))
 
     assert stage.bridge.asked == ["bob"]
 
@@ -83,8 +80,7 @@ async def test_once_leaves_what_is_appended_after_its_polls_to_the_next_time(sta
         stage.append(said(f"more{appended}"))
 
     stage.triager.before = append_more
-    stage.bridge.news = [said("a")]
-    await stage.tick()
+    await stage.poll(said("a"))
     assert stage.triager.batches == [("a",)]
     stage.triager.before = None
 
@@ -371,9 +367,8 @@ async def test_each_decision_run_and_delivery_is_one_line_of_the_log_with_its_id
     stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
     caplog.set_level(logging.INFO, "prloom")
-    stage.bridge.news = [said("a"), said("b\x1b[2J\nforged")]
 
-    await stage.tick()
+    await stage.poll(said("a"), said("b\x1b[2J\nforged"))
 
     lines = [message for message in caplog.messages if message.startswith(("plan pr-7", "bridge forge"))]
     assert len([message for message in lines if " by " in message]) == len(stage.decisions())

@@ -167,9 +167,8 @@ async def test_more_events_than_memory_is_meant_for_are_taken_in_bit_by_bit(stag
     shown: list[int] = []
     stage.plugin("p", handler(shown))
     stage.adopt()
-    stage.append(*(said(f"e{number}") for number in range(admission.MOST + 1500)))
 
-    await stage.tick()
+    await stage.take_in(*(said(f"e{number}") for number in range(admission.MOST + 1500)))
 
     assert stage.state()["done"] == {"handled": admission.MOST + 1500}
     assert max(shown) <= admission.MOST
@@ -178,11 +177,11 @@ async def test_more_events_than_memory_is_meant_for_are_taken_in_bit_by_bit(stag
 async def test_a_command_is_found_behind_more_events_than_memory_is_meant_for(stage: Stage):
     stage.plugin("p", handler([]))
     stage.adopt()
-    stage.append(said("pause", "/prloom pause"))
-    await stage.tick()
-    stage.append(*(said(f"e{number}") for number in range(admission.MOST + 10)), said("resume", "/prloom resume"))
+    await stage.take_in(said("pause", "/prloom pause"))
 
-    await stage.tick()
+    await stage.take_in(
+        *(said(f"e{number}") for number in range(admission.MOST + 10)), said("resume", "/prloom resume")
+    )
 
     assert not stage.open()
     assert stage.state()["done"]["handled"] >= admission.MOST + 10

@@ -106,9 +106,8 @@ async def test_each_plan_is_worked_by_the_rules_of_its_preset(stage: Stage):
     stage.configure('[presets.open.trust]\nminimum = "read"\n')
     stage.adopt("pr-1", pr=1, preset="open")
     stage.adopt("pr-2", pr=2)
-    stage.bridge.news = [said(f"e{n}", pr=n, author=Author("bob", "read")) for n in (1, 2)]
 
-    await stage.tick()
+    await stage.poll(*[said(f"e{n}", pr=n, author=Author("bob", "read")) for n in (1, 2)])
 
     assert stage.triager.batches == [("e1",)]
     assert stage.open("pr-2")["e2"]["state"] == "held"

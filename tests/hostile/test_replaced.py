@@ -31,8 +31,7 @@ def lines(file: Path) -> list[str]:
 async def played(stage: Stage) -> Stage:
     """Two answered events, and one that waits."""
     stage.adopt()
-    stage.append(said("a"), said("h", "let me in", author=Author("eve", "none")), said("b"))
-    await stage.tick()
+    await stage.take_in(said("a"), said("h", "let me in", author=Author("eve", "none")), said("b"))
     assert stage.bridge.said == ["re a", "re b"]
     return stage
 
@@ -100,8 +99,7 @@ async def test_a_bus_that_is_replaced_while_nobody_is_at_work_is_noticed_though_
     stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
     bus = stage.local() / "bus/events.jsonl"
-    stage.append(said("a"), said("b"))
-    await stage.tick()
+    await stage.take_in(said("a"), said("b"))
     bus.write_text(bus.read_text().replace('"a"', '"x"'))
 
     await stage.tick()
@@ -118,8 +116,7 @@ async def test_a_bus_that_is_replaced_while_nobody_is_at_work_is_noticed_though_
 
 async def test_a_bus_whose_lines_were_all_replaced_but_for_the_last_is_noticed(stage: Stage, pr_7: Path):
     bus = stage.local() / "bus/events.jsonl"
-    stage.append(*(said(f"e{number:03}", "a long text " * 90) for number in range(60)))
-    await stage.tick()
+    await stage.take_in(*(said(f"e{number:03}", "a long text " * 90) for number in range(60)))
     kept = lines(bus)
     bus.write_text("".join(line.replace('"id":"e', '"id":"x') for line in kept[:-30]) + "".join(kept[-30:]))
 
@@ -132,12 +129,10 @@ async def test_a_bus_whose_lines_were_all_replaced_but_for_the_last_is_noticed(s
 async def test_what_is_appended_to_a_bus_that_was_replaced_meanwhile_is_taken_in_with_the_rest(stage: Stage):
     stage.adopt()
     bus = stage.local() / "bus/events.jsonl"
-    stage.append(said("a"), said("b"))
-    await stage.tick()
+    await stage.take_in(said("a"), said("b"))
     bus.write_text(bus.read_text().replace('"b"', '"y"'))
-    stage.append(said("later"))
 
-    await stage.tick()
+    await stage.take_in(said("later"))
 
     assert sorted(stage.bridge.said) == ["re a", "re b", "re later", "re y"]
 
@@ -145,8 +140,7 @@ async def test_what_is_appended_to_a_bus_that_was_replaced_meanwhile_is_taken_in
 async def test_a_replaced_bus_whose_reading_is_cut_short_is_read_on_and_nobody_is_asked_twice(stage: Stage, pr_7: Path):
     ids = [f"e{number:04}" for number in range(40)]
     again = ["e0001"] * admission.LINES  # lines cost little: what is known is asked about no more
-    stage.append(*map(said, [*ids[:20], *again, *ids[20:]]))
-    await stage.tick()
+    await stage.take_in(*map(said, [*ids[:20], *again, *ids[20:]]))
     bus = stage.local() / "bus/events.jsonl"
     bus.write_text(bus.read_text().replace('"e0000"', '"x0000"', 1))
 
@@ -161,8 +155,7 @@ async def test_a_replaced_bus_whose_reading_is_cut_short_is_read_on_and_nobody_i
     asked = [event_id for batch in stage.triager.batches for event_id in batch]
     assert sorted(asked) == sorted([*ids, "x0000"])
     assert "rereading" not in {key for key, value in stage.state().items() if value is not None}
-    stage.append(said("e0007"), said("e0030"), said("later"))
-    await stage.tick()
+    await stage.take_in(said("e0007"), said("e0030"), said("later"))
     assert stage.triager.batches[-1] == ("later",)
 
 
@@ -183,8 +176,7 @@ async def test_what_was_read_again_of_a_replaced_bus_stays_known_to_who_has_read
 async def test_of_a_replaced_bus_all_is_known_however_much_it_was(stage: Stage, pr_7: Path):
     ids = [f"e{number:05}" for number in range(REMEMBERED + 2000)]
     handed = stage.plugin("handler", handle_all)
-    stage.append(*map(said, ids))
-    await stage.tick()
+    await stage.take_in(*map(said, ids))
     bus = stage.local() / "bus/events.jsonl"
     bus.write_text(bus.read_text().replace('"e00000"', '"x000000"', 1))
 
@@ -220,8 +212,7 @@ async def test_a_bus_that_was_brought_back_from_a_copy_is_the_same_bus(
 
 async def test_a_bus_that_an_older_prloom_has_read_is_no_replaced_one(stage: Stage, caplog: pytest.LogCaptureFixture):
     stage.adopt()
-    stage.append(said("a"), said("b"))
-    await stage.tick()
+    await stage.take_in(said("a"), said("b"))
     bus = stage.local() / "bus"
     (bus / "state/dispatcher.json").unlink()
     log = lines(bus / "decisions.jsonl")
@@ -229,8 +220,7 @@ async def test_a_bus_that_an_older_prloom_has_read_is_no_replaced_one(stage: Sta
     (bus / "decisions.jsonl").write_text("".join(re.sub(r',"fingerprint":\d+', "", line) for line in log))
 
     await stage.tick()
-    stage.append(said("c"))
-    await stage.tick()
+    await stage.take_in(said("c"))
 
     assert stage.bridge.said == ["re a", "re b", "re c"]
     assert "replaced" not in caplog.text

@@ -105,8 +105,7 @@ class BusyDay:
             author = Author(login, trust)
             url = f"https://github.com/acme/shop/pull/42#issuecomment-{event_id}"
             stage.append(said(event_id, body, author=author, url=url, pr=42), plan_id="pr-42")
-            stage.clock.advance(minutes=19)
-            await stage.tick()
+            await stage.tick_after(minutes=19)
 
     def _commits(self) -> None:
         """Commit something on a plan's branch, for its difference."""

@@ -309,6 +309,26 @@ class Stage:
         """Do one full tick, as `prloom start --once` does."""
         await self.dispatcher().once()
 
+    async def tick_after(self, **time: float) -> None:
+        """Let so much time go by, and do one full tick."""
+        self.clock.advance(**time)
+        await self.tick()
+
+    async def take_in(self, *events: Event, plan_id: str = "pr-7") -> None:
+        """Append events to a plan's bus, as another program would, and do one full tick."""
+        self.append(*events, plan_id=plan_id)
+        await self.tick()
+
+    async def carry_out(self, verb: RequestVerb, *ids: str, **about: Any) -> None:
+        """Write a request down, as a command does, and do one full tick."""
+        self.ask(verb, *ids, **about)
+        await self.tick()
+
+    async def poll(self, *events: Event) -> None:
+        """Have the bridge tell these events after those that it has told, and do one full tick."""
+        self.bridge.news.extend(events)
+        await self.tick()
+
     @asynccontextmanager
     async def running(self, tick: timedelta = timedelta(milliseconds=5)) -> AsyncIterator[Dispatcher]:
         """Have a dispatcher at work, as `prloom start` has."""

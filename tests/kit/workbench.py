@@ -14,6 +14,7 @@ from project import Project
 from run_pools import KeptPools
 from stage import Stage
 
+from prloom.core.commands.requests import RequestVerb
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.work.todo_worker import TodoWorker
 from prloom.model import record
@@ -107,6 +108,16 @@ class Workbench:
         """Do so many full ticks."""
         for _ in range(count):
             await self.tick()
+
+    async def work_on(self, *lines: str, ticks: int = 1) -> None:
+        """Add lines to the plan, as a person does, and do so many full ticks."""
+        self.todo(*lines)
+        await self.ticks(ticks)
+
+    async def carry_out(self, verb: RequestVerb, *ids: str, ticks: int = 1, **about: Any) -> None:
+        """Write a request down, as a command does, and do so many full ticks."""
+        self.stage.ask(verb, *ids, **about)
+        await self.ticks(ticks)
 
     @property
     def plan(self) -> Path:

@@ -59,11 +59,9 @@ async def test_no_wait_is_an_hour_longer_because_the_clock_went_back(stage: Stag
 
 async def test_a_dispatcher_that_starts_after_the_clock_went_back_sees_that_too(stage: Stage, pr_7: Path):
     stage.plugin("later", putting_off)
-    stage.append(said("c1"))
-    await stage.tick()
+    await stage.take_in(said("c1"))
 
-    stage.clock.advance(hours=-1)
-    await stage.tick()
+    await stage.tick_after(hours=-1)
 
     assert stage.fate("c1") == ["pending", "deferred", "pending", "handled"]
 

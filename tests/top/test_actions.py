@@ -26,8 +26,7 @@ def operator(stage: Stage) -> Operator:
 
 
 async def test_an_approval_is_for_the_text_that_was_shown_and_for_no_other(stage: Stage, pr_7: Path) -> None:
-    stage.append(said("c-1", "please", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("c-1", "please", author=Author("eve", "none")))
     at_the_screen = operator(stage)
     shown = at_the_screen.approval(Subject("c-1", "pr-7", events=("c-1",)))
     assert shown.text == "c-1  pr_comment by eve, plan pr-7\n  │ please"
@@ -46,8 +45,7 @@ async def test_what_is_withheld_is_shown_without_its_secret_before_it_is_sent(st
         "items": [{"eventId": e.id, "verdict": "answered", "reply": f"Use {KEY}"} for e in batch],
         "todos": [],
     }
-    stage.append(said("a", reply_to=Target("forge", {"thread": "a"})))
-    await stage.tick()
+    await stage.take_in(said("a", reply_to=Target("forge", {"thread": "a"})))
     (action,) = stage.state()["queue"]
 
     shown = operator(stage).approval(Subject(action, "pr-7", actions=(action,)))
@@ -58,8 +56,7 @@ async def test_what_is_withheld_is_shown_without_its_secret_before_it_is_sent(st
 
 async def test_a_draft_is_sent_with_the_text_that_was_shown_and_with_no_other(stage: Stage, pr_7: Path) -> None:
     stage.configure('[outbox]\ntrusted = "draft"\n')
-    stage.append(said("c-1", reply_to=Target("forge", {"thread": "c-1"})))
-    await stage.tick()
+    await stage.take_in(said("c-1", reply_to=Target("forge", {"thread": "c-1"})))
     (draft,) = stage.state()["queue"]
     at_the_screen = operator(stage)
     need = Need(key=draft, kind="draft", plan="pr-7", text="", commands=())

@@ -86,8 +86,9 @@ async def test_a_change_on_the_disk_is_on_the_screen_within_half_a_second(tmp_pa
 
 async def test_what_is_held_is_approved_by_a_key_once_all_of_it_was_shown_and_leaves_the_screen(stage: Stage) -> None:
     stage.adopt()
-    stage.append(said("c-1", "please", author=Author("eve", "none")), said("c-2", "now", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(
+        said("c-1", "please", author=Author("eve", "none")), said("c-2", "now", author=Author("eve", "none"))
+    )
     shown = app(stage.paths)
     async with shown.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "2 comments by eve" in screen(shown) and "please" in detail(shown))
@@ -114,8 +115,7 @@ async def test_what_is_held_is_approved_by_a_key_once_all_of_it_was_shown_and_le
 
 async def test_a_key_that_fits_nothing_here_says_so_and_changes_nothing(stage: Stage) -> None:
     stage.adopt()
-    stage.append(said("c-1", "please", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("c-1", "please", author=Author("eve", "none")))
     shown = app(stage.paths)
     async with shown.run_test(size=(100, 30), notifications=True) as pilot:
         await until(pilot, lambda: "1 comment by eve" in screen(shown))

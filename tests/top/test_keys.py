@@ -108,8 +108,7 @@ async def test_a_key_that_does_not_fit_the_row_says_so_and_asks_nothing(tmp_path
 
 async def test_a_key_tells_what_was_done_lately_what_it_cost_and_which_plugin_is_slow(stage: Stage) -> None:
     local = stage.adopt()
-    stage.append(said("c-1"))
-    await stage.tick()
+    await stage.take_in(said("c-1"))
     slow = record.sparse(Decision(seq=1000, stage="onEvent", by="slow", duration_ms=61_000))
     with (local / "bus/decisions.jsonl").open("ab") as log:
         log.write(envelope.encode("decision", slow, record.iso(stage.clock.now)) + b"\n")
@@ -131,8 +130,7 @@ async def test_what_is_deferred_is_retried_and_a_draft_sent_by_a_key(stage: Stag
     stage.configure('[outbox]\ntrusted = "draft"\n')
     stage.adopt()
     stage.plugin("quiet", deferring(saying="wait"))
-    stage.append(said("c-1"), said("d-1", "wait"))
-    await stage.tick()
+    await stage.take_in(said("c-1"), said("d-1", "wait"))
     shown = app(stage.paths)
     async with shown.run_test(size=(120, 40), notifications=True) as pilot:
         await until(pilot, lambda: len(pane(shown, "waiting")) == 1)

@@ -95,14 +95,12 @@ def test_a_preset_that_is_not_configured_is_refused_before_anything_is_made(proj
 
 async def test_a_plan_whose_state_is_damaged_is_mended_by_adopting_its_branch_again(project: Project, git_stage: Stage):
     worktree = project.adopt(git_stage)
-    git_stage.append(said("a"), plan_id="work")
-    await git_stage.tick()
+    await git_stage.take_in(said("a"), plan_id="work")
     state = worktree / "prloom/.local/state.json"
     state.write_text("{")
 
     project.adopt(git_stage)
-    git_stage.append(said("b"), plan_id="work")
-    await git_stage.tick()
+    await git_stage.take_in(said("b"), plan_id="work")
 
     assert git_stage.triager.batches == [("a",), ("b",)]
     assert [file.name for file in state.parent.iterdir() if file.name.startswith("state.json.corrupt-")]

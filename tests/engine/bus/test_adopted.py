@@ -26,8 +26,7 @@ def remembered(stage: Stage, plan_id: str = "pr-7") -> Counts | None:
 async def test_a_plan_that_a_dispatcher_has_seen_is_remembered_with_its_counts(stage: Stage) -> None:
     local = stage.adopt()
     (local / "plan.md").write_text("# A plan\n\n## TODO\n\n- [ ] one\n- [x] two\n")
-    stage.append(said("a", author={"login": "eve", "trust": "none", "bot": False}))
-    await stage.tick()
+    await stage.take_in(said("a", author={"login": "eve", "trust": "none", "bot": False}))
     assert remembered(stage) == Counts(held=1, todos_open=1)
 
     shutil.rmtree(stage.paths.worktree("pr-7"))
@@ -46,8 +45,7 @@ async def test_a_plan_at_rest_costs_no_write(stage: Stage) -> None:
     file = stage.root / "prloom/.local/plans/pr-7.json"
     before = file.stat()
 
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 

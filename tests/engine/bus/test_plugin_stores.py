@@ -157,8 +157,7 @@ async def two_plans_that_have_counted(stage: Stage) -> None:
     for number in (1, 2):
         stage.adopt(f"pr-{number}", pr=number)
     for number in (1, 2, 1, 2):
-        stage.bridge.news.append(said(f"e{len(stage.bridge.news)}", pr=number))
-        await stage.tick()
+        await stage.poll(said(f"e{len(stage.bridge.news)}", pr=number))
 
 
 def damage(file: Path) -> None:
@@ -168,9 +167,8 @@ def damage(file: Path) -> None:
 async def test_a_plans_damaged_plugin_state_is_made_again_from_its_decision_log(stage: Stage):
     await two_plans_that_have_counted(stage)
     damage(stage.local("pr-1") / "plugin-state/counter.json")
-    stage.bridge.news.append(said("more", pr=1))
 
-    await stage.tick()
+    await stage.poll(said("more", pr=1))
 
     own = json.loads((stage.local("pr-1") / "plugin-state/counter.json").read_text())
     assert own["own"] == ["e0", "e2", "more"]
@@ -180,9 +178,8 @@ async def test_the_damaged_state_that_plans_share_is_made_again_from_all_their_d
     await two_plans_that_have_counted(stage)
     shared = stage.root / "prloom/.local/plugin-state-global/counter.json"
     damage(shared)
-    stage.bridge.news.append(said("more", pr=1))
 
-    await stage.tick()
+    await stage.poll(said("more", pr=1))
 
     assert json.loads(shared.read_text())["all"] == ["e0", "e1", "e2", "e3", "more"]
 
@@ -191,12 +188,10 @@ async def test_state_that_was_taken_away_by_hand_does_not_come_back_with_a_later
     await two_plans_that_have_counted(stage)
     own = stage.local("pr-1") / "plugin-state/counter.json"
     own.unlink()
-    stage.bridge.news.append(said("anew", pr=1))
-    await stage.tick()
+    await stage.poll(said("anew", pr=1))
     damage(own)
-    stage.bridge.news.append(said("more", pr=1))
 
-    await stage.tick()
+    await stage.poll(said("more", pr=1))
 
     assert json.loads(own.read_text())["own"] == ["anew", "more"]
 
@@ -208,8 +203,7 @@ async def test_a_plan_whose_log_cannot_be_read_keeps_no_other_from_a_rebuild(sta
     bus = stage.local("pr-2") / "bus"
     bus.rename(stage.local("pr-2") / "elsewhere")
     bus.symlink_to("elsewhere")
-    stage.bridge.news.append(said("more", pr=1))
 
-    await stage.tick()
+    await stage.poll(said("more", pr=1))
 
     assert json.loads(shared.read_text())["all"] == ["e0", "e1", "e2", "more"]

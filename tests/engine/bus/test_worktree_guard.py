@@ -63,8 +63,7 @@ async def test_a_plan_whose_branch_brings_prlooms_files_is_not_read_and_not_writ
     project: Project, git_stage: Stage
 ):
     worktree = project.adopt(git_stage)
-    git_stage.append(said("a"), plan_id="work")
-    await git_stage.tick()
+    await git_stage.take_in(said("a"), plan_id="work")
     before = {file.name: file.read_bytes() for file in (worktree / "prloom/.local/bus").iterdir() if file.is_file()}
     project.bring_prlooms_files()
     git_stage.append(said("b"), plan_id="work")

@@ -58,8 +58,7 @@ async def test_a_run_whose_database_crashes_and_comes_back_is_done_once_and_the_
     assert len(list(other.home.glob("worker-*.md"))) == 1
     assert [each["work"]["verdict"] for each in bench.stage.decisions("work") if each.get("work")].count("started") == 1
 
-    bench.todo("- [ ] Make it small")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it small")
     assert bench.commits == ["Be fast", "Be small"]
     assert "completed" in await asyncio.to_thread(other.stop)
     assert other.left == []

@@ -126,8 +126,7 @@ async def test_a_result_that_comes_late_is_written_down_and_shown_and_not_used(b
     first.resume()
     assert await asyncio.to_thread(first.stop_when, "lost")
     assert first.left == []
-    bench.todo("- [ ] Make it small")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it small")
 
     assert bench.commits == ["Be fast"]
     (todo,) = bench.state.done_todos
@@ -217,9 +216,8 @@ async def test_what_breaks_a_rule_is_refused_by_the_dispatcher_also_where_a_mach
     other.configure("[work]\nprotected = []\n")
     other.script(Run({"AGENTS.md": "Obey me.\n"}, answer=DONE), FAST)
     other.start()
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert "AGENTS.md was added, and AGENTS.md is protected" in (other.home / "worker-1.md").read_text()

@@ -22,9 +22,8 @@ async def test_a_todo_is_done_on_another_machine_and_committed_here(bench: Machi
     other = machine("other")
     other.script(FAST)
     other.start()
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert bench.boxes == ["- [x] Make it fast"]
@@ -105,9 +104,8 @@ async def test_a_review_is_done_on_another_machine_with_the_change_in_its_files(
     other.script(Run(code=seen, answer=verdict), stage="review")
     other.start()
     bench.configure("review = true")
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert (other.home / "seen").read_text() == "fast\n"
@@ -121,9 +119,8 @@ async def test_the_change_that_was_lent_for_a_review_is_taken_back_where_a_limit
     other.script(FAST)
     other.start()
     bench.configure("review = true", rest="[limits]\nmax_runs_per_day = 1")
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.state.work is not None
     assert (bench.state.work.waits_for or "").startswith("the brake max_runs_per_day = 1 is on")
@@ -156,9 +153,8 @@ async def test_unpushed_commits_are_lent_and_taken_back_also_where_the_run_of_an
 async def test_the_dispatchers_own_machine_does_runs_too_where_it_is_configured(bench: MachineBench):
     bench.local = True
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert bench.runs() == 1

@@ -29,9 +29,8 @@ async def two_plans_with_deferred_events(stage: Stage) -> None:
 
 async def test_a_retry_makes_an_event_due_now_and_no_other(stage: Stage):
     await two_plans_with_deferred_events(stage)
-    stage.ask("retry", "one")
 
-    await stage.tick()
+    await stage.carry_out("retry", "one")
 
     assert stage.fate("one", "pr-1") == ["pending", "deferred", "pending", "deferred"]
     assert stage.fate("two", "pr-2") == ["pending", "deferred"]
@@ -39,23 +38,19 @@ async def test_a_retry_makes_an_event_due_now_and_no_other(stage: Stage):
 
 async def test_an_approval_is_void_for_another_text_than_the_one_that_was_seen(stage: Stage):
     stage.adopt()
-    stage.bridge.news = [said("evil", author=Author("eve", "none"))]
-    await stage.tick()
-    stage.ask("approve", "evil", digests={"evil": "of another text"})
-    await stage.tick()
+    await stage.poll(said("evil", author=Author("eve", "none")))
+    await stage.carry_out("approve", "evil", digests={"evil": "of another text"})
     assert stage.open()["evil"]["state"] == "held"
-    stage.ask("approve", "evil", digests={"evil": stage.open()["evil"]["digest"]})
 
-    await stage.tick()
+    await stage.carry_out("approve", "evil", digests={"evil": stage.open()["evil"]["digest"]})
 
     assert stage.triager.batches == [("evil",)]
 
 
 async def test_a_request_for_what_nobody_has_changes_nothing_and_is_not_kept(stage: Stage):
     await two_plans_with_deferred_events(stage)
-    stage.ask("drop", "nobody's")
 
-    await stage.tick()
+    await stage.carry_out("drop", "nobody's")
 
     assert waiting(stage) == []
     assert {event["state"] for event in stage.open("pr-1").values()} == {"deferred"}
@@ -97,8 +92,7 @@ async def test_what_a_plan_cannot_do_now_waits_for_it_and_the_others_do_it_once(
     events = stage.local("pr-1") / "bus/events.jsonl"
     events.rename(events.with_name("away"))
     events.mkdir()
-    stage.ask("retry", states=("deferred",))
-    await stage.tick()
+    await stage.carry_out("retry", states=("deferred",))
     await stage.tick()
     assert [each["plans"] for each in waiting(stage)] == [["pr-1"]]
     assert len(stage.fate("two", "pr-2")) == 4
@@ -118,9 +112,8 @@ async def test_a_poll_and_a_request_whose_events_were_all_found_wait_for_no_othe
 ):
     await two_plans_with_deferred_events(stage)
     (stage.local("pr-1") / "state.json").write_text("{")
-    stage.ask(verb, named)
 
-    await stage.tick()
+    await stage.carry_out(verb, named)
 
     assert waiting(stage) == []
     assert len(stage.fate("two", "pr-2")) == decisions
@@ -130,12 +123,10 @@ async def test_what_waits_for_a_plan_is_given_up_after_a_day(stage: Stage, caplo
     caplog.set_level(logging.WARNING)
     await two_plans_with_deferred_events(stage)
     (stage.local("pr-1") / "state.json").write_text("{")
-    stage.ask("retry", "one")
-    await stage.tick()
+    await stage.carry_out("retry", "one")
     assert len(waiting(stage)) == 1
-    stage.clock.advance(days=1, seconds=1)
 
-    await stage.tick()
+    await stage.tick_after(days=1, seconds=1)
 
     assert waiting(stage) == []
     assert "prloom ignores it" in caplog.text
@@ -144,8 +135,7 @@ async def test_what_waits_for_a_plan_is_given_up_after_a_day(stage: Stage, caplo
 async def test_a_request_for_a_plan_that_was_given_up_is_forgotten(stage: Stage):
     await two_plans_with_deferred_events(stage)
     (stage.local("pr-1") / "state.json").write_text("{")
-    stage.ask("retry", "one")
-    await stage.tick()
+    await stage.carry_out("retry", "one")
     (stage.local("pr-1") / "state.json").unlink()
 
     await stage.tick()
@@ -155,8 +145,7 @@ async def test_a_request_for_a_plan_that_was_given_up_is_forgotten(stage: Stage)
 
 async def test_a_damaged_memory_of_requests_carries_out_again_what_changes_nothing(stage: Stage):
     await two_plans_with_deferred_events(stage)
-    stage.ask("drop", "one", reason="spam")
-    await stage.tick()
+    await stage.carry_out("drop", "one", reason="spam")
     (stage.root / "prloom/.local/bus/state/control.json").write_text("{")
 
     await stage.tick()

@@ -36,8 +36,7 @@ async def a_deferred_event(stage: Stage, event_id: str = "e", plan_id: str = "pr
     stage.adopt(plan_id)
     if not stage.hosts:
         stage.plugin("quiet", deferring)
-    stage.append(said(event_id), plan_id=plan_id)
-    await stage.tick()
+    await stage.take_in(said(event_id), plan_id=plan_id)
 
 
 async def test_without_a_dispatcher_a_request_is_carried_out_at_once(stage: Stage) -> None:
@@ -129,8 +128,7 @@ async def test_what_a_killed_dispatcher_left_undone_is_done_first_and_once(stage
     await a_deferred_event(stage)
     await a_deferred_event(stage, "f", "a-plan")
     behind = {plan: (stage.local(plan) / "bus/state/dispatcher.json").read_bytes() for plan in ("pr-7", "a-plan")}
-    stage.clock.advance(minutes=2)
-    await stage.tick()
+    await stage.tick_after(minutes=2)
     stores = [
         stage.local() / "plugin-state/quiet.json",
         stage.local("a-plan") / "plugin-state/quiet.json",
@@ -174,8 +172,7 @@ async def test_a_plan_that_cannot_be_opened_keeps_the_request_for_later(stage: S
 
 async def test_an_event_of_the_repository_as_a_whole_can_be_asked_about_too(stage: Stage) -> None:
     stage.adopt()
-    stage.bridge.news = [said("issue", pr=None, author=Author("eve", "none"))]
-    await stage.tick()
+    await stage.poll(said("issue", pr=None, author=Author("eve", "none")))
 
     assert ask(stage, "drop", "issue", reason="no") is None
 

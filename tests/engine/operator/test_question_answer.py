@@ -17,8 +17,7 @@ from prloom.storage.safe_dir import SafeDir
 
 async def test_an_answer_is_given_where_the_question_was_asked(stage: Stage):
     stage.adopt()
-    stage.append(said("c1"))
-    await stage.tick()
+    await stage.take_in(said("c1"))
     with pytest.raises(PrloomError, match="no question about TODO t-1 of plan pr-7 waits for an answer"):
         question_answer.answer(stage.paths, "pr-7", "t-1", "Redis", stage.clock())
 

@@ -40,8 +40,7 @@ async def stage(stage: Stage) -> Stage:
     stage.adopt("pr-1", pr=1)
     stage.bridge.news = [said(name, pr=1) for name in ("one", "two", "three")]
     await stage.tick()
-    stage.ask("retry", "one")
-    await stage.tick()
+    await stage.carry_out("retry", "one")
     return stage
 
 
@@ -54,9 +53,8 @@ async def test_a_request_in_a_new_file_is_carried_out_however_long_it_is(
     stage: Stage, caplog: pytest.LogCaptureFixture, reason: str
 ):
     requests_file(stage).unlink()
-    stage.ask("drop", "two", reason=reason)
 
-    await stage.tick()
+    await stage.carry_out("drop", "two", reason=reason)
     await stage.tick()
 
     assert states(stage, "one", "two") == {"one": RETRIED, "two": DROPPED}
@@ -78,12 +76,10 @@ async def test_what_was_carried_out_is_not_carried_out_again_by_an_earlier_copy_
     stage: Stage, caplog: pytest.LogCaptureFixture
 ):
     copy = requests_file(stage).read_bytes()
-    stage.ask("drop", "two", reason="spam")
-    await stage.tick()
+    await stage.carry_out("drop", "two", reason="spam")
     requests_file(stage).write_bytes(copy)
-    stage.ask("drop", "three", reason="spam")
 
-    await stage.tick()
+    await stage.carry_out("drop", "three", reason="spam")
 
     assert states(stage, "one", "two", "three") == {"one": RETRIED, "two": DROPPED, "three": DROPPED}
     assert REPLACED in caplog.text
@@ -124,9 +120,8 @@ async def test_the_state_of_an_earlier_version_gets_what_tells_another_file_from
     saved(stage).write_text(json.dumps({"cursor": json.loads(saved(stage).read_text())["cursor"]}))
     await stage.tick()
     requests_file(stage).unlink()
-    stage.ask("drop", "two", reason="a long reason " * 60)
 
-    await stage.tick()
+    await stage.carry_out("drop", "two", reason="a long reason " * 60)
 
     assert states(stage, "two") == {"two": DROPPED}
 
@@ -150,9 +145,8 @@ async def test_a_line_that_is_no_request_is_passed_over_and_reported_with_what_t
     caplog.set_level(logging.WARNING)
     with requests_file(stage).open("a") as file:
         file.write('garbage\n{"kind": "event", "data": {"id": "x", "source": "cli", "type": "destroy"}}\n')
-    stage.ask("drop", "two", reason="spam")
 
-    await stage.tick()
+    await stage.carry_out("drop", "two", reason="spam")
     await stage.tick()
 
     assert states(stage, "two") == {"two": DROPPED}

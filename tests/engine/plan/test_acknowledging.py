@@ -63,9 +63,7 @@ def shown(stage: Stage) -> Mapping[str, Any]:
 async def test_what_a_trusted_person_writes_is_acknowledged_once_at_the_place_where_it_stands(
     stage: Stage, source: Signing, pr_7: Path
 ):
-    source.news = [wrote("a")]
-
-    await stage.tick()
+    await stage.poll(wrote("a"))
     await stage.tick()
 
     (sign,) = source.signs
@@ -75,9 +73,7 @@ async def test_what_a_trusted_person_writes_is_acknowledged_once_at_the_place_wh
 
 
 async def test_it_is_in_the_record_that_lets_the_event_in(stage: Stage, source: Signing, pr_7: Path):
-    source.news = [wrote("a")]
-
-    await stage.tick()
+    await stage.poll(wrote("a"))
 
     (decision,) = [each for each in stage.decisions() if each["stage"] == "intake"]
     assert [change["state"] for change in decision["changes"]] == ["pending"]
@@ -99,9 +95,7 @@ async def test_it_is_in_the_record_that_lets_the_event_in(stage: Stage, source: 
     ids=["stranger", "nobody", "bot", "wordless", "nowhere", "no time", "no such time", "old"],
 )
 async def test_nothing_else_is_acknowledged(stage: Stage, source: Signing, event: Event, pr_7: Path):
-    source.news = [event]
-
-    await stage.tick()
+    await stage.poll(event)
 
     assert source.signs == []
 
@@ -141,23 +135,20 @@ async def test_a_bridge_that_gives_no_reaction_for_a_sign_keeps_nothing_from_bei
     stage: Stage, source: Signing, sign: Callable[[Event], Any], pr_7: Path
 ):
     source.sign = sign
-    source.news = [wrote("a")]
 
-    await stage.tick()
+    await stage.poll(wrote("a"))
 
     assert source.sent == ["re a"]
 
 
 async def test_an_author_who_had_to_be_looked_up_is_acknowledged_when_that_is_known(stage: Stage, source: Signing):
     stage.adopt()
-    source.news = [wrote("a", Author("ann"))]
-    await stage.tick()
+    await stage.poll(wrote("a", Author("ann")))
     assert stage.open()["a"]["state"] == "held"
     assert source.signs == []
 
     source.permissions = {"ann": "write"}
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert [sign.related_event_id for sign in source.signs] == ["a"]
 
@@ -165,8 +156,7 @@ async def test_an_author_who_had_to_be_looked_up_is_acknowledged_when_that_is_kn
 async def test_a_held_comment_is_acknowledged_when_somebody_vouches_for_it_on_the_pull_request(
     stage: Stage, source: Signing, pr_7: Path
 ):
-    source.news = [wrote("a", STRANGER)]
-    await stage.tick()
+    await stage.poll(wrote("a", STRANGER))
     source.news.append(wrote("b", body="/prloom approve", created_at=record.iso(NOON)))
 
     await stage.tick()
@@ -179,22 +169,19 @@ async def test_a_held_comment_is_acknowledged_when_the_operator_approves_it(
     stage: Stage, source: Signing, *, running: bool, pr_7: Path
 ):
     stage.configure('[outbox]\nothers = "auto"\n')
-    source.news = [wrote("a", STRANGER)]
-    await stage.tick()
+    await stage.poll(wrote("a", STRANGER))
     stage.ask("approve", "a")
     if not running:
         assert offline.carry_out(stage.paths, stage.clock) is None
-    stage.clock.advance(days=3)
 
-    await stage.tick()
+    await stage.tick_after(days=3)
 
     assert len(source.signs) == running  # three days later, without one, it is none any more
     assert stage.state()["queue"] == {}
 
 
 async def test_an_edit_is_not_acknowledged_again(stage: Stage, source: Signing, pr_7: Path):
-    source.news = [wrote("a")]
-    await stage.tick()
+    await stage.poll(wrote("a"))
     source.news.append(wrote("a2", context={"supersedes": "a", "updatedAt": record.iso(NOON)}))
 
     await stage.tick()
@@ -276,9 +263,8 @@ async def test_one_that_is_refused_is_nobodys_trouble_and_told_by_why_only(
     stage: Stage, source: Signing, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
     source.refuse = lambda action: Refused("locked") if isinstance(action.payload, React) else None
-    source.news = [wrote("a")]
 
-    await stage.tick()
+    await stage.poll(wrote("a"))
 
     assert stage.state()["queue"] == {}
     assert shown(stage)["actions"] == {"queued": 0, "delivered": 1, "failed": ()}
@@ -290,15 +276,13 @@ async def test_one_that_is_refused_is_nobodys_trouble_and_told_by_why_only(
 async def test_one_that_cannot_be_delivered_within_the_hour_is_dropped(stage: Stage, source: Signing, pr_7: Path):
     busy = Refused("busy", retryable=True, retry_after=timedelta(minutes=50))
     source.refuse = lambda action: busy if isinstance(action.payload, React) else None
-    source.news = [wrote("a")]
-    await stage.tick()
+    await stage.poll(wrote("a"))
     (waiting,) = stage.state()["queue"].values()
     assert waiting["courtesy"] is True
     assert shown(stage)["actions"]["queued"] == 0
 
     for _ in range(2):
-        stage.clock.advance(minutes=50)
-        await stage.tick()
+        await stage.tick_after(minutes=50)
 
     assert stage.state()["queue"] == {}
     assert len(source.signs) == 2
@@ -307,12 +291,10 @@ async def test_one_that_cannot_be_delivered_within_the_hour_is_dropped(stage: St
 
 async def test_one_that_no_bridge_can_deliver_any_more_is_dropped(stage: Stage, source: Signing, pr_7: Path):
     source.refuse = lambda action: Refused("busy", retryable=True)
-    source.news = [wrote("a")]
-    await stage.tick()
+    await stage.poll(wrote("a"))
     source.targets = ()
-    stage.clock.advance(minutes=1)
 
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     (left,) = stage.state()["queue"].values()
     assert left["failed"] is True
@@ -320,9 +302,7 @@ async def test_one_that_no_bridge_can_deliver_any_more_is_dropped(stage: Stage, 
 
 
 async def test_what_a_plugin_emits_after_it_has_an_id_of_its_own(stage: Stage, source: Signing, pr_7: Path):
-    source.news = [wrote("a", body="/prloom help")]
-
-    await stage.tick()
+    await stage.poll(wrote("a", body="/prloom help"))
 
     ids = [action.id for action in source.actions_seen]
     assert len(set(ids)) == len(ids) == 2

@@ -53,9 +53,7 @@ async def test_lines_that_are_no_events_are_skipped_and_said(stage: Stage, caplo
 
 
 async def test_an_edit_supersedes_what_is_still_open_also_within_one_batch(stage: Stage, pr_7: Path):
-    stage.append(said("old", "first"), said("new", "second", context={"supersedes": "old"}))
-
-    await stage.tick()
+    await stage.take_in(said("old", "first"), said("new", "second", context={"supersedes": "old"}))
 
     assert stage.fate("old") == ["pending", "superseded"]
     assert stage.triager.batches == [("new",)]
@@ -64,9 +62,8 @@ async def test_an_edit_supersedes_what_is_still_open_also_within_one_batch(stage
 async def test_a_burst_is_taken_in_batch_by_batch_and_nothing_of_it_is_left(stage: Stage, pr_7: Path):
     stage.triager.answer = lambda batch: {"items": [{"eventId": e.id, "verdict": "acknowledged"} for e in batch]}
     many = [said(f"e{number}") for number in range(2 * admission.LINES + 1)]
-    stage.append(*many)
 
-    await stage.tick()
+    await stage.take_in(*many)
 
     assert stage.state()["done"] == {"triaged": len(many)}
     stages = [decision["stage"] for decision in stage.decisions()]
@@ -75,9 +72,8 @@ async def test_a_burst_is_taken_in_batch_by_batch_and_nothing_of_it_is_left(stag
 
 async def test_an_author_who_is_not_known_is_held_until_the_look_up_has_told(stage: Stage, pr_7: Path):
     stage.bridge.permissions["bob"] = "write"
-    stage.append(said("a", author=by("bob")))
 
-    await stage.tick()
+    await stage.take_in(said("a", author=by("bob")))
 
     assert stage.fate("a") == ["held", "pending", "pending", "triaged"]
     assert stage.decisions()[1]["changes"][0]["reason"] == "bob has write permission"
@@ -85,9 +81,8 @@ async def test_an_author_who_is_not_known_is_held_until_the_look_up_has_told(sta
 
 async def test_an_author_whose_permission_is_too_low_stays_held_with_the_reason(stage: Stage, pr_7: Path):
     stage.bridge.permissions["bob"] = "read"
-    stage.append(said("a", author=by("bob")))
 
-    await stage.tick()
+    await stage.take_in(said("a", author=by("bob")))
 
     assert stage.open()["a"]["state"] == "held"
     assert stage.open()["a"]["reason"] == "bob has read permission; at least write is required"
@@ -95,9 +90,8 @@ async def test_an_author_whose_permission_is_too_low_stays_held_with_the_reason(
 
 async def test_an_event_of_a_program_without_a_bridge_is_looked_up_at_the_plans_forge(stage: Stage, pr_7: Path):
     stage.bridge.permissions["bob"] = "write"
-    stage.append(said("a", author=by("bob"), source="emit"))
 
-    await stage.tick()
+    await stage.take_in(said("a", author=by("bob"), source="emit"))
 
     assert stage.state()["done"] == {"triaged": 1}
 
@@ -117,22 +111,18 @@ async def test_where_nobody_can_tell_the_look_up_backs_off_and_its_end_is_a_pers
 
 
 async def test_what_was_vouched_for_while_its_author_was_looked_up_stays_let_in(stage: Stage, pr_7: Path):
-    stage.append(said("a", author=by("bob")), said("ok", "/prloom approve", author=by("ann", "write")))
-
-    await stage.tick()
+    await stage.take_in(said("a", author=by("bob")), said("ok", "/prloom approve", author=by("ann", "write")))
 
     assert stage.fate("a") == ["held", "pending", "pending", "triaged"]
 
 
 async def test_an_events_text_that_was_changed_in_the_journal_needs_a_person(stage: Stage):
     local = stage.adopt()
-    stage.append(said("a", "harmless", author=by("eve", "none")), said("b"))
-    await stage.tick()
+    await stage.take_in(said("a", "harmless", author=by("eve", "none")), said("b"))
     file = local / "bus/events.jsonl"
     file.write_bytes(file.read_bytes().replace(b"harmless", b"harmful!"))
-    stage.append(said("ok", "/prloom approve a", author=by("ann", "write")))
 
-    await stage.tick()
+    await stage.take_in(said("ok", "/prloom approve a", author=by("ann", "write")))
 
     assert stage.triager.batches == [("b",)]
     assert stage.open()["a"]["state"] == "parked"
@@ -183,14 +173,12 @@ async def test_half_a_line_that_grows_is_being_written_and_left_alone(stage: Sta
 
 async def test_a_journal_that_was_cut_gives_nothing_a_second_time(stage: Stage):
     local = stage.adopt()
-    stage.append(said("a"), said("b"))
-    await stage.tick()
+    await stage.take_in(said("a"), said("b"))
     file = local / "bus/events.jsonl"
     file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
     await stage.tick()
-    stage.append(said("c"))
 
-    await stage.tick()
+    await stage.take_in(said("c"))
 
     assert stage.triager.batches == [("a", "b"), ("c",)]
 
@@ -199,9 +187,8 @@ async def test_an_event_too_long_for_a_line_is_cut_and_comes_in_with_the_others(
     stage: Stage, caplog: pytest.LogCaptureFixture, pr_7: Path
 ):
     caplog.set_level(logging.WARNING)
-    stage.bridge.news = [said("a"), said("long", "x" * 20_000_000), said("b")]
 
-    await stage.tick()
+    await stage.poll(said("a"), said("long", "x" * 20_000_000), said("b"))
 
     assert stage.triager.batches == [("a", "long", "b")]
     assert "event long has 20000000 characters" in caplog.text
@@ -214,19 +201,16 @@ async def test_an_id_beyond_memory_is_known(stage: Stage, pr_7: Path):
     first = [said("first"), said("filler", "x" * 1_100_000)]
     stage.bridge.news = list(first)
     await stage.tick()
-    stage.append(*first)
 
-    await stage.tick()
+    await stage.take_in(*first)
 
     assert stage.triager.batches == [("first", "filler")]
 
 
 async def test_prlooms_own_post_is_dropped_also_when_it_comes_over_the_file_bus(stage: Stage, pr_7: Path):
-    stage.bridge.news = [said("a")]
-    await stage.tick()
-    stage.append(said("own", stage.bridge.posts[0], author=by("me", "admin")))
+    await stage.poll(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("own", stage.bridge.posts[0], author=by("me", "admin")))
 
     assert stage.state()["done"] == {"triaged": 1}
     assert "own" not in stage.open()
@@ -249,9 +233,7 @@ def of_the_repository(stage: Stage) -> list[tuple[str, list[str]]]:
 
 
 async def test_what_nobody_is_there_to_see_is_over_by_the_decision_that_takes_it_in(stage: Stage):
-    stage.bridge.news = [said("a", pr=99), said("b", pr=99)]
-
-    await stage.tick()
+    await stage.poll(said("a", pr=99), said("b", pr=99))
 
     assert of_the_repository(stage) == [("intake", ["handled", "handled"])]
     (step,) = why.document(why.find(stage.paths, "a")).steps
@@ -263,9 +245,8 @@ async def test_a_notice_of_a_plan_without_plugins_is_over_likewise_and_says_all_
     stage: Stage,
 ):
     stage.adopt()
-    stage.append(said("merged", "", type="pr_merged"))
 
-    await stage.tick()
+    await stage.take_in(said("merged", "", type="pr_merged"))
 
     assert stage.fate("merged") == ["handled"]
     assert stage.triager.batches == []
@@ -274,35 +255,27 @@ async def test_a_notice_of_a_plan_without_plugins_is_over_likewise_and_says_all_
 
 
 async def test_a_stranger_is_held_also_where_nobody_would_be_shown_the_text(stage: Stage):
-    stage.bridge.news = [said("a", pr=99, author=by("eve", "none"))]
-
-    await stage.tick()
+    await stage.poll(said("a", pr=99, author=by("eve", "none")))
 
     assert of_the_repository(stage) == [("intake", ["held"])]
 
 
 async def test_a_command_is_obeyed_where_there_is_nobody_else(stage: Stage):
-    stage.bridge.news = [said("a", "/prloom status", pr=99)]
-
-    await stage.tick()
+    await stage.poll(said("a", "/prloom status", pr=99))
 
     assert ("command", ["handled"]) in of_the_repository(stage)
 
 
 async def test_an_edit_of_what_was_over_at_once_supersedes_nothing(stage: Stage):
-    stage.bridge.news = [said("old", pr=99), said("new", pr=99, context={"supersedes": "old"})]
-
-    await stage.tick()
+    await stage.poll(said("old", pr=99), said("new", pr=99, context={"supersedes": "old"}))
 
     assert of_the_repository(stage) == [("intake", ["handled", "handled"])]
 
 
 async def test_while_a_plan_is_paused_a_notice_waits_also_without_plugins(stage: Stage, pr_7: Path):
-    stage.append(said("stop", "/prloom pause"))
-    await stage.tick()
-    stage.append(said("pushed", "", type="pr_pushed"))
+    await stage.take_in(said("stop", "/prloom pause"))
 
-    await stage.tick()
+    await stage.take_in(said("pushed", "", type="pr_pushed"))
 
     assert stage.fate("pushed") == ["pending"]
 

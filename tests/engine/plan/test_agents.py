@@ -102,9 +102,8 @@ def verdict(stage: Stage, event_id: str) -> str:
 
 async def test_the_last_object_of_the_final_message_is_the_answer(bench: Bench, stage: Stage):
     bench.plays('print("I thought {about} it.\\n" + answer(*ids))')
-    stage.append(said("a"), said("b"))
 
-    await stage.tick()
+    await stage.take_in(said("a"), said("b"))
 
     assert bench.asked == [["a", "b"]]
     assert stage.bridge.said == ["On a.", "On b."]
@@ -117,9 +116,8 @@ async def test_the_file_that_the_prompt_names_is_the_answer(bench: Bench, stage:
         open(path, "w").write(answer(*ids))
         {words}
     """)
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert stage.bridge.said == ["On a."]
 
@@ -137,9 +135,8 @@ def plan_shown(stage: Stage) -> Mapping[str, Any]:
 
 async def test_a_rebase_that_is_acknowledged_only_leaves_a_todo_a_reason_and_a_status(bench: Bench, stage: Stage):
     bench.plays(ASKS_FOR_A_REBASE)
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert "- [ ] Rebase the branch onto its base" in (stage.local() / "plan.md").read_text()
     steps = why.document(why.find(stage.paths, "a")).steps
@@ -150,16 +147,14 @@ async def test_a_rebase_that_is_acknowledged_only_leaves_a_todo_a_reason_and_a_s
 @pytest.mark.parametrize("end", ["ticked", "taken out"])
 async def test_a_rebase_is_asked_for_until_its_todo_is_ticked_or_taken_out(bench: Bench, stage: Stage, end: str):
     bench.plays(ASKS_FOR_A_REBASE)
-    stage.append(said("a"))
-    await stage.tick()
+    await stage.take_in(said("a"))
     file = stage.local() / "plan.md"
     again = {"ticked": file.read_text().replace("- [ ] Rebase", "- [x] Rebase"), "taken out": "# The plan"}[end]
     file.write_text(again)
 
     await stage.tick()
     over = plan_shown(stage).get("rebaseRequested")
-    stage.append(said("b"))
-    await stage.tick()
+    await stage.take_in(said("b"))
 
     assert over is None
     assert file.read_text().count("- [ ] Rebase the branch onto its base") == 1
@@ -221,15 +216,13 @@ async def test_an_event_whose_text_is_lost_during_the_run_needs_a_person(bench: 
 
 async def test_a_run_that_fails_is_tried_again_by_the_backoff_and_parked_in_the_end(bench: Bench, stage: Stage):
     bench.plays("sys.exit('no model today')", "[backoff]\nmax_attempts = 2")
-    stage.append(said("a"))
-    await stage.tick()
+    await stage.take_in(said("a"))
     wait = waits(bench)["a"]
     assert wait["attempts"] == 1
     assert "no model today" in wait["reason"]
     assert "(run " in wait["reason"]
-    stage.clock.advance(minutes=5)
 
-    await stage.tick()
+    await stage.tick_after(minutes=5)
 
     assert stage.open()["a"]["state"] == "parked"
     assert stage.open()["a"]["reason"].startswith("triage failed 2 times; the last error: command: ")
@@ -237,12 +230,10 @@ async def test_a_run_that_fails_is_tried_again_by_the_backoff_and_parked_in_the_
 
 async def test_the_text_that_runs_fail_on_does_not_go_on_spoiling_those_of_its_neighbours(bench: Bench, stage: Stage):
     bench.plays('sys.exit("refused") if "poison" in ids else print(answer(*ids))')
-    stage.append(said("a"), said("poison"), said("b"))
-    await stage.tick()
+    await stage.take_in(said("a"), said("poison"), said("b"))
     assert stage.bridge.said == []
-    stage.clock.advance(minutes=1)
 
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert sorted(stage.bridge.said) == ["On a.", "On b."]
     assert list(stage.open()) == ["poison"]
@@ -256,11 +247,9 @@ async def test_what_no_text_is_to_blame_for_keeps_the_batch_together(bench: Benc
             sys.exit("connection refused")
         print(answer(*ids))
     """)
-    stage.append(said("a"), said("b"))
-    await stage.tick()
-    stage.clock.advance(minutes=1)
+    await stage.take_in(said("a"), said("b"))
 
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert bench.asked == [["a", "b"], ["a", "b"]]
 
@@ -268,12 +257,10 @@ async def test_what_no_text_is_to_blame_for_keeps_the_batch_together(bench: Benc
 async def test_all_runs_of_a_program_wait_for_its_usage_limit(bench: Bench, stage: Stage):
     stage.adopt("pr-8", pr=8)
     bench.plays('sys.exit("usage limit reached; try again in 3 hours")')
-    stage.append(said("a"))
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     stage.append(said("b"))
-    stage.append(said("c"), plan_id="pr-8")
-    await stage.tick()
+    await stage.take_in(said("c"), plan_id="pr-8")
 
     assert bench.asked == [["a"]]
     due = waits(bench)["a"]["deferredUntil"]
@@ -286,13 +273,11 @@ async def test_all_runs_of_a_program_wait_for_its_usage_limit(bench: Bench, stag
 async def test_a_usage_limit_holds_the_programs_runs_after_a_restart_too(bench: Bench, stage: Stage):
     program = 'sys.exit("usage limit reached; try again in 3 hours")'
     bench.plays(program)
-    stage.append(said("a"))
-    await stage.tick()
+    await stage.take_in(said("a"))
     due = waits(bench)["a"]["deferredUntil"]
 
     bench.plays(program)  # by a pool of agents that knows nothing yet
-    stage.append(said("b"))
-    await stage.tick()
+    await stage.take_in(said("b"))
 
     assert bench.asked == [["a"]]
     assert waits(bench)["b"]["deferredUntil"] == due
@@ -302,9 +287,8 @@ async def test_a_usage_limit_without_an_end_is_a_wait_of_its_own_that_keeps_the_
     bench: Bench, stage: Stage
 ):
     bench.plays('sys.exit("You exceeded your current quota")')
-    stage.append(said("a"), said("b"))
 
-    await stage.tick()
+    await stage.take_in(said("a"), said("b"))
 
     wait = waits(bench)["a"]
     due = datetime.fromisoformat(wait["deferredUntil"])
@@ -321,29 +305,24 @@ async def test_a_retry_that_somebody_asks_for_does_not_wait_for_the_usage_limit(
         limited = len(open(os.path.join(HERE, "runs")).readlines()) == 1
         sys.exit("usage limit reached; try again in 3 hours") if limited else print(answer(*ids))
     """)
-    stage.append(said("a"))
-    await stage.tick()
+    await stage.take_in(said("a"))
 
-    stage.append(said("r", body="/prloom retry"))
-    await stage.tick()
-    stage.append(said("b"))
-    await stage.tick()
+    await stage.take_in(said("r", body="/prloom retry"))
+    await stage.take_in(said("b"))
 
     assert bench.asked == [["a"], ["a"], ["b"]]
 
 
 async def test_a_hooks_run_waits_for_the_usage_limit_too(bench: Bench, stage: Stage):
     bench.plays('sys.exit("usage limit reached; try again in 3 hours")')
-    stage.append(said("a"))
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     async def look(plan: str, triage: TriageContext) -> str:
         await triage.run_agent("Look.", stage="triage")
         return plan
 
     stage.plugin("looks", lambda ctx: ctx.register_hook("beforeTriage", look))
-    stage.append(said("b"))
-    await stage.tick()
+    await stage.take_in(said("b"))
 
     assert bench.asked == [["a"]]
     assert "usage limit reached; try again in 3 hours (run " in waits(bench)["b"]["reason"]
@@ -352,9 +331,8 @@ async def test_a_hooks_run_waits_for_the_usage_limit_too(bench: Bench, stage: St
 
 async def test_a_run_that_says_nothing_for_too_long_is_ended(bench: Bench, stage: Stage):
     bench.plays("import time; time.sleep(60)", '[agents]\nsilence = "300ms"\n')
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert "the run printed nothing for longer than the limit" in waits(bench)["a"]["reason"]
 
@@ -362,9 +340,8 @@ async def test_a_run_that_says_nothing_for_too_long_is_ended(bench: Bench, stage
 async def test_an_agent_that_is_not_there_is_a_failed_attempt_with_a_remedy(bench: Bench, stage: Stage):
     bench.plays("")
     stage.configure('[stages]\ndefault = "codex"\n')
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert "codex is not on PATH" in waits(bench)["a"]["reason"] or "codex" in waits(bench)["a"]["reason"]
     assert stage.open()["a"].get("run") is None
@@ -374,9 +351,8 @@ async def test_without_any_agent_on_the_machine_every_event_waits_and_says_what_
     bench.environ = {"PATH": str(bench.home), "HOME": str(bench.home)}
     bench.plays("")
     stage.configure("")
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert "no agent program on PATH" in waits(bench)["a"]["reason"]
 
@@ -384,9 +360,8 @@ async def test_without_any_agent_on_the_machine_every_event_waits_and_says_what_
 async def test_the_end_of_a_run_is_one_line_of_the_log(bench: Bench, stage: Stage, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO, "prloom")
     bench.plays("sys.exit('no such model')")
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     (run,) = (stage.local() / "runs").iterdir()
     (line,) = [message for message in caplog.messages if "has ended" in message]
@@ -400,15 +375,12 @@ async def test_an_event_that_a_daily_limit_holds_back_is_looked_at_when_a_person
     bench: Bench, stage: Stage
 ):
     bench.plays("print(answer(*ids))", config="[limits]\nmax_runs_per_day = 1\n")
-    stage.append(said("a"))
-    await stage.tick()
-    stage.append(said("b"))
-    await stage.tick()
+    await stage.take_in(said("a"))
+    await stage.take_in(said("b"))
     assert stage.open()["b"]["state"] == "deferred"
     assert stage.open()["b"]["reason"].startswith("the brake max_runs_per_day = 1 is on")
 
-    stage.ask("resume", "pr-7")
-    await stage.tick()
+    await stage.carry_out("resume", "pr-7")
 
     assert stage.bridge.said == ["On a.", "On b."]
 
@@ -417,9 +389,8 @@ async def test_a_daily_limit_holds_for_plans_whose_events_are_triaged_at_the_sam
     stage.adopt("pr-8", pr=8)
     bench.plays("print(answer(*ids))", config="[limits]\nmax_runs_per_day = 1\n", parallel=2)
     stage.append(said("a"))
-    stage.append(said("b", pr=8), plan_id="pr-8")
 
-    await stage.tick()
+    await stage.take_in(said("b", pr=8), plan_id="pr-8")
 
     assert len(bench.asked) == 1
     held = [event for plan in ("pr-7", "pr-8") for event in stage.open(plan).values()]
@@ -431,9 +402,8 @@ async def test_a_daily_limit_counts_the_runs_that_an_earlier_dispatcher_began_an
 ):
     StartedRuns(stage.root).add("20261121T065450Z-triage-abcdef", "pr-8")
     bench.plays("print(answer(*ids))", config="[limits]\nmax_runs_per_day = 1\n")
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert bench.asked == []
     assert stage.open()["a"]["reason"].startswith("the brake max_runs_per_day = 1 is on: 1 runs today")
@@ -480,8 +450,7 @@ async def test_a_run_whose_folder_was_removed_after_prlooms_end_is_a_failed_atte
 
     wait = waits(bench)["a"]
     assert (wait["attempts"], wait["reason"]) == (1, f"command: the run's folder {run} is missing (run {run.name})")
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
     assert stage.bridge.said == ["On a."]
 
 
@@ -529,18 +498,15 @@ async def test_a_run_whose_folder_disappears_is_a_failed_attempt_and_holds_up_no
     """)
     stage.adopt("pr-8", pr=8)
     stage.append(said("bad"), said("good"))
-    stage.append(said("other", pr=8), plan_id="pr-8")
 
-    await stage.tick()
+    await stage.take_in(said("other", pr=8), plan_id="pr-8")
     first = waits(bench)
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert {name: wait["attempts"] for name, wait in first.items()} == {"bad": 1, "good": 1}
     assert "the run's folder" in first["bad"]["reason"]
     assert bench.asked[2:] in ([["bad"], ["good"]], [["good"], ["bad"]], [["bad"]], [["good"]])
-    stage.clock.advance(minutes=3)
-    await stage.tick()
+    await stage.tick_after(minutes=3)
     assert sorted(stage.bridge.said) == ["On good.", "On other."]
     assert waits(bench)["bad"]["attempts"] >= 2
     assert json.loads((stage.local() / "state.json").read_text()).get("lastError") is None
@@ -551,9 +517,8 @@ async def test_a_run_that_cannot_have_its_folder_is_a_failed_attempt_and_no_trou
 ):
     bench.plays("print(answer(*ids))")
     (stage.local() / "runs").symlink_to(stage.root)
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert waits(bench)["a"]["attempts"] == 1
     assert "could not be started" in waits(bench)["a"]["reason"]
@@ -612,9 +577,8 @@ async def test_the_agent_gets_what_the_configuration_allows_of_the_environment_a
         'open(os.path.join(HERE, "env"), "w").write(json.dumps(dict(os.environ))); print(answer(*ids))',
         '[agents]\nenv = ["MY_SETTING", "DISGUISED"]\n',
     )
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     env = json.loads(bench.signal("env").read_text())
     assert env["MY_SETTING"] == "1"
@@ -628,9 +592,8 @@ async def test_the_agent_works_in_the_plans_worktree_and_reads_the_operators_own
         open(os.path.join(HERE, "seen"), "w").write(os.getcwd() + "\\n" + prompt)
         print(answer(*ids))
     """)
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     cwd, _, prompt = bench.signal("seen").read_text().partition("\n")
     assert Path(cwd) == stage.paths.worktree("pr-7").resolve()
@@ -653,9 +616,8 @@ async def test_no_more_agents_run_at_once_than_is_allowed(bench: Bench, stage: S
         parallel=1,
     )
     stage.append(said("a"))
-    stage.append(said("b", pr=8), plan_id="pr-8")
 
-    await stage.tick()
+    await stage.take_in(said("b", pr=8), plan_id="pr-8")
 
     assert sorted(bench.asked) == [["a"], ["b"]]
     assert bench.signal("most").read_text() == "1\n1\n"
@@ -672,9 +634,8 @@ async def test_a_hook_may_run_an_agent_and_gets_its_final_message(bench: Bench, 
             triage.mark_event_handled(triage.events[0].id)
 
     stage.plugin("asker", register)
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert stage.bridge.said == ["33 letters about ['app.py']"]
     (run,) = listing.spent(stage.paths, stage.clock())
@@ -690,9 +651,8 @@ async def test_an_agents_run_that_fails_fails_the_hook_that_asked_for_it(bench: 
             await triage.run_agent("Look.")
 
     stage.plugin("asker", register)
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert waits(bench)["a"]["owner"] == "asker"
     assert "the program ended with exit code 3" in waits(bench)["a"]["reason"]
@@ -743,8 +703,7 @@ async def test_events_of_a_run_whose_exchange_is_away_wait_with_the_reason_and_a
 async def test_what_is_no_file_among_the_notes_of_started_runs_stops_no_run(bench: Bench, stage: Stage):
     stage.root.joinpath("prloom/.local/started-runs/x").mkdir(parents=True)
     bench.plays("print(answer(*ids))")
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert stage.bridge.said == ["On a."]

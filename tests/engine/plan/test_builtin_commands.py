@@ -172,9 +172,7 @@ async def test_a_plugin_cannot_shadow_a_built_in_command(stage: Stage, pr_7: Pat
 
 
 async def test_an_answer_without_a_thread_goes_to_the_pull_request(stage: Stage, pr_7: Path):
-    stage.append(said("a", "/prloom help", reply_to=None))
-
-    await stage.tick()
+    await stage.take_in(said("a", "/prloom help", reply_to=None))
 
     assert json.loads((stage.local() / "bus/actions.jsonl").read_text())["data"]["target"] == {
         "target": "forge",
@@ -185,9 +183,8 @@ async def test_an_answer_without_a_thread_goes_to_the_pull_request(stage: Stage,
 @pytest.mark.parametrize("kind", ["mr_comment", "discussion_comment"])
 async def test_a_command_is_obeyed_in_the_comment_of_any_source(stage: Stage, kind: str, pr_7: Path):
     await told(stage, "let me in", author=by("eve", "none"))
-    stage.bridge.news.append(said("approval", "/prloom approve", type=kind, author=by("ann", "write")))
 
-    await stage.tick()
+    await stage.poll(said("approval", "/prloom approve", type=kind, author=by("ann", "write")))
 
     assert stage.state()["done"] == {"handled": 1, "triaged": 1}
     assert stage.triager.batches == [("c0",)]
@@ -198,16 +195,14 @@ async def test_a_box_is_the_command_of_a_trusted_person_and_of_no_other(
     stage: Stage, trust: str | None, *, paused: bool, pr_7: Path
 ):
     stage.bridge.permissions["eve"] = "read"
-    stage.bridge.news.append(said("box", "/prloom pause", type="box_ticked", author=by("eve", trust)))
-    await stage.tick()
+    await stage.poll(said("box", "/prloom pause", type="box_ticked", author=by("eve", trust)))
 
     assert stage.state()["paused"] is paused
     assert stage.fate("box")[-1] == ("handled" if paused else "dropped")
 
 
 async def test_a_box_is_not_answered_by_a_comment(stage: Stage, pr_7: Path):
-    stage.bridge.news.append(said("box", "/prloom pause", type="box_ticked", author=by("ann")))
-    await stage.tick()
+    await stage.poll(said("box", "/prloom pause", type="box_ticked", author=by("ann")))
 
     assert stage.bridge.posts == []
 

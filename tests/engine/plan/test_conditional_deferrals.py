@@ -36,8 +36,7 @@ def states(stage: Stage) -> Mapping[str, str]:
 async def begin(stage: Stage, **asked: Any) -> None:
     stage.adopt()
     stage.plugin("gate", gate(**asked))
-    stage.bridge.news.append(said("e1"))
-    await stage.tick()
+    await stage.poll(said("e1"))
     assert states(stage) == {"e1": "deferred"}
 
 
@@ -55,8 +54,7 @@ async def test_an_event_that_meets_the_condition_ends_the_wait_also_after_a_rest
 ):
     await begin(stage, wake_on=wake_on)
 
-    stage.bridge.news.append(event)
-    await stage.tick()
+    await stage.poll(event)
 
     assert states(stage) == {}
     (step,) = [each for each in why.document(why.find(stage.paths, "e1")).steps if each.verdict == "woken"]
@@ -66,12 +64,10 @@ async def test_an_event_that_meets_the_condition_ends_the_wait_also_after_a_rest
 async def test_a_stranger_ends_no_wait_before_a_person_approves(stage: Stage):
     await begin(stage, wake_on={"types": ["pr_comment"]})
 
-    stage.bridge.news.append(said("e2", author=Author("mallory", "none")))
-    await stage.tick()
+    await stage.poll(said("e2", author=Author("mallory", "none")))
     assert states(stage) == {"e1": "deferred", "e2": "held"}
 
-    stage.ask("approve", "e2")
-    await stage.tick()
+    await stage.carry_out("approve", "e2")
     assert states(stage) == {}
 
 
@@ -80,10 +76,8 @@ async def test_a_todo_that_ends_in_any_way_ends_the_wait(stage: Stage, box: str)
     local = stage.adopt()
     (local / "plan.md").write_text("# Plan\n\n## TODO\n- [ ] Do it <!-- prloom:todo d1 -->\n")
     stage.plugin("gate", gate(wake_on={"todo": "d1"}))
-    stage.bridge.news.append(said("e1"))
-    await stage.tick()
-    stage.clock.advance(hours=5)
-    await stage.tick()
+    await stage.poll(said("e1"))
+    await stage.tick_after(hours=5)
     assert states(stage) == {"e1": "deferred"}
 
     (local / "plan.md").write_text(f"# Plan\n\n## TODO\n{box}\n")
@@ -104,12 +98,10 @@ async def test_a_plugin_ends_its_own_wait_together_with_what_it_writes(stage: St
 
     stage.adopt()
     stage.plugin("gate", register)
-    stage.bridge.news.append(said("e1"))
-    await stage.tick()
+    await stage.poll(said("e1"))
     assert states(stage) == {"e1": "deferred"}
 
-    stage.bridge.news.append(said("e2"))
-    await stage.tick()
+    await stage.poll(said("e2"))
 
     assert states(stage) == {}
 

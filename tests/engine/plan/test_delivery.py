@@ -28,9 +28,7 @@ def attempts(stage: Stage) -> dict[str, Any]:
 
 
 async def test_what_is_delivered_has_a_receipt_and_is_decided(stage: Stage, pr_7: Path):
-    stage.bridge.news = [said("a")]
-
-    await stage.tick()
+    await stage.poll(said("a"))
 
     file = json.loads((stage.local() / "bus/state/bridge.forge.actions.json").read_text())
     (receipt,) = file["receipts"]
@@ -42,14 +40,12 @@ async def test_what_is_delivered_has_a_receipt_and_is_decided(stage: Stage, pr_7
 
 async def test_a_refusal_that_may_pass_is_tried_again_by_the_backoff(stage: Stage, pr_7: Path):
     stage.bridge.refuse = refusing(Refused("busy", retryable=True))
-    stage.bridge.news = [said("a")]
-    await stage.tick()
+    await stage.poll(said("a"))
     (waiting,) = queue(stage)
     assert (waiting["attempts"], waiting["error"]) == (1, "busy")
     assert "2026-01-01T12:00:27" <= waiting["nextTry"] <= "2026-01-01T12:00:30.000Z"
 
-    stage.clock.advance(seconds=30)
-    await stage.tick()
+    await stage.tick_after(seconds=30)
 
     assert stage.bridge.said == ["re a"]
     assert queue(stage) == []
@@ -57,28 +53,23 @@ async def test_a_refusal_that_may_pass_is_tried_again_by_the_backoff(stage: Stag
 
 async def test_retry_after_is_kept(stage: Stage, pr_7: Path):
     stage.bridge.refuse = refusing(Refused("slow down", retryable=True, retry_after=timedelta(minutes=7)))
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert queue(stage)[0]["nextTry"] == "2026-01-01T12:07:00.000Z"
 
 
 async def test_a_failed_action_is_revived_by_a_retry(stage: Stage, pr_7: Path):
     stage.bridge.refuse = refusing(Refused("locked"))
-    stage.bridge.news = [said("a")]
-    await stage.tick()
-    stage.bridge.news.append(said("again", "/prloom retry"))
+    await stage.poll(said("a"))
 
-    await stage.tick()
+    await stage.poll(said("again", "/prloom retry"))
 
     assert sorted(stage.bridge.said) == ["Retrying 0 events and 1 failed action.", "re a"]
 
 
 async def test_an_action_for_a_target_that_nobody_claims_is_failed_with_a_remedy(stage: Stage, pr_7: Path):
-    stage.bridge.news = [said("a", reply_to=Target("carrier-pigeon", {}))]
-
-    await stage.tick()
+    await stage.poll(said("a", reply_to=Target("carrier-pigeon", {})))
 
     (failed,) = queue(stage)
     assert failed["failed"]
@@ -108,9 +99,8 @@ async def test_a_bridge_that_breaks_leaves_the_outcome_unknown_and_is_asked_to_l
     bridge.news = [said("a")]
     await stage.tick()
     assert queue(stage)[0]["error"].startswith(f"{type(error).__name__}: {error}")
-    stage.clock.advance(minutes=1)
 
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert uncertain == [False, True]
     assert bridge.said == ["re a"]
@@ -118,18 +108,16 @@ async def test_a_bridge_that_breaks_leaves_the_outcome_unknown_and_is_asked_to_l
 
 async def test_a_refusal_whose_outcome_is_known_leaves_no_doubt(stage: Stage, pr_7: Path):
     stage.bridge.refuse = refusing(Refused("busy", retryable=True))
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert attempts(stage) == {}
 
 
 async def test_an_answer_that_is_none_is_a_failure_with_doubt(stage: Stage, pr_7: Path):
     stage.bridge.refuse = lambda action: "posted"  # type: ignore[assignment,return-value]
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert queue(stage)[0]["error"] == "the bridge forge returned str, not Delivered or Refused"
     assert len(attempts(stage)) == 1
@@ -150,11 +138,9 @@ async def test_a_field_of_a_result_with_a_wrong_type_fails_the_action_and_nothin
 ):
     answers = [result]
     stage.bridge.refuse = lambda action: answers.pop() if answers else None
-    stage.bridge.news = [said("a")]
-    await stage.tick()
-    stage.bridge.news.append(said("b"))
+    await stage.poll(said("a"))
 
-    await stage.tick()
+    await stage.poll(said("b"))
 
     (failed,) = queue(stage)
     assert failed["error"] == f"the bridge forge returned a wrong field: {wrong}; correct the bridge"
@@ -187,12 +173,10 @@ async def test_after_its_file_of_attempts_was_damaged_an_action_is_looked_for_be
         raise ConnectionError("the answer was lost")
 
     stage.bridge.refuse = lose
-    stage.bridge.news = [said("a")]
-    await stage.tick()
+    await stage.poll(said("a"))
     (stage.local() / "bus/state/bridge.forge.actions.json").write_text('{"attempts": ')
-    stage.clock.advance(minutes=1)
 
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert stage.bridge.said == ["re a"]
     assert queue(stage) == []
@@ -251,9 +235,8 @@ async def test_the_replies_of_one_plan_appear_in_the_order_in_which_they_were_de
             triage.mark_event_handled(triage.events[0].id)
 
     stage.plugin("p", register)
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert stage.bridge.said == [f"part {number}" for number in range(5)]
 
@@ -261,13 +244,11 @@ async def test_the_replies_of_one_plan_appear_in_the_order_in_which_they_were_de
 async def test_an_action_whose_line_is_lost_is_failed_and_says_so(stage: Stage):
     local = stage.adopt()
     stage.bridge.refuse = refusing(Refused("busy", retryable=True))
-    stage.bridge.news = [said("a")]
-    await stage.tick()
+    await stage.poll(said("a"))
     file = local / "bus/actions.jsonl"
     file.write_bytes(b"?" * (len(file.read_bytes()) - 1) + b"\n")
-    stage.clock.advance(minutes=1)
 
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert "its line in actions.jsonl cannot be read" in queue(stage)[0]["error"]
 
@@ -316,9 +297,8 @@ async def test_a_merge_is_of_the_head_that_was_known_when_it_was_decided_on(
 ):
     stage.plugin("merge", merging)
     stage.bridge.heads = {7: A}
-    stage.bridge.news = [said("a", context=context)]
 
-    await stage.tick()
+    await stage.poll(said("a", context=context))
 
     assert [action.payload for action in stage.bridge.actions_seen] == [Merge("squash", commit)]
 
@@ -329,12 +309,9 @@ async def test_all_attempts_of_a_merge_without_a_commit_are_about_the_commit_of_
     stage.bridge.refuse = refusing(
         Refused("busy", retryable=True, commit=A), Refused("no", commit=B), Refused("odd", commit=7)
     )  # type: ignore[arg-type]
-    stage.bridge.news = [said("a")]
-    await stage.tick()
-    stage.clock.advance(minutes=1)
-    await stage.tick()
-    stage.bridge.news.append(said("again", "/prloom retry"))
-    await stage.tick()
+    await stage.poll(said("a"))
+    await stage.tick_after(minutes=1)
+    await stage.poll(said("again", "/prloom retry"))
 
     assert [action.payload for action in stage.bridge.actions_seen if isinstance(action.payload, Merge)] == [
         Merge("squash"),

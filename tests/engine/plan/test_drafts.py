@@ -16,18 +16,15 @@ EVE = Author("eve", "none")
 async def a_draft(stage: Stage) -> str:
     """Have a stranger's comment approved and answered, and return the id of the draft."""
     stage.adopt()
-    stage.bridge.news.append(said("e1", "please", author=EVE))
-    await stage.tick()
-    stage.ask("approve", "e1")
-    await stage.tick()
+    await stage.poll(said("e1", "please", author=EVE))
+    await stage.carry_out("approve", "e1")
     ((action_id, queued),) = stage.state()["queue"].items()
     assert queued["draft"] is True
     return str(action_id)
 
 
 async def ask(stage: Stage, verb: RequestVerb, action_id: str, **about: Any) -> None:
-    stage.ask(verb, action_id, **about)
-    await stage.tick()
+    await stage.carry_out(verb, action_id, **about)
 
 
 async def test_a_draft_is_sent_once_a_person_says_so(stage: Stage):
@@ -76,8 +73,7 @@ async def test_a_draft_that_is_sent_is_still_looked_through_for_secrets(stage: S
 async def test_a_reply_to_a_bot_is_dropped_and_the_log_says_why(stage: Stage):
     stage.configure('[trust]\nbots = ["helper[bot]"]\n')
     stage.adopt()
-    stage.bridge.news.append(said("e1", "done", author=Author("helper[bot]", "write", bot=True)))
-    await stage.tick()
+    await stage.poll(said("e1", "done", author=Author("helper[bot]", "write", bot=True)))
 
     assert (stage.bridge.posts, stage.state()["queue"]) == ([], {})
     dropped = [each for decision in stage.decisions() for each in decision.get("deliveries", ())]
@@ -87,8 +83,7 @@ async def test_a_reply_to_a_bot_is_dropped_and_the_log_says_why(stage: Stage):
 async def test_a_reply_to_a_trusted_person_is_sent_unless_it_is_to_wait(stage: Stage):
     stage.configure('[outbox]\ntrusted = "draft"\nothers = "auto"\n')
     stage.adopt()
-    stage.bridge.news.append(said("e1", "hello", author=Author("ann", "write")))
-    await stage.tick()
+    await stage.poll(said("e1", "hello", author=Author("ann", "write")))
 
     assert stage.bridge.posts == []
     assert [queued["draft"] for queued in stage.state()["queue"].values()] == [True]

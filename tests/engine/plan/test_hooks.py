@@ -55,9 +55,8 @@ def ready(stage: Stage, register: Callable[[PluginContext], None] = passing, **m
 
 async def test_with_on_error_pass_the_event_goes_on_to_the_agent(stage: Stage):
     ready(stage, failing_on("bad"), on_error="pass")
-    stage.bridge.news = [said("a", "bad"), said("b")]
 
-    await stage.tick()
+    await stage.poll(said("a", "bad"), said("b"))
 
     assert sorted(event_id for batch in stage.triager.batches for event_id in batch) == ["a", "b"]
 
@@ -67,9 +66,8 @@ async def test_a_plans_preset_may_let_events_pass_where_the_others_wait(stage: S
     stage.adopt("pr-1", pr=1)
     stage.adopt("pr-2", pr=2, preset="brave")
     stage.plugin("p", failing_on("bad"))
-    stage.bridge.news = [said("a", "bad", pr=1), said("b", "bad", pr=2)]
 
-    await stage.tick()
+    await stage.poll(said("a", "bad", pr=1), said("b", "bad", pr=2))
 
     assert stage.triager.batches == [("b",)]
     assert stage.open("pr-1")["a"]["state"] == "deferred"
@@ -83,9 +81,8 @@ async def test_a_hook_that_overruns_its_limit_takes_no_effect(stage: Stage):
         await asyncio.Event().wait()
 
     host.meets = hang
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert stage.open()["a"]["state"] == "deferred"
     assert "overran" in stage.open()["a"]["reason"]
@@ -98,9 +95,8 @@ async def test_a_host_that_breaks_in_a_way_nobody_thought_of_is_that_plugins_fai
         raise KeyError("what")
 
     host.meets = explode
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert stage.open()["a"]["deferral"]["owner"] == "p"
     assert "KeyError" in stage.open()["a"]["reason"]
@@ -113,11 +109,9 @@ async def test_an_outcome_too_long_to_be_written_down_is_the_hooks_failure_and_n
             return "x" * (17 * 1024 * 1024) if triage.events[0].id == "a" else plan
 
     ready(stage, register)
-    stage.bridge.news = [said("a")]
-    await stage.tick()
-    stage.bridge.news.append(said("b"))
+    await stage.poll(said("a"))
 
-    await stage.tick()
+    await stage.poll(said("b"))
 
     assert "cannot be saved" in stage.open()["a"]["reason"]
     assert stage.triager.batches == [("b",)]
@@ -129,9 +123,8 @@ async def test_an_outcome_too_long_to_be_written_down_is_the_hooks_failure_and_n
 async def test_a_plugin_whose_process_waits_to_be_started_is_no_failed_attempt(stage: Stage):
     host = ready(stage)
     host.meets = meeting(waiting(40))
-    stage.bridge.news = [said("a"), said("b")]
 
-    await stage.tick()
+    await stage.poll(said("a"), said("b"))
 
     wait = stage.open()["a"]["deferral"]
     assert (wait["attempts"], wait["deferredUntil"]) == (0, "2026-01-01T12:00:40.000Z")
@@ -142,9 +135,8 @@ async def test_a_plugin_whose_process_waits_to_be_started_is_no_failed_attempt(s
 async def test_a_process_that_is_started_again_in_a_moment_is_waited_for(stage: Stage):
     host = ready(stage)
     host.meets = meeting(waiting(0.01))
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert host.shown == [("a",), ("a",)]
     assert stage.triager.batches == [("a",)]
@@ -153,9 +145,8 @@ async def test_a_process_that_is_started_again_in_a_moment_is_waited_for(stage: 
 async def test_a_call_that_was_stopped_for_anothers_sake_runs_again_and_is_not_counted(stage: Stage):
     host = ready(stage)
     host.meets = meeting(HookFailed("it was stopped", kind="stopped"), HookFailed("again", kind="stopped"))
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert len(host.calls) == 3
     assert stage.fate("a") == ["pending", "pending", "pending", "triaged"]
@@ -175,9 +166,8 @@ async def test_whoever_was_in_a_process_that_died_is_shown_again_alone_before_it
             raise HookFailed("its process died", kind="died")
 
     host.meets = meet
-    stage.bridge.news = [said("innocent"), said("killer"), said("harmless")]
 
-    await stage.tick()
+    await stage.poll(said("innocent"), said("killer"), said("harmless"))
 
     assert {event["id"]: event["state"] for event in stage.open().values()} == {"killer": "deferred"}
     assert sorted(event_id for batch in stage.triager.batches for event_id in batch) == ["harmless", "innocent"]
@@ -270,9 +260,8 @@ async def test_an_event_for_which_a_plugin_is_switched_off_delays_none_that_come
 
 async def test_a_reason_of_five_megabytes_is_cut_when_it_is_accepted(stage: Stage):
     ready(stage, deferring(reason="x" * 5_000_000))
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     wait = stage.open()["a"]["deferral"]
     assert wait["reason"] == "x" * (bounds.REASON - 1) + "…"
@@ -301,9 +290,8 @@ async def test_a_hook_that_was_overtaken_by_another_writer_runs_again_on_what_th
             await both.wait()
 
     host.meets = meet
-    stage.bridge.news = [said(f"e{number}", pr=number) for number in range(2)]
 
-    await stage.tick()
+    await stage.poll(*[said(f"e{number}", pr=number) for number in range(2)])
 
     writes = [w["values"] for n in range(2) for d in stage.decisions(f"pr-{n}") for w in d.get("writes", ())]
     assert sorted(write["sum"] for write in writes) == [1, 2]
@@ -326,9 +314,8 @@ async def test_a_hook_that_rewrote_a_plan_which_a_person_edits_meanwhile_runs_ag
             (local / "plan.md").write_text(edits.pop())
 
     host.meets = meet
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert (local / "plan.md").read_text() == "by a person\nand by a plugin\n"
 

@@ -40,9 +40,8 @@ async def test_a_notice_is_shown_to_every_plugin_and_costs_no_agent(stage: Stage
         def look(plan: str, triage: TriageContext) -> None: ...
 
     host = stage.plugin("watcher", register)
-    stage.bridge.news = [told(kind)]
 
-    await stage.tick()
+    await stage.poll(told(kind))
 
     assert [call.hook for call in host.calls] == ["onEvent", "beforeTriage"]
     assert stage.triager.batches == []
@@ -62,9 +61,7 @@ async def test_a_notice_is_shown_to_every_plugin_and_costs_no_agent(stage: Stage
     ids=["another type", "by somebody", "with words"],
 )
 async def test_what_may_want_an_answer_goes_to_the_agent(stage: Stage, event: Event, pr_7: Path):
-    stage.bridge.news = [event]
-
-    await stage.tick()
+    await stage.poll(event)
 
     assert stage.triager.batches == [(event.id,)]
 
@@ -81,21 +78,17 @@ async def test_a_plugin_may_put_a_notice_off_and_answer_it(stage: Stage, pr_7: P
                 triage.mark_event_handled(event.id, "thanked")
 
     stage.plugin("thanks", register)
-    stage.bridge.news = [told("pr_merged")]
-    await stage.tick()
+    await stage.poll(told("pr_merged"))
     assert stage.open()["pr_merged"]["state"] == "deferred"
 
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert stage.bridge.said == ["Thank you."]
     assert stage.state()["done"] == {"handled": 1}
 
 
 async def test_a_notice_does_not_keep_a_comment_from_the_agent(stage: Stage, pr_7: Path):
-    stage.bridge.news = [said("a"), told("pr_pushed"), said("b")]
-
-    await stage.tick()
+    await stage.poll(said("a"), told("pr_pushed"), said("b"))
 
     assert stage.triager.batches == [("a", "b")]
     assert stage.state()["done"] == {"triaged": 2, "handled": 1}
@@ -111,25 +104,21 @@ async def test_the_plan_is_what_its_pull_request_has_become_and_its_comments_are
         stage.bridge.news += [told(kind)]
         await stage.tick()
         found.append(plan_status(stage))
-    stage.bridge.news.append(said("late"))
-    await stage.tick()
+    await stage.poll(said("late"))
 
     assert found == ["closed", "review", "merged"]
     assert stage.bridge.said == ["re late"]
 
 
 async def test_of_several_in_one_poll_the_last_counts(stage: Stage, pr_7: Path):
-    stage.bridge.news = [told("pr_closed"), told("pr_reopened"), told("pr_pushed")]
-
-    await stage.tick()
+    await stage.poll(told("pr_closed"), told("pr_reopened"), told("pr_pushed"))
 
     assert plan_status(stage) == "review"
 
 
 async def test_a_kill_before_the_status_is_written_leaves_it_to_the_next_start(stage: Stage):
     local = stage.adopt()
-    stage.bridge.news = [told("pr_merged")]
-    await stage.tick()
+    await stage.poll(told("pr_merged"))
     log = local / "bus/decisions.jsonl"
     log.write_text(log.read_text().splitlines(keepends=True)[0])  # killed right after the intake's record
     (local / "bus/state/dispatcher.json").unlink()
@@ -144,8 +133,7 @@ async def test_a_kill_before_the_status_is_written_leaves_it_to_the_next_start(s
 
 async def test_a_command_beside_no_dispatcher_writes_the_status_that_a_kill_left_undone(stage: Stage):
     local = stage.adopt()
-    stage.bridge.news = [said("held", author=Author("eve", "none")), told("pr_merged")]
-    await stage.tick()
+    await stage.poll(said("held", author=Author("eve", "none")), told("pr_merged"))
     log = local / "bus/decisions.jsonl"
     log.write_text(log.read_text().splitlines(keepends=True)[0])
     (local / "bus/state/dispatcher.json").unlink()
@@ -159,9 +147,7 @@ async def test_a_command_beside_no_dispatcher_writes_the_status_that_a_kill_left
 
 
 async def test_a_notice_about_the_repository_is_no_plans(stage: Stage, pr_7: Path):
-    stage.bridge.news = [told("pr_merged", pr=None)]
-
-    await stage.tick()
+    await stage.poll(told("pr_merged", pr=None))
 
     assert plan_status(stage) == "review"
 
@@ -170,11 +156,9 @@ async def test_a_notice_about_the_repository_is_no_plans(stage: Stage, pr_7: Pat
 
 
 async def test_a_comment_that_is_deleted_while_it_waits_is_answered_by_nobody(stage: Stage, pr_7: Path):
-    stage.bridge.news = [said("a", author=Author("eve", "none"))]
-    await stage.tick()
-    stage.bridge.news.append(deleted("a"))
+    await stage.poll(said("a", author=Author("eve", "none")))
 
-    await stage.tick()
+    await stage.poll(deleted("a"))
 
     assert stage.fate("a") == ["held", "superseded"]
     assert stage.open() == {}
@@ -221,14 +205,11 @@ async def test_a_run_of_nothing_but_a_deleted_comment_is_settled_all_the_same(st
 
 async def test_a_reply_that_is_not_out_yet_goes_with_the_comment_that_it_answers(stage: Stage, pr_7: Path):
     stage.bridge.refuse = lambda action: Refused("busy", retryable=True)
-    stage.bridge.news = [said("a"), said("b")]
-    await stage.tick()
+    await stage.poll(said("a"), said("b"))
     stage.bridge.refuse = lambda action: None
-    stage.bridge.news.append(deleted("a"))
-    await stage.tick()
+    await stage.poll(deleted("a"))
 
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert stage.bridge.said == ["re b"]
     assert stage.state()["queue"] == {}
@@ -239,12 +220,10 @@ async def test_a_reply_that_is_not_out_yet_goes_with_the_comment_that_it_answers
 
 async def test_a_reply_that_failed_is_no_alarm_any_more_when_its_comment_is_deleted(stage: Stage, pr_7: Path):
     stage.bridge.refuse = lambda action: Refused("locked")
-    stage.bridge.news = [said("a")]
-    await stage.tick()
+    await stage.poll(said("a"))
     assert status.read(stage.paths, stage.clock()).totals.actions_failed == 1
-    stage.bridge.news.append(deleted("a"))
 
-    await stage.tick()
+    await stage.poll(deleted("a"))
 
     assert status.read(stage.paths, stage.clock()).totals.actions_failed == 0
 
@@ -276,14 +255,11 @@ async def test_a_reply_that_is_on_its_way_while_its_comment_is_deleted_is_known_
 
 async def test_only_what_nobody_says_can_take_a_comment_back(stage: Stage, pr_7: Path):
     stage.bridge.refuse = lambda action: Refused("busy", retryable=True)
-    stage.bridge.news = [said("a")]
-    await stage.tick()
+    await stage.poll(said("a"))
     stage.bridge.refuse = lambda action: None
-    stage.bridge.news.append(deleted("a", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.poll(deleted("a", author=Author("eve", "none")))
 
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert stage.bridge.said == ["re a"]
     assert isinstance(stage.bridge.actions_seen[0].payload, Comment)

@@ -92,9 +92,8 @@ async def test_an_event_leads_to_the_hook_points_about_events_and_to_that_of_the
             ctx.register_hook(name, lambda value, context: called.add(context.hook_point))
 
     stage.plugin("everywhere", register)
-    stage.bridge.news = [said("a"), an_event(id="b", source="ci", type="release_published", pr=None)]
 
-    await stage.tick()
+    await stage.poll(said("a"), an_event(id="b", source="ci", type="release_published", pr=None))
 
     assert called == {"onEvent", "beforeTriage", "onGlobalEvent", "beforeRoute"}
 
@@ -119,9 +118,8 @@ async def test_a_commands_name_in_any_case_reaches_its_plugin_and_what_it_return
         ctx.register_command("Deploy", lambda event, triage: f"Deploying {event.id}.")
 
     stage.plugin("p", register)
-    stage.bridge.news = [said("a", "/deploy now"), said("b", "/DEPLOY")]
 
-    await stage.tick()
+    await stage.poll(said("a", "/deploy now"), said("b", "/DEPLOY"))
 
     assert sorted(post.partition("\n")[0] for post in stage.bridge.posts) == ["Deploying a.", "Deploying b."]
     assert stage.triager.batches == []
@@ -132,9 +130,8 @@ async def test_a_plugin_that_a_preset_disables_sees_nothing_of_the_plans_that_ch
     stage.adopt("pr-7", preset="calm")
     stage.adopt("pr-8", pr=8)
     host = stage.plugin("p", hooking("onEvent", "beforeTriage", command="deploy"))
-    stage.bridge.news = [said("a"), said("b", "/deploy"), said("c", pr=8)]
 
-    await stage.tick()
+    await stage.poll(said("a"), said("b", "/deploy"), said("c", pr=8))
 
     assert {event_id for ids in host.shown for event_id in ids} == {"c"}
     assert sorted(stage.triager.batches) == [("a", "b"), ("c",)]
@@ -151,9 +148,8 @@ async def test_a_plugin_that_cannot_be_loaded_is_its_own_trouble(stage: Stage, p
     good = stage.plugin("good", hooking("beforeTriage"))
     stage.hosts.insert(0, Unloadable("broken", hooking()))
     stage.on_error["broken"] = "defer"
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert good.shown == [("a",)]
     told = {each["name"]: (each["loaded"], each["error"]) for each in stage.published("plugins")}
@@ -201,9 +197,8 @@ async def test_the_log_names_a_plugin_once(stage: Stage, caplog: pytest.LogCaptu
             raise RuntimeError("boom")
 
     stage.plugin("bad", register)
-    stage.bridge.news = [said("a"), said("b")]
 
-    await stage.tick()
+    await stage.poll(said("a"), said("b"))
 
     lines = [record.getMessage() for record in caplog.records if "boom" in record.getMessage()]
     assert len(lines) == 3  # in company, and then each of the two alone

@@ -30,12 +30,10 @@ async def test_replies_beyond_the_limit_wait_for_the_next_day_and_none_is_lost(s
     await replies(stage, 2, in_thread("a"), in_thread("b"), in_thread("c"), in_thread("d", "t2"))
     assert stage.bridge.said == ["re a", "re b", "re d"]
 
-    stage.clock.advance(hours=1)
-    await stage.tick()
+    await stage.tick_after(hours=1)
     assert len(stage.bridge.said) == 3
 
-    stage.clock.advance(hours=24)
-    await stage.tick()
+    await stage.tick_after(hours=24)
     assert stage.bridge.said == ["re a", "re b", "re d", "re c"]
 
 
@@ -68,8 +66,7 @@ async def test_a_person_lifts_it_for_one_reply(stage: Stage):
     (plan,) = status.read(stage.paths, stage.clock()).plans
     assert plan.actions.waiting
 
-    stage.ask("retry", plan.actions.waiting[0].id)
-    await stage.tick()
+    await stage.carry_out("retry", plan.actions.waiting[0].id)
 
     assert stage.bridge.said == ["re a", "re b"]
 
@@ -82,8 +79,7 @@ async def test_a_resumed_plan_sends_all_that_the_limit_holds_back(stage: Stage):
     assert need.text == (
         "5 replies wait: the brake max_replies_per_thread_per_day = 1 is on: the conversation has had as many today"
     )
-    stage.ask("resume", "pr-7")
-    await stage.tick()
+    await stage.carry_out("resume", "pr-7")
 
     assert stage.bridge.said == [f"re {name}" for name in "abcdef"]
 
@@ -91,8 +87,7 @@ async def test_a_resumed_plan_sends_all_that_the_limit_holds_back(stage: Stage):
 async def test_a_resume_in_a_comment_lifts_the_limit_too(stage: Stage):
     await replies(stage, 1, in_thread("a"), in_thread("b"))
 
-    stage.append(said("r", body="/prloom resume"))
-    await stage.tick()
+    await stage.take_in(said("r", body="/prloom resume"))
 
     assert "re b" in stage.bridge.said
 

@@ -51,9 +51,8 @@ def emitting(stage: Stage, payload: UpsertPlan, target: str = "inbox") -> None:
 
 async def test_a_plan_that_a_plugin_brings_becomes_a_draft(stage: Stage, pr_7: Path):
     emitting(stage, upsert(metadata={"id": 12}))
-    stage.append(said("e1"))
 
-    await stage.tick()
+    await stage.take_in(said("e1"))
 
     source = "source: {system: tracker, kind: plan, id: '12'}"
     assert texts(stage) == {"make-it-fast.md": f"---\nstatus: draft\n{source}\n---\n{PLAN}"}
@@ -63,9 +62,8 @@ async def test_a_plan_that_a_plugin_brings_becomes_a_draft(stage: Stage, pr_7: P
 
 async def test_a_plan_that_cannot_be_used_fails_visibly(stage: Stage, pr_7: Path):
     emitting(stage, upsert(status="soon"))
-    stage.append(said("e1"))
 
-    await stage.tick()
+    await stage.take_in(said("e1"))
 
     (failed,) = stage.state()["queue"].values()
     assert failed["error"] == "a plan cannot have the status 'soon'; its action has to say draft or queued"
@@ -73,9 +71,8 @@ async def test_a_plan_that_cannot_be_used_fails_visibly(stage: Stage, pr_7: Path
 
 async def test_a_bridge_that_claims_the_target_gets_the_plan(stage: Stage, pr_7: Path):
     emitting(stage, upsert(), target="forge")
-    stage.append(said("e1"))
 
-    await stage.tick()
+    await stage.take_in(said("e1"))
 
     assert [action.kind for action in stage.bridge.actions_seen] == ["upsert_plan"]
     assert texts(stage) == {}
@@ -166,8 +163,7 @@ async def test_a_plan_that_a_poll_brings_becomes_a_draft_without_any_other_plan(
     stage.bridges = [TicketBridge(upsert(metadata={"id": 12}))]
 
     await stage.tick()
-    stage.clock.advance(minutes=2)
-    await stage.tick()
+    await stage.tick_after(minutes=2)
 
     source = "source: {system: tracker, kind: plan, id: '12'}"
     assert texts(stage) == {"make-it-fast.md": f"---\nstatus: draft\n{source}\n---\n{PLAN}"}

@@ -111,9 +111,8 @@ async def test_a_value_of_the_environment_is_known_whatever_its_form(stage: Stag
         "items": [{"eventId": e.id, "verdict": "answered", "reply": "opensesame and-barley!"} for e in batch],
         "todos": [],
     }
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert stage.bridge.said == []
     assert "it contains the value of DEPLOY_PASSWORD" in str(only(stage)["error"])
@@ -130,9 +129,8 @@ async def test_a_plugins_action_is_looked_through_too(stage: Stage):
 
     stage.plugin("teller", register)
     stage.adopt()
-    stage.bridge.news = [said("a")]
 
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert stage.bridge.said == []
     assert only(stage)["withheld"]

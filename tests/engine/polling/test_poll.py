@@ -42,8 +42,7 @@ async def test_a_poll_asks_for_all_plans_at_once(stage: Stage):
 
 
 async def test_the_next_poll_goes_on_from_the_cursor(stage: Stage, pr_7: Path):
-    stage.bridge.news = [said("a")]
-    await stage.tick()
+    await stage.poll(said("a"))
 
     assert cursor(stage) == 1
     assert [event["id"] for event in lines(stage)] == ["a"]
@@ -62,8 +61,7 @@ async def test_a_bridge_is_asked_again_after_its_interval_and_not_before(stage: 
 
 
 async def test_what_a_poll_brings_again_is_dropped(stage: Stage, pr_7: Path):
-    stage.bridge.news = [said("a"), said("a")]
-    await stage.tick()
+    await stage.poll(said("a"), said("a"))
     stage.bridge.news += [said("a"), said("b")]
 
     await stage.tick()
@@ -86,9 +84,8 @@ def seen_by_a_plugin(stage: Stage) -> list[str]:
 
 async def test_an_event_that_is_for_no_plan_is_shown_to_the_plugins_as_the_repositorys(stage: Stage, pr_7: Path):
     seen = seen_by_a_plugin(stage)
-    stage.bridge.news = [said("other", pr=99), said("none", pr=None), said("mine")]
 
-    await stage.tick()
+    await stage.poll(said("other", pr=99), said("none", pr=None), said("mine"))
 
     assert seen == ["other", "none"]
     assert [event["id"] for event in lines(stage)] == ["mine"]
@@ -97,9 +94,8 @@ async def test_an_event_that_is_for_no_plan_is_shown_to_the_plugins_as_the_repos
 
 async def test_an_event_may_name_its_plan_by_the_plans_id(stage: Stage):
     stage.adopt("local-work", pr=None, forge=None)
-    stage.bridge.news = [said("a", pr=None, context={"plan": "local-work"})]
 
-    await stage.tick()
+    await stage.poll(said("a", pr=None, context={"plan": "local-work"}))
 
     assert [event["id"] for event in lines(stage, "local-work")] == ["a"]
 
@@ -115,9 +111,7 @@ async def test_an_event_may_name_its_plan_by_the_plans_id(stage: Stage):
 async def test_an_event_for_a_plan_that_is_not_there_is_parked_where_status_shows_it(
     stage: Stage, event: Event, what: str, pr_7: Path
 ):
-    stage.bridge.news = [event, said("b")]
-
-    await stage.tick()
+    await stage.poll(event, said("b"))
 
     (parked,) = repository_state(stage)["open"].values()
     assert (parked["id"], parked["state"]) == ("a", "parked")
@@ -127,24 +121,21 @@ async def test_an_event_for_a_plan_that_is_not_there_is_parked_where_status_show
 
 async def test_one_that_a_plugin_sees_is_not_parked(stage: Stage, pr_7: Path):
     seen = seen_by_a_plugin(stage)
-    stage.bridge.news = [said("a", pr=None, context={"plan": "nope"})]
 
-    await stage.tick()
+    await stage.poll(said("a", pr=None, context={"plan": "nope"}))
 
     assert seen == ["a"]
     assert not repository_state(stage).get("open")
 
 
 async def test_it_is_parked_again_when_a_person_retries_it_or_approves_a_strangers(stage: Stage, pr_7: Path):
-    stage.bridge.news = [
+    await stage.poll(
         said("a", pr=None, context={"plan": "nope"}),
         said("b", pr=None, context={"plan": "nope"}, author=by("eve", "none")),
-    ]
-    await stage.tick()
+    )
     stage.ask("retry", "a")
-    stage.ask("approve", "b")
 
-    await stage.tick()
+    await stage.carry_out("approve", "b")
 
     assert {each["id"]: each["state"] for each in repository_state(stage)["open"].values()} == dict.fromkeys(
         "ab", "parked"
@@ -162,9 +153,8 @@ async def test_it_is_parked_again_when_a_person_retries_it_or_approves_a_strange
 )
 async def test_one_of_a_pull_request_without_a_plan_a_notice_and_a_strangers_are_not(stage: Stage, event: Event):
     stage.adopt()
-    stage.bridge.news = [event]
 
-    await stage.tick()
+    await stage.poll(event)
 
     assert [each["state"] for each in repository_state(stage).get("open", {}).values()] in ([], ["held"])
 
@@ -234,9 +224,7 @@ async def test_a_bridge_that_answers_with_something_else_is_said_to(stage: Stage
 async def test_an_event_that_nobody_could_read_back_is_the_bridges_error_and_delays_no_other(
     stage: Stage, bad: Any, problem: str | None, pr_7: Path
 ):
-    stage.bridge.news = [said("a"), bad, said("b")]
-
-    await stage.tick()
+    await stage.poll(said("a"), bad, said("b"))
 
     assert stage.triager.batches == [("a", "b")]
     assert cursor(stage) is None  # it is asked for again
@@ -297,9 +285,8 @@ async def test_a_bridge_that_ends_the_program_ends_only_its_poll(stage: Stage, e
         raise error
 
     stage.bridge.fail = leave
-    stage.append(said("a"))
 
-    await stage.tick()
+    await stage.take_in(said("a"))
 
     assert stage.triager.batches == [("a",)]
     assert stage.published("bridges")[0]["error"].startswith(errors.describe(error))
@@ -311,9 +298,8 @@ async def test_so_does_one_whose_method_is_not_async(stage: Stage, pr_7: Path):
             raise SystemExit(3)
 
     stage.bridges = [Leaving()]
-    stage.append(said("a", author=by("ann", None)), said("b"))
 
-    await stage.tick()
+    await stage.take_in(said("a", author=by("ann", None)), said("b"))
 
     assert stage.triager.batches == [("b",)]
     assert stage.open()["a"]["state"] == "held"
@@ -343,12 +329,10 @@ async def test_a_bridge_that_waits_for_a_task_which_was_cancelled_is_polled_agai
 
 
 async def test_a_damaged_cursor_is_keep_and_the_source_is_read_again(stage: Stage, pr_7: Path):
-    stage.bridge.news = [said("a")]
-    await stage.tick()
+    await stage.poll(said("a"))
     (stage.root / "prloom/.local/bus/state/bridge.forge.json").write_text("{")
-    stage.bridge.news.append(said("b"))
 
-    await stage.tick()
+    await stage.poll(said("b"))
 
     assert [event["id"] for event in lines(stage)] == ["a", "b"]
     assert stage.triager.batches == [("a",), ("b",)]
@@ -414,30 +398,25 @@ async def test_a_plan_in_trouble_takes_no_events_and_they_come_again(stage: Stag
 
 async def test_only_of_news_the_author_is_looked_up(stage: Stage, pr_7: Path):
     stage.bridge.permissions["bob"] = "write"
-    stage.bridge.news = [said("a", author=by("bob"))]
-    await stage.tick()
+    await stage.poll(said("a", author=by("bob")))
     stage.bridge.news.append(said("a", author=by("bob")))
-    stage.clock.advance(hours=1)
 
-    await stage.tick()
+    await stage.tick_after(hours=1)
 
     assert stage.bridge.asked == ["bob"]
 
 
 async def test_what_was_looked_up_stands_in_the_event(stage: Stage, pr_7: Path):
     stage.bridge.permissions["bob"] = "triage"
-    stage.bridge.news = [said("a", author=by("bob"))]
 
-    await stage.tick()
+    await stage.poll(said("a", author=by("bob")))
 
     assert lines(stage)[0]["author"] == {"login": "bob", "trust": "triage", "bot": False}
     assert stage.open()["a"]["reason"] == "bob has triage permission; at least write is required"
 
 
 async def test_however_many_events_an_author_has_they_are_looked_up_once(stage: Stage, pr_7: Path):
-    stage.bridge.news = [said(f"e{number}", author=by("nobody")) for number in range(20)]
-
-    await stage.tick()
+    await stage.poll(*[said(f"e{number}", author=by("nobody")) for number in range(20)])
 
     assert stage.bridge.asked == ["nobody"]
     assert {event["state"] for event in stage.open().values()} == {"held"}
@@ -464,9 +443,8 @@ async def test_a_look_up_that_hangs_delays_no_other_author_and_no_other_plan(sta
 
 async def test_what_is_no_permission_is_none_that_is_known(stage: Stage, pr_7: Path):
     stage.bridge.permissions = {"ann": "god"}
-    stage.bridge.news = [said("a", author=by("ann"))]
 
-    await stage.tick()
+    await stage.poll(said("a", author=by("ann")))
 
     reason = stage.open()["a"]["reason"]
     assert (
@@ -483,9 +461,8 @@ async def test_a_bridge_that_cannot_tell_permissions_says_so(stage: Stage, pr_7:
             self.events, self.actions = talking.events, talking.actions
 
     stage.bridges = [Mute(stage.bridge)]
-    stage.bridge.news = [said("a", author=by("bob"))]
 
-    await stage.tick()
+    await stage.poll(said("a", author=by("bob")))
 
     assert stage.open()["a"]["reason"] == "the permission of bob is not known: the bridge forge cannot look it up"
 
@@ -495,8 +472,7 @@ async def test_a_poll_that_had_nothing_to_ask_for_is_not_told_as_one(stage: Stag
     await stage.tick()
     never = stage.published("bridges")[0]
     stage.bridge.idle = None
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
     async with stage.rounds() as again:
         await again()
         stage.bridge.idle = "no plan has a pull request"

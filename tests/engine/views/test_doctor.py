@@ -25,8 +25,7 @@ def found(stage: Stage) -> tuple[Finding, ...]:
 
 async def a_sound_stage(stage: Stage) -> Path:
     local = stage.adopt()
-    stage.append(said("e"))
-    await stage.tick()
+    await stage.take_in(said("e"))
     return local
 
 

@@ -33,8 +33,7 @@ def states(stage: Stage) -> Mapping[str, str]:
 
 
 async def test_a_row_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
-    stage.append(said("e", title="Cache", url="https://forge.example/e", author=Author("ann", "write")))
-    await stage.tick()
+    await stage.take_in(said("e", title="Cache", url="https://forge.example/e", author=Author("ann", "write")))
 
     assert rows(stage) == [
         {
@@ -56,10 +55,8 @@ async def test_a_row_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
 
 async def test_every_event_there_ever_was_is_listed_in_the_order_in_which_they_came(stage: Stage) -> None:
     stage.plugin("quiet", deferring(saying="wait"))
-    stage.append(said("z", "wait"), said("held", author=Author("eve", "read")), said("a"))
-    await stage.tick()
-    stage.append(said("edit", "wait", context={"supersedes": "z"}))
-    await stage.tick()
+    await stage.take_in(said("z", "wait"), said("held", author=Author("eve", "read")), said("a"))
+    await stage.take_in(said("edit", "wait", context={"supersedes": "z"}))
     stage.append(said("fresh"))
 
     assert states(stage) == {
@@ -74,10 +71,8 @@ async def test_every_event_there_ever_was_is_listed_in_the_order_in_which_they_c
 
 async def test_a_deferred_event_names_its_owner_its_reason_and_its_attempts(stage: Stage) -> None:
     stage.plugin("quiet", deferring(saying="wait"))
-    stage.append(said("e", "wait"))
-    await stage.tick()
-    stage.clock.advance(minutes=2)
-    await stage.tick()
+    await stage.take_in(said("e", "wait"))
+    await stage.tick_after(minutes=2)
 
     (row,) = rows(stage)
 
@@ -87,8 +82,7 @@ async def test_a_deferred_event_names_its_owner_its_reason_and_its_attempts(stag
 
 async def test_an_event_whose_triage_failed_waits_for_that_and_not_for_the_agent(stage: Stage) -> None:
     stage.triager.answer = lambda batch: None
-    stage.append(said("e"))
-    await stage.tick()
+    await stage.take_in(said("e"))
 
     (row,) = rows(stage)
 
@@ -103,11 +97,9 @@ def test_an_event_that_nobody_has_looked_at_is_pending_once(stage: Stage) -> Non
 
 
 async def test_a_post_of_prlooms_own_and_a_second_line_of_one_id_are_no_events(stage: Stage) -> None:
-    stage.append(said("e"))
-    await stage.tick()
+    await stage.take_in(said("e"))
     (action,) = [action.id for action in stage.bridge.actions_seen]
-    stage.append(said("own", f"re e\n\n{marker(action)}", context={"remoteId": f"remote-{action}"}), said("e"))
-    await stage.tick()
+    await stage.take_in(said("own", f"re e\n\n{marker(action)}", context={"remoteId": f"remote-{action}"}), said("e"))
 
     assert states(stage) == {"e": "triaged"}
     with pytest.raises(PrloomError, match=r"^own was not taken in, because prloom posted it itself, or knew it alread"):
@@ -117,8 +109,7 @@ async def test_a_post_of_prlooms_own_and_a_second_line_of_one_id_are_no_events(s
 async def test_events_of_one_state_or_one_plan_can_be_listed_alone(stage: Stage) -> None:
     stage.adopt("other", pr=8)
     stage.append(said("a"), said("b", author=Author("eve", "none")))
-    stage.append(said("c"), plan_id="other")
-    await stage.tick()
+    await stage.take_in(said("c"), plan_id="other")
 
     assert [row["id"] for row in rows(stage, state="held")] == ["b"]
     assert [row["id"] for row in rows(stage, plan="other")] == ["c"]
@@ -126,16 +117,14 @@ async def test_events_of_one_state_or_one_plan_can_be_listed_alone(stage: Stage)
 
 
 async def test_events_of_the_repository_as_a_whole_are_listed_too(stage: Stage) -> None:
-    stage.bridge.news = [said("issue", pr=None)]
-    await stage.tick()
+    await stage.poll(said("issue", pr=None))
 
     assert [(row["plan"], row["id"], row["state"]) for row in rows(stage)] == [("", "issue", "handled")]
 
 
 async def test_closed_segments_are_read_and_those_taken_away_lose_no_open_event(stage: Stage) -> None:
     stage.plugin("quiet", deferring(saying="wait"))
-    stage.append(said("done"), said("open", "wait"))
-    await stage.tick()
+    await stage.take_in(said("done"), said("open", "wait"))
     stage.rotate()
 
     assert states(stage) == {"done": "triaged", "open": "deferred"}
@@ -144,8 +133,7 @@ async def test_closed_segments_are_read_and_those_taken_away_lose_no_open_event(
 
 
 async def test_an_event_whose_line_is_gone_is_still_listed_by_what_the_log_knows(stage: Stage) -> None:
-    stage.append(said("e", title="Cache", author=Author("ann", "write")))
-    await stage.tick()
+    await stage.take_in(said("e", title="Cache", author=Author("ann", "write")))
     journal = stage.local() / "bus/events.jsonl"
     journal.write_bytes(b"?" * (journal.stat().st_size - 1) + b"\n")
 
@@ -166,8 +154,7 @@ def test_for_people_there_is_a_line_of_what_it_says(stage: Stage, title: str, bo
 
 async def test_the_list_of_events_why_and_status_say_the_same_of_each_event(stage: Stage) -> None:
     stage.plugin("quiet", deferring(saying="wait"))
-    stage.append(said("z", "wait"), said("held", author=Author("eve", "read")), said("a"))
-    await stage.tick()
+    await stage.take_in(said("z", "wait"), said("held", author=Author("eve", "read")), said("a"))
     with SafeDir.make(stage.local(), "bus") as bus:
         event_store = EventStore.open(bus, stage.clock)
         again = Change(event_id="a", verdict="parked", state="parked", reason="after its end")

@@ -91,10 +91,8 @@ async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -
 async def test_an_action_failed_when_it_was_tried_last_and_not_when_it_was_queued(stage: Stage, pr_7: Path) -> None:
     answers = iter([Refused("busy", retryable=True), Refused("the thread is locked")])
     stage.bridge.refuse = lambda action: next(answers)
-    stage.bridge.news = [said("a")]
-    await stage.tick()
-    stage.clock.advance(hours=5)
-    await stage.tick()
+    await stage.poll(said("a"))
+    await stage.tick_after(hours=5)
     stage.clock.advance(seconds=30)
 
     (failed,) = read(stage)["plans"][0]["actions"]["failed"]
@@ -168,10 +166,8 @@ async def test_the_totals_are_those_of_all_plans(stage: Stage) -> None:
 
 async def test_the_age_of_the_oldest_counts_from_when_anybody_first_put_it_off(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet-period", waiting)
-    stage.append(said("d", "wait"))
-    await stage.tick()
-    stage.clock.advance(seconds=90)
-    await stage.tick()
+    await stage.take_in(said("d", "wait"))
+    await stage.tick_after(seconds=90)
 
     document = read(stage)
 
@@ -181,11 +177,9 @@ async def test_the_age_of_the_oldest_counts_from_when_anybody_first_put_it_off(s
 
 async def test_the_longest_waiting_event_comes_first(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet-period", waiting)
-    stage.append(said("z", "wait"))
-    await stage.tick()
+    await stage.take_in(said("z", "wait"))
     stage.clock.advance(seconds=1)
-    stage.append(said("a", "wait"))
-    await stage.tick()
+    await stage.take_in(said("a", "wait"))
 
     assert [event["id"] for event in read(stage)["plans"][0]["events"]["deferred"]] == ["z", "a"]
 
@@ -222,8 +216,7 @@ def test_an_event_that_was_appended_and_not_taken_in_yet_is_pending(stage: Stage
 
 async def test_a_second_line_of_an_open_event_is_no_other_event(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet-period", waiting)
-    stage.append(said("d", "wait"))
-    await stage.tick()
+    await stage.take_in(said("d", "wait"))
     stage.append(said("d", "wait"))
 
     assert read(stage)["totals"]["pending"] == 0
@@ -245,8 +238,7 @@ async def test_decisions_behind_the_saved_projection_are_folded_in(stage: Stage)
     await a_full_stage(stage)
     saved = stage.local() / "bus/state/dispatcher.json"
     before = saved.read_bytes()
-    stage.append(said("late", "wait"))
-    await stage.tick()
+    await stage.take_in(said("late", "wait"))
     after = read(stage)
     saved.write_bytes(before)
 
@@ -405,8 +397,7 @@ async def test_why_a_plan_could_not_be_opened_is_shown_until_it_is_adopted_again
 
 
 async def test_what_waits_on_the_repositorys_own_bus_is_shown_and_counted(stage: Stage, pr_7: Path) -> None:
-    stage.bridge.news = [said("issue-1", author=STRANGER, pr=None)]
-    await stage.tick()
+    await stage.poll(said("issue-1", author=STRANGER, pr=None))
 
     document = read(stage)
 
@@ -491,8 +482,7 @@ def test_a_dispatcher_that_runs_is_shown_and_one_that_has_ended_is_not(stage: St
 
 async def test_a_clock_that_was_set_back_makes_no_negative_age(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet-period", waiting)
-    stage.append(said("d", "wait"))
-    await stage.tick()
+    await stage.take_in(said("d", "wait"))
     stage.clock.now -= timedelta(hours=1)
 
     assert read(stage)["oldestDeferredAgeMs"] == 0

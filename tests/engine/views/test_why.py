@@ -35,8 +35,7 @@ def looking_on(ctx: PluginContext) -> None:
 
 
 async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage, pr_7: Path) -> None:
-    stage.append(said("e", author=Author("ann", "write"), url="https://forge.example/e"))
-    await stage.tick()
+    await stage.take_in(said("e", author=Author("ann", "write"), url="https://forge.example/e"))
 
     document = tell(stage)
     reply = document["steps"][-1]
@@ -65,10 +64,8 @@ async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage, p
 async def test_a_whole_life_is_told_step_by_step(stage: Stage, pr_7: Path) -> None:
     stage.plugin("watcher", looking_on)
     stage.plugin("quiet", deferring(once=True))
-    stage.append(said("e"))
-    await stage.tick()
-    stage.clock.advance(minutes=2)
-    await stage.tick()
+    await stage.take_in(said("e"))
+    await stage.tick_after(minutes=2)
 
     assert steps(stage) == [
         ("intake", "prloom", "admitted"),
@@ -92,12 +89,10 @@ async def test_an_action_is_shown_as_it_stands_now_where_it_was_queued_and_as_it
 ) -> None:
     stage.adopt()
     stage.bridge.refuse = refusing(Refused("down", retryable=True))
-    stage.append(said("e"))
-    await stage.tick()
+    await stage.take_in(said("e"))
     (queued,) = [step for step in tell(stage)["steps"] if step["verdict"] == "answered"]
     assert queued["actions"][0]["state"] == "retrying"
-    stage.clock.advance(minutes=2)
-    await stage.tick()
+    await stage.tick_after(minutes=2)
 
     *_, answered, first, second = tell(stage)["steps"]
 
@@ -110,13 +105,11 @@ async def test_an_action_is_shown_as_it_stands_now_where_it_was_queued_and_as_it
 
 
 async def test_what_an_operator_did_is_told(stage: Stage, pr_7: Path) -> None:
-    stage.append(said("e", author=Author("eve", "none")))
-    await stage.tick()
+    await stage.take_in(said("e", author=Author("eve", "none")))
     stage.ask("approve", "e")
     stage.plugin("quiet", deferring(once=True))
     await stage.tick()
-    stage.ask("drop", "e", reason="spam after all")
-    await stage.tick()
+    await stage.carry_out("drop", "e", reason="spam after all")
 
     told = [(step["stage"], step["by"], step["verdict"], step["reason"]) for step in tell(stage)["steps"]]
     assert told[0] == ("intake", "prloom", "held", "eve has no permission here; at least write is required")
@@ -127,10 +120,8 @@ async def test_what_an_operator_did_is_told(stage: Stage, pr_7: Path) -> None:
 
 async def test_a_failed_action_that_is_tried_again_is_told(stage: Stage, pr_7: Path) -> None:
     stage.bridge.refuse = refusing(Refused("locked"))
-    stage.append(said("e"))
-    await stage.tick()
-    stage.ask("retry", "e")
-    await stage.tick()
+    await stage.take_in(said("e"))
+    await stage.carry_out("retry", "e")
 
     assert steps(stage)[-3:] == [
         ("deliver", "forge", "failed"),
@@ -140,8 +131,7 @@ async def test_a_failed_action_that_is_tried_again_is_told(stage: Stage, pr_7: P
 
 
 async def test_a_command_is_told_with_its_answer(stage: Stage, pr_7: Path) -> None:
-    stage.append(said("e", "/prloom help"))
-    await stage.tick()
+    await stage.take_in(said("e", "/prloom help"))
 
     told = tell(stage)["steps"]
 
@@ -159,8 +149,7 @@ async def test_the_end_of_its_todo_is_told_with_the_conversation_that_it_resolve
         }
 
     stage.triager.answer = ask_for_it
-    stage.append(said("e", type="pr_review_comment"), said("other"))
-    await stage.tick()
+    await stage.take_in(said("e", type="pr_review_comment"), said("other"))
     plan = stage.local() / "plan.md"
     plan.write_text(plan.read_text().replace("- [ ]", "- [x]"))
     await stage.tick()
@@ -179,8 +168,7 @@ async def test_the_end_of_each_todo_is_told_though_the_conversation_waits_for_th
 
     stage.adopt()
     stage.triager.answer = ask_for_two
-    stage.append(said("e", type="pr_review_comment"))
-    await stage.tick()
+    await stage.take_in(said("e", type="pr_review_comment"))
     plan = stage.local() / "plan.md"
     plan.write_text(plan.read_text().replace("- [ ] first", "- [x] first"))
     await stage.tick()
@@ -201,13 +189,11 @@ async def test_an_event_that_nobody_has_looked_at_is_pending_without_steps(stage
 
 async def test_an_open_event_survives_the_segments_before_a_snapshot(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet", deferring(once=True))
-    stage.append(said("e"))
-    await stage.tick()
+    await stage.take_in(said("e"))
     stage.rotate()
     whole = tell(stage)
     (stage.local() / "bus/decisions-000001.jsonl").unlink()
-    stage.clock.advance(minutes=2)
-    await stage.tick()
+    await stage.tick_after(minutes=2)
 
     assert [step["verdict"] for step in whole["steps"]] == ["admitted", "deferred"]
     assert [step["verdict"] for step in tell(stage)["steps"]] == [
@@ -217,8 +203,7 @@ async def test_an_open_event_survives_the_segments_before_a_snapshot(stage: Stag
 
 
 async def test_an_event_whose_line_is_gone_is_told_from_the_log(stage: Stage, pr_7: Path) -> None:
-    stage.append(said("e", author=Author("ann", "write")))
-    await stage.tick()
+    await stage.take_in(said("e", author=Author("ann", "write")))
     journal = stage.local() / "bus/events.jsonl"
     journal.write_bytes(b"?" * (journal.stat().st_size - 1) + b"\n")
 
@@ -232,8 +217,7 @@ async def test_an_event_whose_line_is_gone_is_told_from_the_log(stage: Stage, pr
 
 
 async def test_it_is_found_by_its_url_by_its_replys_id_and_by_its_replys_url(stage: Stage, pr_7: Path) -> None:
-    stage.append(said("e", url="https://forge.example/c/1?a=ü"), said("other"))
-    await stage.tick()
+    await stage.take_in(said("e", url="https://forge.example/c/1?a=ü"), said("other"))
     (action,) = [action for action in stage.bridge.actions_seen if action.related_event_id == "e"]
 
     by_id = tell(stage)
@@ -256,8 +240,7 @@ def test_it_is_found_however_another_program_has_spelled_its_line(stage: Stage, 
 
 async def test_of_several_versions_of_a_comment_the_newest_is_told(stage: Stage, pr_7: Path) -> None:
     stage.plugin("quiet", deferring(once=True))
-    stage.append(said("e1", url="https://f/c"), said("e2", url="https://f/c", context={"supersedes": "e1"}))
-    await stage.tick()
+    await stage.take_in(said("e1", url="https://f/c"), said("e2", url="https://f/c", context={"supersedes": "e1"}))
 
     life = why.find(stage.paths, "https://f/c")
 
@@ -300,8 +283,7 @@ async def test_of_an_address_that_nothing_has_it_is_said_why_that_may_be(stage: 
 
 
 async def test_a_part_of_an_id_finds_nothing(stage: Stage, pr_7: Path) -> None:
-    stage.append(said("comment-12", "z", title="comment-1", context={"thread": "comment-1"}))
-    await stage.tick()
+    await stage.take_in(said("comment-12", "z", title="comment-1", context={"thread": "comment-1"}))
 
     for part in ("comment-1", "z", "prloom"):
         with pytest.raises(PrloomError, match=r"^no event"):

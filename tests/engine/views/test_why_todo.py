@@ -37,8 +37,7 @@ async def requested(stage: Stage) -> WorkedPlan:
         "items": [{"eventId": event.id, "verdict": "todo"} for event in batch],
         "todos": [{"eventIds": [event.id for event in batch], "title": "Make it fast", "context": "It sleeps."}],
     }
-    stage.append(said("c-1", "Please make it fast", author=by("ann", "write"), url="https://forge.example/c-1"))
-    await stage.tick()
+    await stage.take_in(said("c-1", "Please make it fast", author=by("ann", "write"), url="https://forge.example/c-1"))
     return WorkedPlan(stage, adopt=False, text=False)
 
 
@@ -96,8 +95,7 @@ async def test_the_list_of_events_names_the_todo_of_each_and_its_commit(stage: S
     plan = await requested(stage)
     (todo,) = plan.todos
     plan.done(todo.id or "")
-    stage.append(said("c-2", "/prloom help"))
-    await stage.tick()
+    await stage.take_in(said("c-2", "/prloom help"))
 
     first, second = json.loads(json_codec.encode(events.every(stage.paths).rows))
 

@@ -44,8 +44,7 @@ class Scene:
         return git("rev-parse", "HEAD", cwd=clone)
 
     async def open_pull_request(self) -> None:
-        self.bench.todo("- [ ] Make it fast")
-        await self.bench.tick()
+        await self.bench.work_on("- [ ] Make it fast")
         assert self.forge.pulls[1].base == "main"
 
     def change_base(self, base: str) -> None:
@@ -54,8 +53,7 @@ class Scene:
         self.forge.bases[1] = base
 
     async def rebase(self) -> None:
-        self.bench.stage.ask("rebase", "work")
-        await self.bench.tick()
+        await self.bench.carry_out("rebase", "work")
 
     @property
     def parent(self) -> str:

@@ -24,9 +24,8 @@ async def test_a_daily_limit_is_reported_once_each_time_that_it_stops_the_work(b
     forge = on_a_forge(bench)
     bench.configure(rest="[limits]\nmax_runs_per_day = 1")
     bench.script(ONE, TWO)
-    bench.todo("- [ ] first", "- [ ] second")
 
-    await bench.ticks(2)
+    await bench.work_on("- [ ] first", "- [ ] second", ticks=2)
     bench.todo("- [ ] third")  # which lifts no brake
     await bench.ticks(2)
 
@@ -35,8 +34,7 @@ async def test_a_daily_limit_is_reported_once_each_time_that_it_stops_the_work(b
     assert said.startswith("prloom stopped: the brake max_runs_per_day = 1 is on: 1 runs today")
     assert said.count("`prloom resume work`") == 1
 
-    bench.stage.ask("resume", "work")
-    await bench.ticks(4)
+    await bench.carry_out("resume", "work", ticks=4)
     assert len(stops(forge)) == 2
     assert bench.commits == ["Add one", "Add two"]
 
@@ -44,8 +42,7 @@ async def test_a_daily_limit_is_reported_once_each_time_that_it_stops_the_work(b
 async def test_a_daily_limit_that_was_raised_ends_the_wait_for_it_with_the_next_start(bench: Workbench):
     bench.configure(rest="[limits]\nmax_runs_per_plan_per_day = 1")
     bench.script(ONE, TWO)
-    bench.todo("- [ ] first", "- [ ] second")
-    await bench.ticks(3)
+    await bench.work_on("- [ ] first", "- [ ] second", ticks=3)
     assert bench.commits == ["Add one"]
 
     bench.configure(rest="[limits]\nmax_runs_per_plan_per_day = 2")
@@ -59,10 +56,8 @@ async def test_a_daily_limit_that_was_changed_and_is_on_still_is_named_as_it_is_
     forge = on_a_forge(bench)
     bench.configure(rest="[limits]\nmax_runs_per_plan_per_day = 1")
     bench.script(ONE, TWO, LAZY)
-    bench.todo("- [ ] first", "- [ ] second", "- [ ] third")
-    await bench.ticks(2)
-    bench.stage.ask("resume", "work")
-    await bench.ticks(3)
+    await bench.work_on("- [ ] first", "- [ ] second", "- [ ] third", ticks=2)
+    await bench.carry_out("resume", "work", ticks=3)
 
     bench.configure(rest="[limits]\nmax_runs_per_plan_per_day = 2")
     await bench.ticks(3)
@@ -79,9 +74,8 @@ async def test_a_todo_that_is_parked_after_its_attempts_is_reported_once_with_th
     forge = on_a_forge(bench)
     bench.configure(rest="[limits]\nmax_attempts = 2")
     bench.script(ONE, LAZY, Run(answer={"outcome": "perhaps"}))
-    bench.todo("- [ ] first", "- [ ] second")
 
-    await bench.ticks(5)
+    await bench.work_on("- [ ] first", "- [ ] second", ticks=5)
 
     (said,) = stops(forge)
     assert said.startswith("prloom stopped: the brake max_attempts = 2 is on: 2 attempts failed: the worker's answer ")

@@ -114,8 +114,7 @@ async def test_the_last_one_is_tried_for_a_while_and_then_left(stage: Stage, for
     assert stage.state()["pullRequest"]["error"] == "forge: there is no pull request #7 any more"
 
     for _ in range(20):
-        stage.clock.advance(hours=2)
-        await stage.tick()
+        await stage.tick_after(hours=2)
 
     assert "error" not in stage.state()["pullRequest"]
     assert "retryAt" not in stage.state()["pullRequest"]

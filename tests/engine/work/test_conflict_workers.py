@@ -18,8 +18,7 @@ GIT = "import subprocess\ndef git(*argv): subprocess.run(['git', *argv], env={**
 async def tip(bench: Workbench) -> str:
     """The tip of a branch with one commit of prloom's, with which the base conflicts."""
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
     move_base(bench, "fast.py", "theirs\n")
     return bench.project.git("rev-parse", "work")
 
@@ -27,8 +26,7 @@ async def tip(bench: Workbench) -> str:
 async def rebase(bench: Workbench, *runs: Run) -> None:
     """Request a rebase, the conflicts of which are resolved in these runs."""
     bench.script(Run(), *runs)  # the first was that of the TODO before
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
 
 
 def clean(bench: Workbench) -> bool:

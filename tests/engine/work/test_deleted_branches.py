@@ -26,8 +26,7 @@ def status(bench: Workbench) -> str:
 
 async def test_the_block_names_the_branch_and_the_command_that_brings_it_back(bench: Workbench):
     bench.script(FAST, SMALL)
-    bench.todo("- [ ] Make it fast", "- [ ] Make it small")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast", "- [ ] Make it small")
     tip = delete(bench)
 
     await bench.ticks(2)
@@ -45,8 +44,7 @@ async def test_the_block_names_the_branch_and_the_command_that_brings_it_back(be
     assert bench.runs() == 1
 
     bench.project.git("branch", "work", tip[:12])
-    bench.stage.ask("resume", "work")
-    await bench.ticks(2)
+    await bench.carry_out("resume", "work", ticks=2)
 
     assert bench.state.block is None
     assert bench.commits == ["Be fast", "Be small"]
@@ -55,8 +53,7 @@ async def test_the_block_names_the_branch_and_the_command_that_brings_it_back(be
 
 async def test_a_commit_that_a_person_made_in_the_worktree_is_the_one_that_is_named(bench: Workbench):
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
     bench.project.git("commit", "--quiet", "--allow-empty", "--message=mine", cwd=bench.worktree)
     tip = delete(bench)
 
@@ -73,16 +70,14 @@ async def test_a_branch_that_is_deleted_during_the_work_blocks_it_and_the_change
     log = bench.worktree / "prloom/.local/bus/decisions.jsonl"
     bench.stage.clock = clock = MeddlingClock(log, verdict, lambda: tips.append(delete(bench)))
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
     clock.advance(minutes=5)
     await bench.tick()
 
     assert bench.block.reason.startswith("branch work was deleted; ")
     bench.project.git("branch", "work", tips[0])
-    bench.stage.ask("resume", "work")
-    await bench.ticks(2)
+    await bench.carry_out("resume", "work", ticks=2)
     assert bench.commits == ["Be fast"]
     assert bench.runs() == 1
     assert status(bench) == ""
@@ -106,8 +101,7 @@ async def test_a_plan_that_has_another_block_is_blocked_by_its_branch_after_that
     await bench.tick()
     assert bench.block.cause == "todo"
 
-    bench.stage.ask("resume", "work")
-    await bench.ticks(2)
+    await bench.carry_out("resume", "work", ticks=2)
 
     assert bench.block.reason.startswith("branch work was deleted")
 

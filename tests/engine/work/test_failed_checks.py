@@ -14,8 +14,7 @@ async def forge(bench: Workbench) -> ForgeBridge:
     found = ForgeBridge()
     bench.stage.bridge, bench.stage.bridges = found, [found]
     bench.script(*(Run({f"f{n}.py": f"{n}\n"}, answer={"outcome": "done", "summary": f"s{n}"}) for n in range(9)))
-    bench.todo("- [ ] first")
-    await bench.ticks(2)
+    await bench.work_on("- [ ] first", ticks=2)
     return found
 
 
@@ -53,8 +52,7 @@ async def test_a_check_that_goes_on_failing_stops_the_plan_until_a_person_resume
     await fails(bench, forge, 3)
     assert len(bench.commits) == 2
 
-    bench.stage.ask("resume", "work")
-    await bench.ticks(3)
+    await bench.carry_out("resume", "work", ticks=3)
     assert bench.state.block is None
     assert len(bench.commits) == 3
     assert bench.state.ci_fixes.count == 1

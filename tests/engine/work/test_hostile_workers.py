@@ -30,9 +30,8 @@ def is_running(pid: int) -> bool:
 async def test_a_daemon_that_a_worker_leaves_is_ended_with_the_run(bench: Workbench):
     pid = bench.home / "pid"
     bench.script(Run(DOES.files, code=DAEMON.format(pid=str(pid)), answer=DOES.answer))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert not is_running(int(pid.read_text()))
@@ -99,9 +98,8 @@ async def test_a_worker_cannot_say_what_prloom_may_replace_on_the_remote(bench: 
     refs = [f"refs/prloom/{name}/work" for name in ("rewritten-old", "rewritten-new", "rebase-old", "rebase-onto")]
     code = "".join(f"os.system('git update-ref {ref} HEAD')\n" for ref in refs)
     bench.script(Run(DOES.files, code=code, answer=DOES.answer))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.ticks(2)
+    await bench.work_on("- [ ] Make it fast", ticks=2)
 
     assert bench.project.git("for-each-ref", *refs) == ""
     assert [ref for ref in refs if f"{ref} was created" not in bench.block.reason] == []
@@ -111,9 +109,8 @@ async def test_a_worker_cannot_say_what_prloom_may_replace_on_the_remote(bench: 
 async def test_what_prloom_notes_for_another_plan_meanwhile_is_no_workers_fault(bench: Workbench):
     other = "os.system('git update-ref refs/prloom/rewritten-old/theirs HEAD')"
     bench.script(Run(DOES.files, code=other, answer=DOES.answer))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert bench.project.git("for-each-ref", "--format=%(refname)", "refs/prloom/rewritten-old") != ""

@@ -85,9 +85,8 @@ async def test_after_finish_runs_when_the_pull_request_is_ready_and_its_reviewer
         "afterFinish",
         does=lambda plan, hook: shown.append((forge.pulls[1].draft if forge.pulls else True, len(forge.posts))),
     )
-    bench.todo("- [ ] first")
 
-    await bench.ticks(3)
+    await bench.work_on("- [ ] first", ticks=3)
 
     assert shown == [(True, 0), (False, 1)]
     assert forge.posts[0].startswith("RequestReviewers")
@@ -107,8 +106,7 @@ async def test_one_that_fails_blocks_the_plan_with_its_name_and_runs_again_on_re
 
     noting(bench, seen, hook, key="before")
     plugin(bench, "broken", hook, does=fail)
-    bench.todo("- [ ] first")
-    await bench.ticks(3)
+    await bench.work_on("- [ ] first", ticks=3)
     if hook == "afterMerge":
         await end(bench, forge, "merged")
 
@@ -121,16 +119,14 @@ async def test_one_that_fails_blocks_the_plan_with_its_name_and_runs_again_on_re
     assert seen == [("before", hook), ("broken", hook)]
 
     broken.clear()
-    bench.stage.ask("resume", "work")
-    await bench.ticks(3)
+    await bench.carry_out("resume", "work", ticks=3)
     assert seen == [("before", hook), ("broken", hook), ("broken", hook)]
     assert bench.state.block is None
 
 
 async def test_the_end_is_told_once_and_a_plugin_may_block_what_follows(bench: Workbench, forge: ForgeBridge):
     plugin(bench, "asks", "afterMerge", does=lambda plan, hook: hook.block("write the release notes"))
-    bench.todo("- [ ] first")
-    await bench.ticks(3)
+    await bench.work_on("- [ ] first", ticks=3)
 
     await end(bench, forge, "closed")
 
@@ -140,8 +136,7 @@ async def test_the_end_is_told_once_and_a_plugin_may_block_what_follows(bench: W
 async def test_what_a_worker_has_not_finished_when_the_plan_ends_is_kept_and_the_todo_stays_open(
     bench: Workbench, forge: ForgeBridge
 ):
-    bench.todo("- [ ] first", "- [ ] second")
-    await bench.tick()
+    await bench.work_on("- [ ] first", "- [ ] second")
     bench.script(ADDING, Run({"half.py": "half\n"}, answer=None, code_of_exit=1))
     await bench.tick()
     work = bench.state.work

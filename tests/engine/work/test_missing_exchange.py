@@ -74,8 +74,7 @@ async def test_a_run_whose_exchange_goes_away_is_waited_for_and_not_done_again(b
     assert work is not None
     assert (work.phase, work.attempt, work.failures) == ("running", 1, 0)
     assert "the server is away" in (work.waits_for or "")
-    bench.stage.clock.advance(minutes=10)
-    await bench.stage.tick()
+    await bench.stage.tick_after(minutes=10)
     assert worker.pool.runs.asked == [False, True]
     assert (bench.runs(), bench.boxes) == (1, ["- [x] Make it fast"])
     assert len(bench.commits) == 1

@@ -122,8 +122,7 @@ async def test_a_todo_that_the_operator_ends_by_command_while_a_worker_runs_has_
     bench: Workbench, action: str, box: str
 ):
     bench.configure('mode = "off"')
-    bench.todo("- [ ] Make it fast", "- [b] Ask me first")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast", "- [b] Ask me first")
     begin_span(bench)
 
     for todo in todos(bench.plan.read_text()):

@@ -31,9 +31,7 @@ def forge(bench: Workbench) -> ForgeBridge:
 async def test_it_is_opened_once_with_the_first_commit_shows_what_is_done_and_is_ready_when_no_todo_is_left(
     bench: Workbench, forge: ForgeBridge
 ):
-    bench.todo("- [ ] first", "- [ ] second")
-
-    await bench.tick()
+    await bench.work_on("- [ ] first", "- [ ] second")
 
     pull = forge.pulls[1]
     assert (pull.branch, pull.base, pull.draft) == ("work", "main", True)
@@ -51,9 +49,8 @@ async def test_a_todo_that_a_brake_holds_back_is_shown_with_the_reason_the_end_a
     bench: Workbench, forge: ForgeBridge
 ):
     bench.configure(rest="[limits]\nmax_runs_per_day = 1\n")
-    bench.todo("- [ ] first", "- [ ] second")
 
-    await bench.ticks(3)
+    await bench.work_on("- [ ] first", "- [ ] second", ticks=3)
     bench.stage.clock.advance(minutes=1)
     await bench.tick()
 
@@ -68,8 +65,7 @@ async def test_a_todo_that_a_brake_holds_back_is_shown_with_the_reason_the_end_a
 
 
 async def test_what_people_write_around_the_cockpit_stays(bench: Workbench, forge: ForgeBridge):
-    bench.todo("- [ ] first", "- [ ] second")
-    await bench.tick()
+    await bench.work_on("- [ ] first", "- [ ] second")
     forge.pulls[1] = replace(forge.pulls[1], body=f"My words.\n\n{forge.pulls[1].body}\n\nMore of mine.\n")
 
     await bench.ticks(2)
@@ -99,8 +95,7 @@ async def test_one_that_was_opened_before_a_crash_is_found_again(bench: Workbenc
 async def opened_before_a_crash(bench: Workbench, forge: ForgeBridge, *, head: str | None = None) -> None:
     """Have the first TODO done, and a pull request that GitHub opened for it, of which prloom knows nothing."""
     forge.down = True
-    bench.todo("- [ ] first", "- [ ] second")
-    await bench.tick()
+    await bench.work_on("- [ ] first", "- [ ] second")
     forge.down = False
     bench.stage.clock.advance(minutes=10)
     at = head or bench.project.git("rev-parse", "work")
@@ -146,9 +141,8 @@ async def test_an_earlier_one_of_a_branch_of_the_same_name_is_not_taken_for_the_
 
 async def test_a_forge_that_is_down_keeps_no_todo_from_being_done(bench: Workbench, forge: ForgeBridge):
     forge.down = True
-    bench.todo("- [ ] first", "- [ ] second")
 
-    await bench.ticks(2)
+    await bench.work_on("- [ ] first", "- [ ] second", ticks=2)
 
     assert bench.commits == ["Add one", "Add two"]
     assert bench.state.pull_request.error == "forge: the forge is down"
@@ -163,8 +157,7 @@ async def test_a_forge_that_is_down_keeps_no_todo_from_being_done(bench: Workben
 
 async def test_none_is_opened_where_the_operator_says_so(bench: Workbench, forge: ForgeBridge):
     bench.configure('open = "never"')
-    bench.todo("- [ ] first")
 
-    await bench.tick()
+    await bench.work_on("- [ ] first")
 
     assert (bench.commits, forge.pulls) == (["Add one"], {})

@@ -31,9 +31,8 @@ def during_the_hooks(bench: Workbench, act: Callable[[], object]) -> None:
 async def test_work_begins_on_what_others_have_pushed(bench: Workbench, remote: Remote):
     theirs = remote.push("theirs.py", "theirs\n")
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert remote.subjects == ["Change theirs.py", "Be fast"]
     assert bench.project.git("rev-parse", "work^") == theirs
@@ -42,9 +41,8 @@ async def test_work_begins_on_what_others_have_pushed(bench: Workbench, remote: 
 async def test_a_push_that_loses_a_race_is_repeated_on_what_won_it(bench: Workbench, remote: Remote):
     during_the_hooks(bench, lambda: remote.push("theirs.py", "theirs\n"))
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert remote.subjects == ["Change theirs.py", "Be fast"]
     (done,) = bench.state.done_todos.values()
@@ -56,9 +54,8 @@ async def test_a_conflict_with_what_others_pushed_blocks_the_plan_and_rewrites_n
 ):
     during_the_hooks(bench, lambda: remote.push("fast.py", "theirs\n"))
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
 
-    await bench.ticks(2)
+    await bench.work_on("- [ ] Make it fast", ticks=2)
 
     assert remote.subjects == ["Change fast.py"]
     assert bench.commits == ["Be fast"]
@@ -67,12 +64,10 @@ async def test_a_conflict_with_what_others_pushed_blocks_the_plan_and_rewrites_n
 
 async def test_a_branch_that_was_deleted_on_the_remote_blocks_the_plan(bench: Workbench, remote: Remote):
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
     bench.project.git("push", "--quiet", "origin", "--delete", "work", cwd=remote.clone)
-    bench.todo("- [ ] Make it small")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it small")
 
     assert bench.block.reason == "branch work was deleted on origin; push it again, or forget the plan"
     assert bench.runs() == 1
@@ -81,9 +76,8 @@ async def test_a_branch_that_was_deleted_on_the_remote_blocks_the_plan(bench: Wo
 async def test_a_remote_that_cannot_be_reached_makes_the_work_wait_with_its_reason(bench: Workbench):
     bench.project.git("remote", "add", "origin", str(bench.home / "nowhere.git"))
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.runs() == 0
     assert bench.state.work is not None
@@ -104,8 +98,7 @@ async def test_a_commit_that_the_remote_refuses_blocks_the_plan_after_five_tries
 ):
     refuse(remote, yes=True)
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
     assert bench.state.work is not None
     assert bench.state.work.waits_for is not None
     assert "not on a Friday" in bench.state.work.waits_for
@@ -120,8 +113,7 @@ async def test_a_commit_that_the_remote_refuses_blocks_the_plan_after_five_tries
     assert bench.block.way_on == "prloom resume work"
 
     refuse(remote, yes=False)
-    bench.stage.ask("resume", "work")
-    await bench.ticks(2)
+    await bench.carry_out("resume", "work", ticks=2)
     assert remote.subjects == ["Be fast"]
     assert bench.boxes == ["- [x] Make it fast"]
     assert bench.runs() == 1
@@ -132,8 +124,7 @@ async def test_a_remote_that_is_away_for_longer_than_the_deadline_blocks_the_pla
 ):
     during_the_hooks(bench, lambda: remote.bare.rename(remote.bare.with_suffix(".away")))
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
     assert bench.state.block is None
 
     bench.stage.clock.advance(days=8)
@@ -158,9 +149,8 @@ def at_contact(bench: Workbench, number: int, command: str) -> None:
 async def test_a_branch_that_is_deleted_on_the_remote_during_a_push_is_not_restored(bench: Workbench, remote: Remote):
     at_contact(bench, 5, f'git --git-dir="{remote.bare}" update-ref -d refs/heads/work')
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     # 1: prepare the worktree; 2 and 3: look at its refs before and after the run; 4: see what others pushed; 5: push.
     assert len((bench.home / "contacts").read_text()) > 5

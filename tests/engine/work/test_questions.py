@@ -69,8 +69,7 @@ async def test_nothing_else_opens_it_nor_does_what_was_said_before_it(bench: Wor
         await bench.ticks(2)
         assert (event.id, bench.boxes[1], bench.runs()) == (event.id, "- [b] Choose a cache", 2)
 
-    bench.stage.ask("approve", STRANGERS.id)
-    await bench.ticks(2)
+    await bench.carry_out("approve", STRANGERS.id, ticks=2)
     assert bench.stage.fate(STRANGERS.id, "work")[-1] == "triaged"
     assert (bench.boxes[1], bench.runs()) == ("- [b] Choose a cache", 2)
 
@@ -78,8 +77,7 @@ async def test_nothing_else_opens_it_nor_does_what_was_said_before_it(bench: Wor
 async def test_without_a_forge_an_item_of_review_md_answers(bench: Workbench):
     bench.stage.bridges = [LocalBridge()]  # type: ignore[list-item] - it takes no test's news
     bench.script(ASKS, DOES)
-    bench.todo("- [ ] Choose a cache")
-    await bench.ticks(2)
+    await bench.work_on("- [ ] Choose a cache", ticks=2)
     review = bench.worktree / "prloom/.local/review.md"
     assert "> Redis or memory?" in review.read_text()
 

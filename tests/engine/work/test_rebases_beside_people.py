@@ -16,8 +16,7 @@ async def remote(bench: Workbench, tmp_path: Path) -> Remote:
     """A remote that has the commit of one TODO, and whose base was moved since."""
     found = Remote(bench, tmp_path)
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
     bench.project.git("commit", "--quiet", "--allow-empty", "--message=Move on")
     bench.project.git("push", "--quiet", "origin", "main")
     return found
@@ -39,14 +38,12 @@ async def test_a_branch_that_is_deleted_on_the_remote_during_the_rebase_blocks_t
 ):
     check(bench, f"git --git-dir={remote.bare} update-ref -d refs/heads/work")
     before = bench.project.git("rev-parse", "work")
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
     assert bench.project.git("for-each-ref", "refs/heads/work", cwd=remote.bare) == ""
     assert "branch work was deleted on origin; push it again, or forget the plan" in bench.block.reason
 
     bench.project.git("push", "--quiet", "origin", f"{before}:refs/heads/work")
-    bench.stage.ask("resume", "work")
-    await bench.ticks(2)
+    await bench.carry_out("resume", "work", ticks=2)
 
     assert bench.state.block is None
     assert tip(remote) == bench.project.git("rev-parse", "work") != before
@@ -63,8 +60,7 @@ async def test_a_rebase_that_is_given_up_keeps_what_a_person_committed_meanwhile
 ):
     check(bench, bob_commits(bench), "exit 1")
 
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
 
     assert bench.commits == ["Be fast", "Of Bob"]
     assert (bench.worktree / "bob.txt").read_text() == "bob\n"
@@ -87,8 +83,7 @@ async def test_a_rebase_takes_along_what_was_not_pushed_before(bench: Workbench,
     bench.project.git("add", "bob.txt", cwd=bench.worktree)
     bench.project.git("commit", "--quiet", "--message=Of Bob", cwd=bench.worktree)
 
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
 
     assert remote.subjects == ["Be fast", "Of Bob"]
     assert bench.project.git("rev-parse", "work^^") == bench.project.git("rev-parse", "main")
@@ -101,8 +96,7 @@ async def test_what_others_push_during_a_rebase_blocks_the_plan_where_a_person_h
     made = f'$({git} commit-tree -p work -m "Of Ann" "work^{{tree}}")'
     check(bench, bob_commits(bench), f"{git} update-ref refs/heads/work {made}")
 
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
 
     assert bench.commits == ["Be fast", "Of Bob"]
     assert remote.subjects == ["Be fast", "Of Ann"]
@@ -114,8 +108,7 @@ async def test_a_rebase_that_is_taken_out_of_the_plan_stays_under_what_a_person_
 ):
     check(bench, bob_commits(bench), f"sed -i '/Rebase the branch/d' {bench.plan}")
 
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
 
     assert bench.commits == ["Be fast", "Of Bob"]
     assert "the rebase stays, because the branch has commits that prloom did not make" in bench.block.reason
@@ -128,8 +121,7 @@ async def test_files_that_a_person_writes_during_a_rebase_are_kept_when_it_is_gi
     check(bench, "echo bob >bob.txt", "exit 1")
     before = bench.project.git("rev-parse", "work")
 
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
 
     assert bench.project.git("rev-parse", "work") == before
     (kept,) = bench.project.git("for-each-ref", "--format=%(refname)", "refs/prloom/kept").splitlines()

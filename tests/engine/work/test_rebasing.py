@@ -12,8 +12,7 @@ RESOLVED = {"outcome": "done", "summary": "Resolved."}
 async def with_one_commit(bench: Workbench) -> str:
     """Have one TODO done, and return its commit."""
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
     return bench.project.git("rev-parse", "work")
 
 
@@ -23,8 +22,7 @@ async def test_a_rebase_puts_the_commits_on_the_base_keeps_their_messages_and_kn
     before = await with_one_commit(bench)
     base = move_base(bench, "other.py", "other\n")
 
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
 
     assert bench.project.git("rev-parse", "work^") == base
     (done,) = (each.commit for each in bench.state.done_todos.values() if each.commit)
@@ -38,8 +36,7 @@ async def test_a_rebase_puts_the_commits_on_the_base_keeps_their_messages_and_kn
 async def test_a_branch_that_is_up_to_date_is_left_alone(bench: Workbench):
     tip = await with_one_commit(bench)
 
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
 
     assert bench.project.git("rev-parse", "work") == tip
     assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
@@ -53,8 +50,7 @@ async def test_a_conflict_is_resolved_by_a_worker_in_the_stopped_rebase_and_its_
     more = {**RESOLVED, "notes": "Theirs is newer.", "todos": [{"title": "Remove theirs"}]}
     bench.script(Run({"fast.py": "theirs and fast\n"}, answer=more))
 
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
 
     assert bench.shown("fast.py") == "theirs and fast"
     assert bench.project.git("rev-parse", "work^") == base
@@ -70,13 +66,11 @@ async def test_what_a_check_leaves_in_the_worktree_after_a_rebase_is_nobodys_cha
     move_base(bench, "other.py", "other\n")
     bench.configure('checks = ["echo left > left.txt"]')
 
-    bench.stage.ask("rebase", "work")
-    await bench.tick()
+    await bench.carry_out("rebase", "work")
     bench.script(
         FAST, Run({"small.py": "small\n"}, answer={"outcome": "done", "summary": "x", "commitMessage": "Be small"})
     )
-    bench.todo("- [ ] Make it small")
-    await bench.ticks(2)
+    await bench.work_on("- [ ] Make it small", ticks=2)
 
     assert bench.state.block is None
     assert bench.commits == ["Be fast", "Be small"]

@@ -33,8 +33,7 @@ def report(forge: DescribedBridge, stage: Stage) -> None:
 async def test_the_cockpit_is_written_into_the_description_once(stage: Stage, forge: DescribedBridge) -> None:
     opened(stage.adopt(), stage)
     for _ in range(3):
-        stage.clock.advance(minutes=1)
-        await stage.tick()
+        await stage.tick_after(minutes=1)
 
     assert forge.written == 1
     assert forge.body.startswith("Mine.\n\n<!-- prloom:begin -->")
@@ -50,8 +49,7 @@ async def test_a_box_of_a_person_who_is_not_trusted_is_cleared_and_does_nothing(
     forge.body = forge.body.replace(PAUSE, PAUSE.replace("[ ]", "[x]"))
     stage.bridge.news.append(said("box", "/prloom pause", type="box_ticked", author=Author("eve", "none")))
     forge.ticked = {7: ("pause",)}
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert forge.body == before
     assert not stage.state()["paused"]
@@ -62,13 +60,11 @@ async def test_a_box_of_which_no_event_has_come_is_not_cleared(stage: Stage, for
     await stage.tick()
     forge.body = forge.body.replace(PAUSE, PAUSE.replace("[ ]", "[x]"))
     stage.bridge.news.append(said("other", "/prloom pause", author=Author("ann", "write")))  # so there is more to show
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert ticked(forge.body) == ("pause",)
     report(forge, stage)
-    stage.clock.advance(minutes=2)
-    await stage.tick()
+    await stage.tick_after(minutes=2)
     assert ticked(forge.body) == ()
     assert "**Paused.**" in forge.body
 
@@ -102,8 +98,7 @@ async def test_a_pull_request_of_another_has_the_cockpit_in_one_comment(stage: S
     assert forge.comment is not None
     forge.comment = forge.comment.replace(PAUSE, PAUSE.replace("[ ]", "[x]"))
     report(forge, stage)
-    stage.clock.advance(minutes=1)
-    await stage.tick()
+    await stage.tick_after(minutes=1)
 
     assert (forge.written, forge.body) == (2, "Mine.\n")
     assert "**Paused.**" in forge.comment

@@ -28,9 +28,8 @@ def named(*names: str) -> list[Run]:
 
 async def test_a_todo_that_a_person_writes_becomes_a_commit_with_its_trailers(bench: Workbench):
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert bench.boxes == ["- [x] Make it fast"]
@@ -57,9 +56,8 @@ async def test_each_message_of_a_run_names_the_commit_that_the_agent_works_on(be
 async def test_a_failing_check_goes_back_to_the_worker_with_its_output(bench: Workbench):
     bench.configure('checks = ["cat fast.py; grep -q really fast.py"]')
     bench.script(FAST, Run({"fast.py": "really fast\n"}, answer=FAST.answer))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert bench.shown("fast.py") == "really fast"
@@ -69,9 +67,8 @@ async def test_a_failing_check_goes_back_to_the_worker_with_its_output(bench: Wo
 async def test_a_check_that_takes_longer_than_its_time_limit_is_ended_and_has_failed(bench: Workbench):
     bench.configure('checks = ["echo began; exec sleep 60"]\ncheck_timeout = "5s"')  # a shell may start slowly
     bench.script(FAST, Run(answer={"outcome": "blocked", "summary": "", "question": "How long may it take?"}))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == []
     assert "The end of its output:\n\nbegan" in bench.prompt(1)
@@ -83,9 +80,8 @@ async def test_a_todo_that_fails_for_good_is_parked_with_its_change_kept_and_tri
 ):
     bench.configure('checks = ["false"]')
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast", "- [ ] Make it small")
 
-    await bench.ticks(3)
+    await bench.work_on("- [ ] Make it fast", "- [ ] Make it small", ticks=3)
 
     assert bench.commits == []
     assert bench.boxes == ["- [b] Make it fast", "- [ ] Make it small"]
@@ -105,9 +101,8 @@ async def test_a_todo_that_fails_for_good_is_parked_with_its_change_kept_and_tri
 async def test_changes_that_prloom_did_not_make_block_the_plan_and_are_named(bench: Workbench):
     bench.script(FAST)
     (bench.worktree / "draft.txt").write_text("mine\n")
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.runs() == 0
     assert bench.block.reason == "the worktree has changes that prloom did not make: draft.txt"
@@ -117,9 +112,8 @@ async def test_changes_that_prloom_did_not_make_block_the_plan_and_are_named(ben
 
 async def test_without_a_remote_the_log_says_that_the_commit_was_not_pushed_and_why(bench: Workbench):
     bench.script(Run({"fast.py": "fast\n"}))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     steps = [step["work"] for step in bench.stage.decisions("work") if "work" in step]
     told = {step["verdict"]: step.get("reason") for step in steps}
@@ -129,9 +123,8 @@ async def test_without_a_remote_the_log_says_that_the_commit_was_not_pushed_and_
 
 async def test_a_question_parks_the_todo_and_is_asked_on_the_plan(bench: Workbench):
     bench.script(Run(answer={"outcome": "blocked", "summary": "", "question": "Which cache?"}))
-    bench.todo("- [ ] Choose a cache")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Choose a cache")
 
     assert bench.boxes == ["- [b] Choose a cache"]
     assert "Blocked: Which cache?" in bench.plan.read_text()
@@ -142,9 +135,8 @@ async def test_a_question_parks_the_todo_and_is_asked_on_the_plan(bench: Workben
 async def test_further_todos_and_notes_of_a_worker_are_added_to_the_plan(bench: Workbench):
     more = {"outcome": "done", "summary": "x", "todos": [{"title": "Test it", "context": "slowly"}], "notes": "Use uv."}
     bench.script(Run({"fast.py": "fast\n"}, answer=more), *named("tests"))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.ticks(2)
+    await bench.work_on("- [ ] Make it fast", ticks=2)
 
     assert bench.boxes == ["- [x] Make it fast", "- [x] Test it"]
     assert "Use uv." in bench.prompt(1)
@@ -158,9 +150,8 @@ async def test_a_rejected_change_goes_back_to_the_worker_with_the_review(bench: 
         Run(answer={"verdict": "approve", "summary": "Good.", "comments": []}),
         stage="review",
     )
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert "Too slow." in bench.prompt(1)
@@ -171,9 +162,8 @@ async def test_a_reviewer_that_gives_no_usable_answer_three_times_parks_the_todo
     bench.configure("review = true")
     bench.script(FAST)
     bench.script(*(Run(answer={"verdict": "maybe"}) for _ in range(3)), stage="review")
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
     waits = bench.state.work
     assert waits is not None
     assert waits.waits_for == "the review failed: its answer cannot be used"
@@ -192,22 +182,19 @@ async def test_a_reviewer_that_gives_no_usable_answer_three_times_parks_the_todo
 async def test_a_plan_is_paused_after_each_todo_where_the_operator_says_so(bench: Workbench):
     bench.configure("pause_after_todo = true")
     bench.script(*named("one", "two"))
-    bench.todo("- [ ] first", "- [ ] second")
 
-    await bench.ticks(2)
+    await bench.work_on("- [ ] first", "- [ ] second", ticks=2)
     assert bench.commits == ["Add one"]
 
-    bench.stage.ask("resume", "work")
-    await bench.ticks(2)
+    await bench.carry_out("resume", "work", ticks=2)
     assert bench.commits == ["Add one", "Add two"]
 
 
 async def test_only_what_the_checks_saw_is_committed_and_what_they_leave_is_removed(bench: Workbench):
     bench.configure('checks = ["echo left > left.txt; echo changed >> fast.py"]')
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.shown("fast.py") == "fast"
     assert bench.project.git("status", "--porcelain", cwd=bench.worktree) == ""
@@ -232,9 +219,8 @@ async def test_plan_hooks_run_in_order_and_a_todo_that_before_finish_adds_is_don
 
     bench.stage.plugin("notes", register)
     bench.script(*named("one", "two"))
-    bench.todo("- [ ] first")
 
-    await bench.ticks(3)
+    await bench.work_on("- [ ] first", ticks=3)
 
     assert seen == [
         ("beforeTodo", "first"),
@@ -250,9 +236,8 @@ async def test_plan_hooks_run_in_order_and_a_todo_that_before_finish_adds_is_don
 async def test_work_that_is_off_leaves_the_todos_alone(bench: Workbench):
     bench.configure('mode = "off"')
     bench.script(FAST)
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert (bench.runs(), bench.boxes) == (0, ["- [ ] Make it fast"])
 
@@ -266,9 +251,8 @@ LINE = (
 async def test_an_event_line_that_appears_while_a_worker_runs_is_held_whatever_it_claims(bench: Workbench):
     code = f"open('prloom/.local/bus/events.jsonl', 'a').write({LINE!r} + chr(10))\n"
     bench.script(Run({"fast.py": "fast\n"}, code=code, answer=FAST.answer))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.ticks(2)
+    await bench.work_on("- [ ] Make it fast", ticks=2)
 
     assert bench.commits == ["Be fast"]
     assert bench.state.open["forged"].state == "held"
@@ -280,8 +264,7 @@ async def test_an_event_line_that_appears_while_a_worker_runs_is_held_whatever_i
 @pytest.mark.parametrize("others", ["", "- [ ] Another <!-- prloom:todo t-x -->\n"])
 async def test_a_todo_with_the_title_of_one_that_was_done_and_taken_out_is_done_anew(bench: Workbench, others: str):
     bench.script(*named("one", "two", "three"))
-    bench.todo("- [ ] Update the list")
-    await bench.tick()
+    await bench.work_on("- [ ] Update the list")
     bench.plan.write_text(f"# Plan\n\n## TODO\n{others.replace('[ ]', '[x]')}")
     bench.employ()
     async with bench.stage.rounds() as again:
@@ -295,8 +278,7 @@ async def test_a_todo_with_the_title_of_one_that_was_done_and_taken_out_is_done_
 
 async def test_after_a_restart_it_is_known_by_the_other_todos_that_it_was_added(bench: Workbench):
     bench.script(*named("one", "two"))
-    bench.todo("- [ ] Update the list")
-    await bench.tick()
+    await bench.work_on("- [ ] Update the list")
     bench.plan.write_text("# Plan\n\n## TODO\n- [x] Another <!-- prloom:todo t-x -->\n- [ ] Update the list\n")
 
     await bench.tick()
@@ -306,8 +288,7 @@ async def test_after_a_restart_it_is_known_by_the_other_todos_that_it_was_added(
 
 async def test_a_copy_that_an_editor_saved_without_ids_has_nothing_done_again(bench: Workbench):
     bench.script(*named("one", "two"))
-    bench.todo("- [ ] Update the list")
-    await bench.tick()
+    await bench.work_on("- [ ] Update the list")
     bench.plan.write_text("# Plan\n\n## TODO\n- [ ] Update the list\n")
 
     await bench.ticks(2)
@@ -318,9 +299,8 @@ async def test_a_copy_that_an_editor_saved_without_ids_has_nothing_done_again(be
 
 async def test_a_run_with_a_good_answer_is_listed_as_good_whatever_its_exit_code_was(bench: Workbench):
     bench.script(replace(FAST, code_of_exit=3))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     (run,) = bench.worktree.glob("prloom/.local/runs/*")

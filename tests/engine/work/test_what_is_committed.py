@@ -20,9 +20,8 @@ def a_hook(bench: Workbench, name: str, text: str) -> None:
 async def test_hooks_of_the_repository_run_only_where_the_operator_says_so(bench: Workbench):
     a_hook(bench, "pre-commit", "grep -q really fast.py || { echo not really; exit 1; }")
     bench.script(Run({"fast.py": "fast\n"}, answer=FAST))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
 
@@ -32,9 +31,8 @@ async def test_a_hook_that_refuses_twice_alike_parks_the_todo_with_what_it_wrote
     a_hook(bench, "pre-commit", "echo not really; exit 1")
     answer = {"outcome": "done", "summary": "x", "commitMessage": "Be fast"}
     bench.script(*(Run({"fast.py": f"{number}\n"}, answer=answer) for number in range(3)))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.ticks(3)
+    await bench.work_on("- [ ] Make it fast", ticks=3)
 
     assert bench.runs() == 2
     assert "no progress: two attempts in a row ended alike: the hook pre-commit refused" in bench.block.reason
@@ -45,9 +43,8 @@ async def test_a_hook_that_refuses_a_commit_goes_back_to_the_worker(bench: Workb
     bench.configure("git_hooks = true")
     a_hook(bench, "pre-commit", "grep -q really fast.py || { echo not really; exit 1; }")
     bench.script(Run({"fast.py": "fast\n"}, answer=FAST), Run({"fast.py": "really fast\n"}, answer=FAST))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert bench.shown("fast.py") == "really fast"
@@ -57,9 +54,8 @@ async def test_a_hook_that_refuses_a_commit_goes_back_to_the_worker(bench: Workb
 async def test_a_secret_in_a_change_is_a_violation_and_one_in_its_message_is_masked(bench: Workbench):
     said = {**FAST, "commitMessage": f"Be fast with {TOKEN}"}
     bench.script(Run({"fast.py": f"key = '{TOKEN}'\n"}, answer=FAST), Run({"fast.py": "fast\n"}, answer=said))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast with [secret]"]
     assert "fast.py contains a GitHub token" in bench.prompt(1)
@@ -84,9 +80,8 @@ async def test_what_a_worker_must_not_do_goes_back_to_it_and_is_not_committed(be
         Run({"fast.py": "fast\n"}, code=code, answer=FAST),
         Run(code="os.system('git stash -u -q'); Path('fast.py').write_text('fast')", answer=FAST),
     )
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert [said for said in WRONG.values() if said not in bench.prompt(1)] == []
     names = bench.project.git("log", "--name-only", "--format=", "main..work").split()
@@ -98,9 +93,8 @@ async def test_what_a_worker_must_not_do_goes_back_to_it_and_is_not_committed(be
 async def test_a_worker_that_commits_and_moves_its_branch_makes_one_commit_of_prlooms(bench: Workbench):
     code = "os.system('git add fast.py && git commit -q -m mine && git commit -q --allow-empty -m more')"
     bench.script(Run({"fast.py": "fast\n"}, code=code, answer=FAST))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["Be fast"]
     assert bench.shown("fast.py") == "fast"
@@ -117,8 +111,7 @@ async def test_a_move_of_the_worktree_that_was_broken_off_blocks_no_plan(bench: 
     commits.move(repo, "work", to=theirs, expected=base)
     (bench.worktree / "README.md").write_text("half written\n")
     bench.script(Run({"fast.py": "fast\n"}, answer=FAST))
-    bench.todo("- [ ] Make it fast")
 
-    await bench.tick()
+    await bench.work_on("- [ ] Make it fast")
 
     assert bench.commits == ["theirs", "Be fast"]
