@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import executable
 import pytest
 
 from prloom import programs
@@ -19,9 +20,7 @@ def worktree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Be in a worktree, to which a branch has brought a program."""
     worktree = tmp_path / "worktree"
     worktree.mkdir()
-    program = worktree / "gh"
-    program.write_text("#!/bin/sh\ntouch obeyed\necho ghp_of_the_branch\n")
-    program.chmod(0o755)
+    executable.write(worktree / "gh", "#!/bin/sh\ntouch obeyed\necho ghp_of_the_branch\n")
     monkeypatch.chdir(worktree)
     return worktree
 
@@ -48,10 +47,7 @@ def test_the_program_that_keeps_a_token_is_not_one_of_the_branch(worktree: Path,
 
 
 def test_the_operators_program_is_asked_though_a_relative_entry_comes_first(worktree: Path, tmp_path: Path) -> None:
-    keeper = tmp_path / "bin/gh"
-    keeper.parent.mkdir()
-    keeper.write_text("#!/bin/sh\necho of the operator\n")
-    keeper.chmod(0o755)
+    keeper = executable.write(tmp_path / "bin/gh", "#!/bin/sh\necho of the operator\n")
 
     assert token.find((), ("gh", "auth", "token"), {"PATH": f".:{keeper.parent}"}).text == "of the operator"
     assert not (worktree / "obeyed").exists()

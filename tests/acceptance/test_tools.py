@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import executable
 import pytest
 from real_command import Repository
 
@@ -38,8 +39,7 @@ def repository(tmp_path: Path) -> Repository:
     made = Repository(tmp_path / "repo", tmp_path)
     programs = tmp_path / "programs"
     programs.mkdir()
-    (programs / "claude").write_text(CLAUDE)
-    (programs / "claude").chmod(0o755)
+    executable.write(programs / "claude", CLAUDE)
     made.env["PATH"] = f"{programs}:{made.env['PATH']}"
     (made.root / "prloom.toml").write_text('[stages]\ndefault = "claude"\n[work]\nmode = "off"\n')
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 from pathlib import Path
 
+import executable
 import pytest
 
 from prloom.agents import programs, registry
@@ -20,9 +21,7 @@ def machine(tmp_path: Path) -> dict[str, str]:
 
 def install(machine: dict[str, str], *programs: str) -> None:
     for program in programs:
-        path = Path(machine["PATH"]) / program
-        path.write_text("#!/bin/sh\n", encoding="utf-8")
-        path.chmod(0o755)
+        executable.write(Path(machine["PATH"]) / program, "#!/bin/sh\n")
 
 
 @pytest.mark.parametrize(

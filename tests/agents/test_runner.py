@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import executable
 import msgspec
 import pytest
 import started_runs
@@ -162,9 +163,7 @@ def test_a_program_that_is_not_there_is_named_before_anything_is_made(tmp_path: 
 
 def test_a_command_in_the_worktree_is_not_taken_for_the_operators(tmp_path: Path, ask: Ask) -> None:
     request = ask(argv=("./my-agent",))
-    planted = request.cwd / "my-agent"
-    planted.write_text("#!/bin/sh\n", encoding="utf-8")
-    planted.chmod(0o755)
+    executable.write(request.cwd / "my-agent", "#!/bin/sh\n")
 
     with pytest.raises(
         AgentError, match=r"the command '.*/my-agent' of \[agents.command\] is not an executable program"
@@ -173,10 +172,7 @@ def test_a_command_in_the_worktree_is_not_taken_for_the_operators(tmp_path: Path
 
 
 async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: Ask) -> None:
-    program = tmp_path / "bin" / "codex"
-    program.parent.mkdir()
-    program.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
+    program = executable.write(tmp_path / "bin" / "codex", '#!/bin/sh\necho "$@"\n')
     request = ask()
     linked = tmp_path / "linked"
     linked.symlink_to(request.cwd)
@@ -194,10 +190,7 @@ async def test_a_worktree_is_distrusted_by_its_real_path(tmp_path: Path, ask: As
 
 
 async def test_a_program_that_obeys_its_folder_is_started_in_an_empty_one(tmp_path: Path, ask: Ask) -> None:
-    program = tmp_path / "bin" / "gemini"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\npwd -P\n", encoding="utf-8")
-    program.chmod(0o755)
+    program = executable.write(tmp_path / "bin" / "gemini", "#!/bin/sh\npwd -P\n")
     environ = {"PATH": f"{program.parent}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
     run = started_runs.start(tmp_path / "run", gemini, ask(rights="read"), environ=environ, limits=RunLimits())

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from pathlib import Path
 
+import executable
 import pytest
 import started_runs
 from started_runs import StartedRun
@@ -257,9 +258,7 @@ async def test_a_background_process_that_holds_the_output_open_delays_nothing(la
 
 
 async def test_a_program_that_cannot_be_started_is_an_end_as_well(launch: Launch, tmp_path: Path) -> None:
-    broken = tmp_path / "broken"
-    broken.write_text("#!/no/such/interpreter\n", encoding="utf-8")
-    broken.chmod(0o755)
+    broken = executable.write(tmp_path / "broken", "#!/no/such/interpreter\n")
     run = launch((str(broken),))
 
     end = await ended(run)

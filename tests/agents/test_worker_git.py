@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import executable
 import pytest
 
 from prloom.agents import environment
@@ -29,8 +30,7 @@ def home(tmp_path: Path) -> Path:
         "[commit]\n gpgSign = true\n"
         '[url "ssh://git@example.com/"]\n pushInsteadOf = https://example.com/\n'
     )
-    (home / "askpass").write_text(f"#!/bin/sh\ntouch {tmp_path / 'USED'}\necho secret\n")
-    (home / "askpass").chmod(0o755)
+    executable.write(home / "askpass", f"#!/bin/sh\ntouch {tmp_path / 'USED'}\necho secret\n")
     return home
 
 

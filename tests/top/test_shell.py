@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import command_server
+import executable
 from stage import Stage
 from top_screen import app, pane, screen, until
 
@@ -34,9 +35,7 @@ def read_to_end(terminal: int) -> None:
 
 def test_a_worktree_is_opened_in_a_shell_and_the_screen_comes_back(stage: Stage, tmp_path: Path) -> None:
     (stage.adopt() / "plan.md").write_text("# Fast\n")
-    shell = tmp_path / "shell"
-    shell.write_text("#!/bin/sh\necho in: $PWD\n")
-    shell.chmod(0o755)
+    shell = executable.write(tmp_path / "shell", "#!/bin/sh\necho in: $PWD\n")
     ours, theirs = os.openpty()
     environ = {**os.environ, "SHELL": str(shell), "TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"}
     shown = command_server.begin_on_terminal(["top"], cwd=stage.root, env=environ, terminal=theirs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import executable
 import pytest
 
 from prloom.core.work import commit_message
@@ -31,8 +32,7 @@ def base(repo: Repository, place: Path) -> str:
 
 def a_hook(folder: Path, name: str, text: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-    (folder / name).chmod(0o755)
+    executable.write(folder / name, f"#!/bin/sh\n{text}\n")
 
 
 def committed(repo: Repository, place: Path, parent: str) -> str:

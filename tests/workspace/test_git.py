@@ -3,11 +3,11 @@ from __future__ import annotations
 import json
 import os
 import select
-import stat
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import executable
 import pytest
 
 from prloom.errors import WorkspaceError
@@ -19,21 +19,14 @@ if TYPE_CHECKING:
     from conftest import Project
 
 
-def a_program(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
-
-
 def a_trap(path: Path, mark: Path) -> Path:
-    return a_program(path, f"#!/bin/sh\ntouch '{mark}'\ncat\n")
+    return executable.write(path, f"#!/bin/sh\ntouch '{mark}'\ncat\n")
 
 
 def a_git_that_tells(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a git first in PATH that prints how it was called."""
     told = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ), os.getcwd(), os.getsid(0)]))"
-    a_program(folder / "git", f'#!/bin/sh\nexec /usr/bin/env python3 -c "{told}" "$@"\n')
+    executable.write(folder / "git", f'#!/bin/sh\nexec /usr/bin/env python3 -c "{told}" "$@"\n')
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
@@ -75,7 +68,7 @@ def test_a_git_that_hangs_is_ended_with_all_that_it_started(project: Project, tm
     alive = tmp_path / "alive"  # a pipe whose other end the helper and its child hold as long as they live
     os.mkfifo(alive)
     watch = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)
-    helper = a_program(
+    helper = executable.write(
         tmp_path / "helper", f"#!/bin/sh\ntrap '' TERM\nexec 3> {alive}\nsleep 600 &\necho up >&3\nwait\n"
     )
     project.git("config", "remote.origin.url", "ssh://nowhere.invalid/x")

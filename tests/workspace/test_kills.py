@@ -14,6 +14,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import executable
 import pytest
 
 from prloom.core.work import commit_message
@@ -105,8 +106,7 @@ class Killed:
         self._folder = folder
         self._git = folder / "bin"
         self._git.mkdir()
-        (self._git / "git").write_text(KILLER.format(changing=CHANGING, folder=folder, git=shutil.which("git")))
-        (self._git / "git").chmod(0o755)
+        executable.write(self._git / "git", KILLER.format(changing=CHANGING, folder=folder, git=shutil.which("git")))
         shutil.copytree(project.root, folder / "before", symlinks=True)
 
     def each(self, program: str, **args: str | None) -> Iterator[int]:

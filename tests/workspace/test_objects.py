@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
+import executable
 import pytest
 
 from prloom.errors import WorkspaceError
@@ -44,9 +45,9 @@ def recorded(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     mark = tmp_path / "started"
     folder = tmp_path / "bin"
     folder.mkdir()
-    spy = folder / "git"
-    spy.write_text(f'#!/bin/sh\n{{ env | tr "\\n" " "; echo "ARGS $*"; }} >>\'{mark}\'\nexec {which("git")} "$@"\n')
-    spy.chmod(0o755)
+    executable.write(
+        folder / "git", f'#!/bin/sh\n{{ env | tr "\\n" " "; echo "ARGS $*"; }} >>\'{mark}\'\nexec {which("git")} "$@"\n'
+    )
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     return mark
 
@@ -93,10 +94,7 @@ def test_nothing_that_the_configuration_names_is_run(project: Project, tmp_path:
     for key in ("core.fsmonitor", "core.pager", "core.editor", "pager.diff"):
         project.git("config", key, command)
     for hook in ("post-index-change", "reference-transaction", "fsmonitor-watchman"):
-        file = project.root / ".git" / "hooks" / hook
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(f"#!/bin/sh\necho ran >>'{mark}'\n")
-        file.chmod(0o755)
+        executable.write(project.root / ".git" / "hooks" / hook, f"#!/bin/sh\necho ran >>'{mark}'\n")
     os.utime(project.root / "file", (1, 1))
 
     use_all(project)

@@ -6,6 +6,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
+import executable
 import pytest
 
 from prloom.workspace import backup_refs, rebase, rebase_stop, repository_state, rewritten, snapshot, undo, worktree
@@ -253,10 +254,7 @@ def test_no_hook_runs_and_a_branch_beside_it_is_not_moved(
     project.git("config", "rebase.updateRefs", "true")
     beside = project.sha("beside")
     for name in ("pre-rebase", "post-rewrite", "post-checkout", "pre-commit", "prepare-commit-msg", "post-commit"):
-        hook = project.root / ".git" / "hooks" / name
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-        hook.chmod(0o755)
+        executable.write(project.root / ".git" / "hooks" / name, f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     stop = rebase.start(repo, place, "feature", onto=project.commit({"README.md": "base\n"}))
     assert isinstance(stop, RebaseStopped)
     (place / "README.md").write_text("both\n")

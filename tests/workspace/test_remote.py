@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import executable
 import pytest
 
 from prloom.errors import WorkspaceError
@@ -162,10 +163,7 @@ def integrated(repo: Repository, place: Path) -> integrate.Integrated:
 
 
 def a_hook(origin: Project, name: str, text: str) -> None:
-    hook = origin.root / "hooks" / name
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\n{text}\n")
-    hook.chmod(0o755)
+    executable.write(origin.root / "hooks" / name, f"#!/bin/sh\n{text}\n")
 
 
 def test_a_refusal_is_none_that_is_tried_again_and_says_why(

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import executable
 import pytest
 from workbench import Run, Workbench
 
@@ -110,10 +111,7 @@ def program(tmp_path: Path) -> Callable[[str], dict[str, str]]:
     """Put a program of this name on PATH, and return the environment."""
 
     def make(name: str) -> dict[str, str]:
-        file = tmp_path / "bin" / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("#!/bin/sh\n")
-        file.chmod(0o755)
+        file = executable.write(tmp_path / "bin" / name, "#!/bin/sh\n")
         return {"PATH": str(file.parent)}
 
     return make

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import executable
 import pytest
 from workbench import Workbench
 
@@ -38,10 +39,9 @@ print(json.dumps(result | {{"session_id": session, "modelUsage": {{"m": {{"input
 
 
 def plays_claude(bench: Workbench, *, lost: bool) -> None:
-    program = bench.home / "bin" / "claude"
-    program.parent.mkdir()
-    program.write_text(CLAUDE.format(python=sys.executable, home=str(bench.home), lost=lost))
-    program.chmod(0o755)
+    executable.write(
+        bench.home / "bin" / "claude", CLAUDE.format(python=sys.executable, home=str(bench.home), lost=lost)
+    )
     check = json.dumps("grep -q really fast.py")
     bench.stage.configure(f'[stages]\ndefault = "claude"\n[work]\nchecks = [{check}]\n')
     bench.todo("- [ ] Make it fast")
