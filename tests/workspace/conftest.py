@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from prloom.workspace import repository
+from prloom.workspace import repository, worktree
 from prloom.workspace.repository import Repository
 
 if TYPE_CHECKING:
@@ -86,6 +86,12 @@ def repo(project: Project) -> Repository:
 def place(project: Project) -> Path:
     """Where the worktree of a plan goes."""
     return project.root / "prloom" / ".local" / "worktrees" / "plan"
+
+
+@pytest.fixture
+def base(repo: Repository, place: Path) -> str:
+    """A worktree of `feature` at `place`, and the commit that it is at."""
+    return worktree.create(repo, place, "feature")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prloom.workspace import backup_refs, snapshot, trees, worktree
+from prloom.workspace import backup_refs, snapshot, trees
 from prloom.workspace.backup_refs import KeptTodo
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 T1 = KeptTodo("pa", "t1")
 
 
-def test_a_change_is_kept_and_read_back(project: Project, repo: Repository, place: Path) -> None:
-    base = worktree.create(repo, place, "feature")
+def test_a_change_is_kept_and_read_back(project: Project, repo: Repository, place: Path, base: str) -> None:
     (place / "new").write_text("x\n")
     tree = snapshot.take(repo, place, base).tree
 
@@ -32,8 +31,7 @@ def test_a_change_is_kept_and_read_back(project: Project, repo: Repository, plac
     assert backup_refs.save(repo, T1, base=base, tree=tree) == made
 
 
-def test_what_was_kept_before_is_not_lost(project: Project, repo: Repository, place: Path) -> None:
-    base = worktree.create(repo, place, "feature")
+def test_what_was_kept_before_is_not_lost(project: Project, repo: Repository, place: Path, base: str) -> None:
     first = backup_refs.save(repo, T1, base=base, tree=snapshot.take(repo, place, base).tree)
     (place / "new").write_text("x\n")
 
@@ -42,8 +40,7 @@ def test_what_was_kept_before_is_not_lost(project: Project, repo: Repository, pl
     assert project.git("merge-base", "--is-ancestor", first, second) == ""
 
 
-def test_the_change_of_another_plans_todo_of_the_same_id_stays(repo: Repository, place: Path) -> None:
-    base = worktree.create(repo, place, "feature")
+def test_the_change_of_another_plans_todo_of_the_same_id_stays(repo: Repository, place: Path, base: str) -> None:
     other = KeptTodo("pb", "t1")
     (place / "a").write_text("a\n")
     theirs = backup_refs.save(repo, T1, base=base, tree=snapshot.take(repo, place, base).tree)
@@ -63,8 +60,7 @@ def test_the_change_of_another_plans_todo_of_the_same_id_stays(repo: Repository,
         assert backup_refs.read(repo, other) is None
 
 
-def test_what_an_earlier_version_kept_is_read_by_the_plan_that_asks(project: Project, repo: Repository, place: Path):
-    base = worktree.create(repo, place, "feature")
+def test_what_an_earlier_version_kept_is_read_by_the_plan_that_asks(project: Project, repo: Repository, base: str):
     made = project.git(
         "commit-tree", "-p", base, "-m", "The change of TODO t1, which was not committed", f"{base}^{{tree}}"
     )
@@ -77,9 +73,8 @@ def test_what_an_earlier_version_kept_is_read_by_the_plan_that_asks(project: Pro
 
 
 def test_it_needs_no_identity_of_the_operator(
-    project: Project, repo: Repository, place: Path, monkeypatch: pytest.MonkeyPatch
+    project: Project, repo: Repository, place: Path, monkeypatch: pytest.MonkeyPatch, base: str
 ) -> None:
-    base = worktree.create(repo, place, "feature")
     project.git("config", "user.useConfigOnly", "true")
     for name in ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"):
         monkeypatch.delenv(f"GIT_{name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import executable
 import pytest
 
 from prloom.core.work import commit_message
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from conftest import Project
 
     from prloom.workspace.repository import Repository
-
-
-@pytest.fixture
-def base(repo: Repository, place: Path) -> str:
-    """A worktree of `feature` at `place`, and the commit that it is at."""
-    return worktree.create(repo, place, "feature")
 
 
 def a_message(todo: str = "t1", *, round_: int = 1) -> str:
@@ -116,8 +111,7 @@ def test_no_hook_runs(project: Project, repo: Repository, place: Path, base: str
         "post-checkout",
         "post-index-change",
     ):
-        (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-        (hooks / name).chmod(0o755)
+        executable.write(hooks / name, f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     (place / "new").write_text("x\n")
 
     committed(repo, place, base)

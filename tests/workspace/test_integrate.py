@@ -9,7 +9,7 @@ import pytest
 from prloom.core.work import commit_message
 from prloom.core.work.commit_message import Trailers
 from prloom.errors import WorkspaceError
-from prloom.workspace import backup_refs, commits, integrate, snapshot, worktree, worktree_files
+from prloom.workspace import backup_refs, commits, integrate, snapshot, worktree_files
 from prloom.workspace.integrate import CommitConflict, FastForwarded, PeoplesCommits, Rebased, UpToDate
 
 if TYPE_CHECKING:
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from conftest import Project
 
     from prloom.workspace.repository import Repository
-
-
-@pytest.fixture
-def base(repo: Repository, place: Path) -> str:
-    """A worktree of `feature` at `place`, and the commit that it is at."""
-    return worktree.create(repo, place, "feature")
 
 
 def ours(repo: Repository, place: Path, parent: str, files: dict[str, str], todo: str = "t1") -> str:

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from prloom.workspace.repository import Repository
 
 
-@pytest.fixture
-def base(project: Project, repo: Repository, place: Path) -> str:
-    """A worktree of `feature` at `place`, and the commit that it is at."""
-    return worktree.create(repo, place, "feature")
-
-
 def taken(repo: Repository, place: Path, base: str, **options: object) -> WorktreeSnapshot:
     return snapshot.take(repo, place, base, **options)  # type: ignore[arg-type]
 

@@ -167,12 +167,8 @@ def test_a_place_that_has_another_branch_is_refused(project: Project, repo: Repo
 
 
 def test_only_the_one_whose_folder_is_gone_is_forgotten(
-    project: Project,
-    repo: Repository,
-    place: Path,
-    tmp_path: Path,
+    project: Project, repo: Repository, place: Path, tmp_path: Path, base: str
 ) -> None:
-    worktree.create(repo, place, "feature")
     project.git("worktree", "add", "--quiet", "-b", "mine", str(tmp_path / "unplugged"))
     shutil.rmtree(place)
     shutil.rmtree(tmp_path / "unplugged")
@@ -183,8 +179,7 @@ def test_only_the_one_whose_folder_is_gone_is_forgotten(
     assert str(tmp_path / "unplugged") in worktrees(project)
 
 
-def test_a_plan_whose_folder_is_gone_does_not_hold_its_branch(repo: Repository, place: Path) -> None:
-    worktree.create(repo, place, "feature")
+def test_a_plan_whose_folder_is_gone_does_not_hold_its_branch(repo: Repository, place: Path, base: str) -> None:
     shutil.rmtree(place)
 
     worktree.create(repo, place.with_name("other"), "feature")
@@ -209,11 +204,8 @@ def test_a_worktree_elsewhere_whose_folder_is_gone_is_not_forgotten(
 
 
 def test_commits_that_only_a_gone_worktree_leads_to_are_not_lost(
-    project: Project,
-    repo: Repository,
-    place: Path,
+    project: Project, repo: Repository, place: Path, base: str
 ) -> None:
-    worktree.create(repo, place, "feature")
     project.git("checkout", "--quiet", "--detach", cwd=place)
     project.git("commit", "--quiet", "--allow-empty", "--message=alone", cwd=place)
     alone = project.git("rev-parse", "--short", "HEAD", cwd=place)
@@ -223,8 +215,9 @@ def test_commits_that_only_a_gone_worktree_leads_to_are_not_lost(
     assert str(place) in worktrees(project)
 
 
-def test_a_gone_worktree_that_is_locked_is_not_forgotten(project: Project, repo: Repository, place: Path) -> None:
-    worktree.create(repo, place, "feature")
+def test_a_gone_worktree_that_is_locked_is_not_forgotten(
+    project: Project, repo: Repository, place: Path, base: str
+) -> None:
     project.git("worktree", "lock", "--reason", "on the train", str(place))
     shutil.rmtree(place)
 
@@ -346,18 +339,16 @@ def test_a_branch_that_commits_a_link_in_prlooms_place_is_not_checked_out(
 
 
 def test_a_worktree_that_has_come_to_commit_prlooms_folder_is_refused(
-    project: Project,
-    repo: Repository,
-    place: Path,
+    project: Project, repo: Repository, place: Path, base: str
 ) -> None:
-    worktree.create(repo, place, "feature")
     project.commit({"prloom/.local/state.json": "{}"}, branch="feature")
 
     assert "contains the folder prloom/.local" in refusal(repo, place, "feature")
 
 
-def test_prlooms_folder_is_kept_out_of_git(project: Project, repo: Repository, place: Path, tmp_path: Path) -> None:
-    worktree.create(repo, place, "feature")
+def test_prlooms_folder_is_kept_out_of_git(
+    project: Project, repo: Repository, place: Path, tmp_path: Path, base: str
+) -> None:
     (place / "prloom" / ".local").mkdir(parents=True)
     (place / "prloom" / ".local" / "plan.md").write_text("x")
 
@@ -369,8 +360,9 @@ def test_prlooms_folder_is_kept_out_of_git(project: Project, repo: Repository, p
     assert project.git("status", "--porcelain") == ""
 
 
-def test_a_clean_worktree_is_removed_and_its_branch_kept(project: Project, repo: Repository, place: Path) -> None:
-    worktree.create(repo, place, "feature")
+def test_a_clean_worktree_is_removed_and_its_branch_kept(
+    project: Project, repo: Repository, place: Path, base: str
+) -> None:
     (place / "prloom" / ".local").mkdir(parents=True)
     (place / "prloom" / ".local" / "plan.md").write_text("x")
 
@@ -405,8 +397,7 @@ def refused_removal(repo: Repository, place: Path, *, with_branch: bool = False)
     return str(caught.value)
 
 
-def test_uncommitted_work_is_not_removed(project: Project, repo: Repository, place: Path) -> None:
-    worktree.create(repo, place, "feature")
+def test_uncommitted_work_is_not_removed(project: Project, repo: Repository, place: Path, base: str) -> None:
     (place / "src" / "app.py").write_text("mine")
     (place / "README.md").unlink()
     for name in "abcde":
@@ -433,9 +424,8 @@ def test_untracked_files_count_whatever_the_settings_say(project: Project, repo:
 
 
 def test_the_files_of_a_branch_that_was_deleted_are_removed_only_if_that_is_wanted(
-    project: Project, repo: Repository, place: Path
+    project: Project, repo: Repository, place: Path, base: str
 ) -> None:
-    worktree.create(repo, place, "feature")
     project.git("update-ref", "-d", "refs/heads/feature")
 
     assert "changed files: " in refused_removal(repo, place)
@@ -456,16 +446,16 @@ def test_ignored_files_are_no_work(project: Project, repo: Repository, place: Pa
     assert not place.exists()
 
 
-def test_work_that_git_was_told_to_overlook_is_not_removed(project: Project, repo: Repository, place: Path) -> None:
-    worktree.create(repo, place, "feature")
+def test_work_that_git_was_told_to_overlook_is_not_removed(
+    project: Project, repo: Repository, place: Path, base: str
+) -> None:
     project.git("update-index", "--skip-worktree", "README.md", cwd=place)
     project.git("update-index", "--assume-unchanged", "src/app.py", cwd=place)
 
     assert "files whose changes git ignores: README.md, src/app.py" in refused_removal(repo, place)
 
 
-def test_commits_without_a_branch_are_not_removed(project: Project, repo: Repository, place: Path) -> None:
-    worktree.create(repo, place, "feature")
+def test_commits_without_a_branch_are_not_removed(project: Project, repo: Repository, place: Path, base: str) -> None:
     project.git("checkout", "--quiet", "--detach", cwd=place)
     project.git("commit", "--quiet", "--allow-empty", "--message=alone", cwd=place)
     alone = project.git("rev-parse", "--short", "HEAD", cwd=place)
@@ -473,8 +463,7 @@ def test_commits_without_a_branch_are_not_removed(project: Project, repo: Reposi
     assert f"(commits on no other branch: {alone})" in refused_removal(repo, place)
 
 
-def test_an_unfinished_rebase_is_not_removed(project: Project, repo: Repository, place: Path) -> None:
-    worktree.create(repo, place, "feature")
+def test_an_unfinished_rebase_is_not_removed(project: Project, repo: Repository, place: Path, base: str) -> None:
     editor = "sequence.editor=sed -i '1s/^/break\\n/'"
     project.git("-c", editor, "rebase", "--quiet", "-i", "main", cwd=place)
 
@@ -502,11 +491,8 @@ def test_a_submodule_that_was_checked_out_is_not_removed(project: Project, repo:
 
 
 def test_a_branch_is_removed_with_its_worktree_only_if_its_commits_are_elsewhere(
-    project: Project,
-    repo: Repository,
-    place: Path,
+    project: Project, repo: Repository, place: Path, base: str
 ) -> None:
-    worktree.create(repo, place, "feature")
     tip = project.git("rev-parse", "--short", "feature")
 
     assert f"(commits on no other branch: {tip})" in refused_removal(repo, place, with_branch=True)
@@ -519,8 +505,7 @@ def test_a_branch_is_removed_with_its_worktree_only_if_its_commits_are_elsewhere
     assert not project.sha("feature")
 
 
-def test_a_locked_worktree_is_not_removed(project: Project, repo: Repository, place: Path) -> None:
-    worktree.create(repo, place, "feature")
+def test_a_locked_worktree_is_not_removed(project: Project, repo: Repository, place: Path, base: str) -> None:
     project.git("worktree", "lock", "--reason", "hands\toff", str(place))
 
     assert refused_removal(repo, place) == f"{place} is locked (hands\\toff); unlock it first"
