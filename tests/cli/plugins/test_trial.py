@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 
 from prloom.cli import main
 from prloom.testing import GOLDEN_EVENTS
+
+Tried = Callable[..., tuple[int, str, str]]
 
 NOTED = """
     def register(ctx):
@@ -57,14 +60,19 @@ def write(root: Path, code: str, name: str = "noted") -> Path:
     return path
 
 
-def tried(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    code = main.run(main.cli, ["plugins", "test", *args])
-    out, err = capsys.readouterr()
-    return code, out, err
+@pytest.fixture
+def tried(capsys: pytest.CaptureFixture[str]) -> Tried:
+    """Try a plugin, and return the exit code, and what the command wrote and what it complained about."""
+
+    def run(*args: str) -> tuple[int, str, str]:
+        code = main.run(main.cli, ["plugins", "test", *args])
+        return code, *capsys.readouterr()
+
+    return run
 
 
-def document(capsys: pytest.CaptureFixture[str], *args: str) -> Any:
-    _, out, _ = tried(capsys, *args, "--json")
+def document(tried: Tried, *args: str) -> Any:
+    _, out, _ = tried(*args, "--json")
     return json.loads(out)
 
 
@@ -74,12 +82,10 @@ def row(out: str, shape: str) -> str:
 
 
 @pytest.mark.parametrize("inline", [(), ("--inline",)])
-def test_it_shows_what_the_plugin_does_with_each_event(
-    repository: Path, capsys: pytest.CaptureFixture[str], inline: tuple[str, ...]
-) -> None:
+def test_it_shows_what_the_plugin_does_with_each_event(repository: Path, tried: Tried, inline: tuple[str, ...]) -> None:
     write(repository, NOTED)
 
-    code, out, err = tried(capsys, "noted", *inline)
+    code, out, err = tried("noted", *inline)
 
     assert (code, err) == (0, "")
     assert out.startswith(f"Plugin noted (project, {repository}/prloom/plugins/noted.py)\n")
@@ -92,12 +98,10 @@ def test_it_shows_what_the_plugin_does_with_each_event(
     assert "\x1b" not in out
 
 
-def test_a_plugin_that_fails_is_shown_with_where_and_the_command_fails(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plugin_that_fails_is_shown_with_where_and_the_command_fails(repository: Path, tried: Tried) -> None:
     write(repository, BROKEN)
 
-    code, out, err = tried(capsys, "noted", "--inline")
+    code, out, err = tried("noted", "--inline")
 
     assert code == 1
     assert row(out, "comment without an author").startswith("failed plugin noted: beforeTriage raised AttributeError")
@@ -106,14 +110,12 @@ def test_a_plugin_that_fails_is_shown_with_where_and_the_command_fails(
     assert err.startswith("prloom: plugin noted failed ")
 
 
-def test_a_plugin_that_dies_again_and_again_is_not_shown_everything(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plugin_that_dies_again_and_again_is_not_shown_everything(repository: Path, tried: Tried) -> None:
     write(
         repository, NOTED.replace("for event in triage.events:", "import os; os._exit(3)\n            for event in []:")
     )
 
-    code, out, _ = tried(capsys, "noted")
+    code, out, _ = tried("noted")
 
     assert code == 1
     assert "its process died while beforeTriage ran: it exited with status 3" in out
@@ -121,71 +123,69 @@ def test_a_plugin_that_dies_again_and_again_is_not_shown_everything(
 
 
 def test_a_plugin_that_hangs_is_stopped_at_the_operators_limit(
-    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    repository: Path, tried: Tried, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PRLOOM_PLUGINS__HOOK_TIMEOUT")
     write(repository, NOTED.replace("for event in triage.events:", "while True: pass\n            for event in []:"))
     (repository / "prloom.toml").write_text('[plugins]\nhook_timeout = "200ms"\n')
 
-    code, out, _ = tried(capsys, "noted", "--say", "hello")
+    code, out, _ = tried("noted", "--say", "hello")
 
     assert code == 1
     assert "beforeTriage took longer than 0.2 s and was stopped" in out
 
 
-def test_a_plugin_that_cannot_be_loaded_is_one_clear_line(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plugin_that_cannot_be_loaded_is_one_clear_line(repository: Path, tried: Tried) -> None:
     write(repository, "import nothing_of_this_name\n")
 
-    code, out, err = tried(capsys, "noted")
+    code, out, err = tried("noted")
 
     assert (code, out) == (1, "")
     assert err.startswith("prloom: plugin noted could not be loaded: ModuleNotFoundError: No module named")
 
 
-def test_its_settings_are_those_of_the_configuration(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_its_settings_are_those_of_the_configuration(repository: Path, tried: Tried) -> None:
     (repository / "prloom.toml").write_text('[plugins.settings.quiet_period]\nquiet = "2m"\n')
 
-    seen = document(capsys, "quiet_period", "--inline", "--say", "hello")
+    seen = document(tried, "quiet_period", "--inline", "--say", "hello")
 
     assert seen["plugin"]["hooks"] == ["onEvent", "beforeTriage"]
     assert seen["events"][0]["verdict"] == "deferred"
     assert seen["events"][0]["deferral"]["attempts"] == 1
 
 
-def test_nothing_is_done_to_the_repository(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_done_to_the_repository(repository: Path, tried: Tried) -> None:
     (repository / "prloom.toml").write_text('[plugins.settings.memory]\nfile = "AGENTS.md"\n')
 
-    seen = document(capsys, "memory", "--inline", "--say", "!memory Use tabs")
+    seen = document(tried, "memory", "--inline", "--say", "!memory Use tabs")
 
     assert seen["events"][0]["verdict"] == "handled"
     assert sorted(path.name for path in repository.iterdir()) == [".git", "prloom.toml"]
 
 
-def test_a_plugin_that_wants_to_be_configured_first_says_so(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, _ = tried(capsys, "memory", "--inline", "--say", "!memory x")
+def test_a_plugin_that_wants_to_be_configured_first_says_so(repository: Path, tried: Tried) -> None:
+    code, out, _ = tried("memory", "--inline", "--say", "!memory x")
 
     assert code == 0
     assert "offers   nothing; it may need settings in [plugins.settings.…] first" in out
 
 
 def test_a_plugin_can_be_named_by_its_path_and_outside_of_a_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tried: Tried
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path, NOTED, "other")
 
-    assert document(capsys, str(path), "--inline", "--say", "x")["plugin"]["name"] == "other"
+    assert document(tried, str(path), "--inline", "--say", "x")["plugin"]["name"] == "other"
 
 
-def test_events_of_ones_own_can_be_shown(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_events_of_ones_own_can_be_shown(repository: Path, tried: Tried) -> None:
     write(repository, NOTED)
     (repository / "events.json").write_text(
         json.dumps([{"id": "e1", "source": "ci", "type": "pr_merged"}, {"id": "e2", "source": "ci", "type": "x"}])
     )
 
-    seen = document(capsys, "noted", "--inline", "--event", "events.json", "--say", "hello")
+    seen = document(tried, "noted", "--inline", "--event", "events.json", "--say", "hello")
 
     assert [(each["shape"], each["verdict"]) for each in seen["events"]] == [
         ("hello", "passed"),
@@ -208,20 +208,18 @@ def test_events_of_ones_own_can_be_shown(repository: Path, capsys: pytest.Captur
         (("noted", "--inline", "--event", "bad.json"), "the event"),
     ],
 )
-def test_bad_input_is_one_clear_line(
-    repository: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], text: str
-) -> None:
+def test_bad_input_is_one_clear_line(repository: Path, tried: Tried, args: tuple[str, ...], text: str) -> None:
     write(repository, NOTED)
     (repository / "bad.json").write_text('{"id": 3}')
 
-    code, out, err = tried(capsys, *args)
+    code, out, err = tried(*args)
 
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert text in err
 
 
 def test_a_variable_that_it_needs_and_does_not_get_is_said(
-    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    repository: Path, tried: Tried, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NOTED_TOKEN", raising=False)
     folder = repository / "prloom/plugins/noted"
@@ -229,14 +227,12 @@ def test_a_variable_that_it_needs_and_does_not_get_is_said(
     (folder / "plugin.yaml").write_text("requires_env: [NOTED_TOKEN]\n")
     (folder / "__init__.py").write_text(textwrap.dedent(NOTED))
 
-    _, out, _ = tried(capsys, "noted", "--inline", "--say", "x")
+    _, out, _ = tried("noted", "--inline", "--say", "x")
 
     assert "warning  it needs NOTED_TOKEN in the environment; without, prloom does not run it" in out
 
 
-def test_what_asyncio_says_of_its_loop_is_not_shown_as_what_the_plugin_logged(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_asyncio_says_of_its_loop_is_not_shown_as_what_the_plugin_logged(repository: Path, tried: Tried) -> None:
     write(
         repository,
         """
@@ -246,13 +242,13 @@ def test_what_asyncio_says_of_its_loop_is_not_shown_as_what_the_plugin_logged(
                 triage.log.debug("looking")
         """,
     )
-    code, out, err = tried(capsys, "noted", "--say", "hello")
+    code, out, err = tried("noted", "--say", "hello")
     assert (code, err) == (0, "")
     assert "debug: looking" in out
     assert "selector" not in out
 
 
-def test_what_it_prints_and_logs_is_shown(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_it_prints_and_logs_is_shown(repository: Path, tried: Tried) -> None:
     write(
         repository,
         """
@@ -270,7 +266,7 @@ def test_what_it_prints_and_logs_is_shown(repository: Path, capsys: pytest.Captu
         """,
     )
 
-    code, out, err = tried(capsys, "noted", "--say", "hello", "--say", "again")
+    code, out, err = tried("noted", "--say", "hello", "--say", "again")
 
     warning = (
         "mark_event_deferred: retry_after_ms is 30, in milliseconds; event said-1 waits for the shortest time, 1000 ms;"
@@ -284,40 +280,36 @@ def test_what_it_prints_and_logs_is_shown(repository: Path, capsys: pytest.Captu
         "  hello (2 times): info: saw pr_comment",
         f"  hello (2 times): warning: {warning}",
     ]
-    seen = document(capsys, "noted", "--say", "hello")
+    seen = document(tried, "noted", "--say", "hello")
     assert seen["plugin"]["log"] == ["info: imported", "info: registering"]
     assert seen["events"][0]["log"][:2] == ["info: looking at said-1", "info: saw pr_comment"]
 
 
-def test_what_it_prints_in_this_process_is_kept_out_of_the_document(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_it_prints_in_this_process_is_kept_out_of_the_document(repository: Path, tried: Tried) -> None:
     write(repository, f"print('imported')\n{textwrap.dedent(NOTED)}")
 
-    code, out, err = tried(capsys, "noted", "--inline", "--json", "--say", "x")
+    code, out, err = tried("noted", "--inline", "--json", "--say", "x")
 
     assert (code, err) == (0, "imported\n")
     assert json.loads(out)["plugin"]["name"] == "noted"
 
 
-def test_a_wrong_name_of_a_hook_point_fails(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_name_of_a_hook_point_fails(repository: Path, tried: Tried) -> None:
     write(repository, NOTED.replace('"beforeTriage"', '"beforeTriag"'))
 
-    code, _, err = tried(capsys, "noted", "--inline", "--say", "hello")
+    code, _, err = tried("noted", "--inline", "--say", "hello")
 
     assert code == 1
     assert err.startswith("prloom: plugin noted: no hook point is named 'beforeTriag'; did you mean 'beforeTriage'?")
 
 
-def test_a_promise_that_only_the_contract_tries_is_tried_too(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_promise_that_only_the_contract_tries_is_tried_too(repository: Path, tried: Tried) -> None:
     write(
         repository,
         "import itertools\nCOUNT = itertools.count()\n" + textwrap.dedent(NOTED).replace('"Bye', 'f"{next(COUNT)}'),
     )
 
-    code, out, err = tried(capsys, "noted")
+    code, out, err = tried("noted")
 
     assert (code, err) == (
         1,
@@ -328,10 +320,10 @@ def test_a_promise_that_only_the_contract_tries_is_tried_too(
     assert "beforeTriage of a pull request merged: two runs of one call differ" in out
 
 
-def test_a_slash_command_is_tried_with_what_it_returns(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_slash_command_is_tried_with_what_it_returns(repository: Path, tried: Tried) -> None:
     write(repository, "def register(ctx):\n    ctx.register_command('Hello', lambda event, triage: 'Hello!')\n")
 
-    code, out, _ = tried(capsys, "noted", "--inline", "--say", "hi")
+    code, out, _ = tried("noted", "--inline", "--say", "hi")
 
     assert code == 0
     assert row(out, "/Hello") == "handled /hello; comment 'Hello!'"
@@ -378,43 +370,39 @@ def write_daemon(root: Path, code: str = HOOKED, **manifest: Any) -> None:
     (folder / "plugin.json").write_text(json.dumps(table))
 
 
-def test_the_hooks_that_a_daemon_answers_are_tried_with_its_settings(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_hooks_that_a_daemon_answers_are_tried_with_its_settings(home: Path, tried: Tried) -> None:
     write_daemon(
         home,
         provides_hooks=["beforeTriage"],
         config_schema={"reason": {"type": "string", "required": True}},
         tools=[{"name": "count", "method": "count"}],
     )
-    code, _, err = tried(capsys, "answering", "--say", "hi")
+    code, _, err = tried("answering", "--say", "hi")
     missing = "its required settings are missing: reason; run `prloom plugins config answering`"
     assert (code, err) == (1, f"prloom: plugin answering cannot be tried: {missing}\n")
 
     (home / "prloom.toml").write_text('[plugins.settings.answering]\nreason = "noted"\n')
-    code, out, err = tried(capsys, "answering", "--say", "hi")
+    code, out, err = tried("answering", "--say", "hi")
     assert (code, err) == (0, "")
     assert "hooks    beforeTriage" in out
     assert "tools    count" in out
     assert row(out, "hi") == "handled noted"
 
 
-def test_a_daemon_whose_program_does_not_exist_is_told_of_in_one_line(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_daemon_whose_program_does_not_exist_is_told_of_in_one_line(home: Path, tried: Tried) -> None:
     write_daemon(home, background={"command": "nosuchprog"})
 
-    code, _, err = tried(capsys, "answering")
+    code, _, err = tried("answering")
 
     problem = "the daemon did not start: there is no program nosuchprog on PATH; install it, or correct the manifest"
     assert (code, err) == (1, f"prloom: {problem}\n")
 
 
-def test_the_promises_of_a_daemon_are_tried(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_promises_of_a_daemon_are_tried(home: Path, tried: Tried) -> None:
     once = "import os, sys\nif os.path.exists('begun'):\n    sys.exit(3)\nopen('begun', 'w').close()\n"
     write_daemon(home, once + textwrap.dedent(HOOKED))
 
-    code, out, err = tried(capsys, "answering")
+    code, out, err = tried("answering")
 
     name = "prloom: plugin answering"
     assert (code, err) == (
@@ -424,18 +412,18 @@ def test_the_promises_of_a_daemon_are_tried(home: Path, capsys: pytest.CaptureFi
     assert "  the daemon did not start: it exited with status 3\n" in out
 
 
-def test_a_daemon_does_not_run_in_this_process(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_daemon_does_not_run_in_this_process(home: Path, tried: Tried) -> None:
     write_daemon(home)
 
-    assert tried(capsys, "answering", "--inline")[2] == (
+    assert tried("answering", "--inline")[2] == (
         "prloom: plugin answering has no Python code that could run in this process; leave out --inline\n"
     )
 
 
-def test_a_daemon_without_hooks_is_shown_no_event(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_daemon_without_hooks_is_shown_no_event(home: Path, tried: Tried) -> None:
     write_daemon(home)
 
-    code, out, err = tried(capsys, "answering", "--say", "hi")
+    code, out, err = tried("answering", "--say", "hi")
 
     assert (code, out) == (1, "")
     assert err == (
