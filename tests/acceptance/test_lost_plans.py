@@ -8,11 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import command_line
 import layouts
 import pytest
-from click.testing import CliRunner
-
-from prloom.cli import main
 
 STRANGER = ("--author", "eve", "--trust", "none")
 
@@ -28,10 +26,9 @@ class Operator:
         self.run("start", "--once")
 
     def run(self, *args: str, code: int | None = 0) -> str:
-        with CliRunner().isolation() as (out, err, _):
-            ended = main.run(main.cli, ["-C", str(self.root), *args])
-            said = (out.getvalue() + err.getvalue()).decode()
-        assert code in {ended, None}, said
+        ran = command_line.run("-C", str(self.root), *args)
+        said = ran.out + ran.err
+        assert code in {ran.code, None}, said
         return said
 
     def status(self) -> Any:

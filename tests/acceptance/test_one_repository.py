@@ -6,21 +6,19 @@ import json
 import os
 from pathlib import Path
 
+import command_line
 import layouts
 import pytest
-from click.testing import CliRunner
 
-from prloom.cli import main
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 
 def prloom(place: Path, *args: str, code: int | None = 0) -> str:
     """Run a command in a folder, and return what it says; a code of None stands for any."""
-    with CliRunner().isolation() as (out, err, _):
-        ended = main.run(main.cli, ["-C", str(place), *args])
-        said = (out.getvalue() + err.getvalue()).decode()
-    assert code in {ended, None}, said
+    ran = command_line.run("-C", str(place), *args)
+    said = ran.out + ran.err
+    assert code in {ran.code, None}, said
     return said
 
 

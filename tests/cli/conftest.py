@@ -6,26 +6,15 @@ import contextlib
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import click
+import command_line
 import git_folder
 import pytest
-from click.testing import CliRunner
+from command_line import Prloom, Ran, Refusal
 from stage import Stage
 
 from prloom.cli import main
-
-
-class Ran(NamedTuple):
-    """How a command ended, and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-
-Prloom = Callable[..., Ran]
 
 
 class Screen(io.StringIO):
@@ -53,9 +42,19 @@ def prloom(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Prloom:
     monkeypatch.setenv("TZ", "UTC")
 
     def run(*args: str, stdin: bytes | str = "") -> Ran:
-        with CliRunner().isolation(input=stdin) as (out, err, _):
-            code = main.run(main.cli, ["-C", str(stage.root), *args])
-            return Ran(code, out.getvalue().decode(), err.getvalue().decode())
+        return command_line.run("-C", str(stage.root), *args, stdin=stdin)
+
+    return run
+
+
+@pytest.fixture
+def refused(prloom: Prloom) -> Refusal:
+    """Run a command line that fails, or is wrong where the exit code is to be 2, and return what it says on stderr."""
+
+    def run(*args: str, code: int = 1, stdin: bytes | str = "") -> str:
+        ran = prloom(*args, stdin=stdin)
+        assert (ran.code, ran.out) == (code, "")
+        return ran.err
 
     return run
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
-
-Prloom = Callable[..., Any]
+from command_line import Prloom, Refusal
 
 
 @pytest.mark.parametrize("given", ["abc", "0", "7x", "²", "9" * 30])
-def test_what_is_no_number_of_a_pull_request_is_said_in_one_clear_line(prloom: Prloom, given: str) -> None:
-    ran = prloom("adopt", given)
-
-    assert ran.code == 2
-    assert ran.err == (
+def test_what_is_no_number_of_a_pull_request_is_said_in_one_clear_line(refused: Refusal, given: str) -> None:
+    assert refused("adopt", given, code=2) == (
         f"prloom: {given} is not the number of a pull request; to adopt a branch without a pull request, "
         f"run `prloom adopt --branch {given}`. See `prloom adopt --help`.\n"
     )

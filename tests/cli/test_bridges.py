@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
+from command_line import Prloom
 from stage import Stage
-
-Prloom = Callable[..., Any]
 
 BRIDGE = """
 class Ci:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from click.shell_completion import ShellComplete
+from command_line import Prloom
 from stage import Stage, said
 from worked_plan import WorkedPlan
 
 from prloom.api import Author
 from prloom.cli import main
-
-Prloom = Callable[..., Any]
 
 
 def offered(stage: Stage, *args: str, incomplete: str = "") -> list[str]:

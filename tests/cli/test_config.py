@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
+from command_line import Prloom
 from stage import Stage
 
 from prloom.cli.output import terminal
-
-Prloom = Callable[..., Any]
 
 
 @pytest.fixture

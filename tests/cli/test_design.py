@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import command_server
+import executable
 import pytest
 import terminal_output
+from command_line import Prloom
 from stage import Stage
-
-Prloom = Callable[..., Any]
 
 WRITTEN = "# Fast\n\n## TODO\n- [ ] Measure\n"
 
@@ -199,10 +199,9 @@ def test_a_plan_is_blocked_where_a_hook_blocks_what_became_of_it(
 
 def in_a_terminal(stage: Stage, agent: str, *argv: str) -> tuple[int, str]:
     """Run prloom in a terminal with a claude that is this Python code, and return its exit code and what it says."""
-    program = stage.root / "bin/claude"
-    program.parent.mkdir()
-    program.write_text(f"#!{sys.executable}\nimport pathlib, re, sys\nprompt = sys.argv[-1]\n{agent}")
-    program.chmod(0o755)
+    program = executable.write(
+        stage.root / "bin/claude", f"#!{sys.executable}\nimport pathlib, re, sys\nprompt = sys.argv[-1]\n{agent}"
+    )
     stage.configure('[stages]\ndesigner = "claude"\n')
     main, screen = os.openpty()
     environ = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}

@@ -4,14 +4,11 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Prloom
 from stage import Stage, said
-
-Prloom = Callable[..., Any]
 
 
 @pytest.fixture

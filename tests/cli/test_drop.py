@@ -2,14 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Prloom, Refusal
 from stage import Stage, said
 
 from prloom.api import Author, Refused
-
-Prloom = Callable[..., Any]
 
 
 async def test_an_open_event_is_put_aside_for_good_with_the_reason(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
@@ -36,13 +34,11 @@ async def test_an_event_that_has_yet_to_be_taken_in_is_dropped_before_any_agent_
     assert stage.triager.batches == []
 
 
-async def test_a_reason_is_needed(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
+async def test_a_reason_is_needed(stage: Stage, prloom: Prloom, refused: Refusal, pr_7: Path) -> None:
     await stage.take_in(said("h", author=Author("eve", "none")))
 
     assert prloom("drop", "h").code == 2
-    ran = prloom("drop", "h", "--reason", " ")
-    assert ran.code == 2
-    assert "give a reason, in a few words" in ran.err
+    assert "give a reason, in a few words" in refused("drop", "h", "--reason", " ", code=2)
     assert stage.open()["h"]["state"] == "held"
 
 

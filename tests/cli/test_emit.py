@@ -2,17 +2,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import command_server
 import pytest
+from command_line import Prloom, Refusal
 from stage import Stage
 
 pytestmark = pytest.mark.usefixtures("pr_7")
-
-Prloom = Callable[..., Any]
 
 
 def appended(stage: Stage) -> list[Mapping[str, Any]]:
@@ -66,13 +65,12 @@ def test_the_body_can_come_from_stdin(stage: Stage, prloom: Prloom) -> None:
     assert appended(stage)[0]["body"] == "gr\ufffd\ufffde\n\ufffd"
 
 
-def test_an_id_that_is_known_already_is_refused_and_nothing_appended(stage: Stage, prloom: Prloom) -> None:
+def test_an_id_that_is_known_already_is_refused_and_nothing_appended(
+    stage: Stage, prloom: Prloom, refused: Refusal
+) -> None:
     prloom("emit", "pr-7", "--body", "b", "--id", "e1")
 
-    ran = prloom("emit", "pr-7", "--body", "c", "--id", "e1")
-
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
+    assert refused("emit", "pr-7", "--body", "c", "--id", "e1") == (
         "prloom: plan pr-7 already has an event e1, so nothing was appended; `prloom why` shows what happened to it\n"
     )
     assert [event["body"] for event in appended(stage)] == ["b"]
@@ -93,15 +91,12 @@ def test_events_can_come_from_stdin(stage: Stage, prloom: Prloom) -> None:
 
 
 def test_a_file_that_is_not_json_is_named_with_the_place_and_a_way_to_fix_it(
-    stage: Stage, prloom: Prloom, tmp_path: Path
+    stage: Stage, refused: Refusal, tmp_path: Path
 ) -> None:
     file = tmp_path / "bad.json"
     file.write_text('{"id": "a",\n "source": ci}')
 
-    ran = prloom("emit", "pr-7", "--file", str(file))
-
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
+    assert refused("emit", "pr-7", "--file", str(file)) == (
         f"prloom: {file}: line 2, column 12: not valid JSON: Expecting value; fix that place, or write one event such "
         'as {"id": "ci-1", "source": "ci", "type": "pr_comment", "body": "…"}\n'
     )
@@ -132,12 +127,9 @@ async def test_an_id_is_read_by_the_dispatcher_or_refused(stage: Stage, prloom: 
     ],
 )
 def test_a_mistake_of_usage_is_one_line_and_exit_code_2(
-    stage: Stage, prloom: Prloom, args: tuple[str, ...], told: str
+    stage: Stage, refused: Refusal, args: tuple[str, ...], told: str
 ) -> None:
-    ran = prloom("emit", "pr-7", *args)
-
-    assert ran.code == 2
-    assert ran.err.startswith(f"prloom: {told}")
+    assert refused("emit", "pr-7", *args, code=2).startswith(f"prloom: {told}")
     assert appended(stage) == []
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import command_line
 import pytest
-from click.testing import CliRunner
 from project import Project
 from stage import Stage
-
-from prloom.cli import main
 
 
 @pytest.fixture
@@ -27,9 +25,8 @@ def worktree(project: Project) -> Path:
 
 def forget(project: Project, *options: str) -> tuple[int, str]:
     """Run the command, and return its exit code and what it says."""
-    with CliRunner().isolation() as (out, err, _):
-        code = main.run(main.cli, ["-C", str(project.root), "forget", "work", *options])
-        return code, (out.getvalue() + err.getvalue()).decode()
+    ran = command_line.run("-C", str(project.root), "forget", "work", *options)
+    return ran.code, ran.out + ran.err
 
 
 @pytest.mark.parametrize("options", [(), ("--yes",), ("--worktree",)])

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from command_line import Prloom
 from stage import Stage, said
 
 from prloom.api import Author
@@ -16,8 +17,6 @@ from prloom.model.past_error import PastError
 from prloom.model.record import Timestamp, iso
 from prloom.model.run import RunRecord
 from prloom.storage import error_log, run_log
-
-Prloom = Callable[..., Any]
 
 
 @pytest.fixture

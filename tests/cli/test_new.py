@@ -9,14 +9,12 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from command_line import Prloom, Refusal
 from stage import Stage
 
 from prloom.cli import main
-
-Prloom = Callable[..., Any]
 
 
 def draft(stage: Stage, plan_id: str = "make-it-fast") -> str:
@@ -124,15 +122,14 @@ def test_two_plans_with_one_title_have_different_ids(stage: Stage, prloom: Prloo
     ],
 )
 def test_what_could_not_become_a_plan_is_not_written(
-    stage: Stage, prloom: Prloom, args: list[str], stdin: str, error: str
+    stage: Stage, refused: Refusal, args: list[str], stdin: str, error: str
 ) -> None:
     stage.adopt()
 
-    ran = prloom("new", *args, stdin=stdin)
+    told = refused("new", *args, stdin=stdin)
 
-    assert ran.code == 1
-    assert error in ran.err
-    assert ran.err.count("\n") == 1
+    assert error in told
+    assert told.count("\n") == 1
     assert not list((stage.root / "prloom/.local").glob("inbox/*"))
 
 
@@ -161,17 +158,16 @@ def test_a_file_that_is_not_utf_8_makes_no_plan(stage: Stage, prloom: Prloom, co
 
 
 def test_what_an_editor_saves_in_another_encoding_is_kept_and_not_taken(
-    stage: Stage, prloom: Prloom, editor: Callable[[str], None]
+    stage: Stage, prloom: Prloom, refused: Refusal, editor: Callable[[str], None]
 ) -> None:
     prloom("new", "Make it fast")
     before = draft(stage)
     editor("file.write_bytes(b'# caf\\xe9\\n'); os.utime(file, (1, 1)); sys.exit()")
 
-    ran = prloom("edit", "make-it-fast")
+    told = refused("edit", "make-it-fast")
 
-    assert ran.code == 1
-    assert ran.err.startswith("prloom: what you wrote is not UTF-8 (line 1); save it as UTF-8; it is in ")
-    kept = Path(ran.err.rpartition(" is in ")[2].strip())
+    assert told.startswith("prloom: what you wrote is not UTF-8 (line 1); save it as UTF-8; it is in ")
+    kept = Path(told.rpartition(" is in ")[2].strip())
     assert kept.read_bytes() == b"# caf\xe9\n"
     kept.unlink()
     assert draft(stage) == before
@@ -254,15 +250,12 @@ def test_drafts_are_queued_and_plans_are_not(stage: Stage, prloom: Prloom) -> No
     assert "the drafts are one, two" in prloom("queue", "three").err
 
 
-def test_a_draft_that_could_not_become_a_plan_is_not_queued(stage: Stage, prloom: Prloom) -> None:
+def test_a_draft_that_could_not_become_a_plan_is_not_queued(stage: Stage, prloom: Prloom, refused: Refusal) -> None:
     prloom("new", "One")
     file = Path(stage.root, "prloom/.local/inbox/one.md")
     file.write_text("---\nbranch: main\n---\n# One\n")
 
-    ran = prloom("queue", "one")
-
-    assert ran.code == 1
-    assert "one.md: branch main is also the plan's base; choose another `branch:`" in ran.err
+    assert "one.md: branch main is also the plan's base; choose another `branch:`" in refused("queue", "one")
     assert file.read_text() == "---\nbranch: main\n---\n# One\n"
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
+from command_line import Prloom
 from stage import Stage, said
 from stage_parts import deferring
 
@@ -15,7 +15,6 @@ from prloom.api import Author
 
 pytestmark = pytest.mark.usefixtures("pr_7")
 
-Prloom = Callable[..., Any]
 
 ODD_IDS = ["--parked", "-x", "@eve", "@@eve"]
 

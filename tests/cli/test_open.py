@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import command_server
+import executable
 import terminal_output
+from command_line import Refusal
 from stage import Stage
 
-Prloom = Callable[..., Any]
 
-
-def test_without_a_terminal_it_names_the_worktree(stage: Stage, prloom: Prloom) -> None:
+def test_without_a_terminal_it_names_the_worktree(stage: Stage, refused: Refusal) -> None:
     stage.adopt()
 
-    ran = prloom("open", "pr-7")
+    told = refused("open", "pr-7")
 
-    assert (ran.code, ran.out) == (1, "")
-    assert f"`prloom open` needs a terminal; the worktree of plan pr-7 is {stage.paths.worktree('pr-7')}" in ran.err
+    assert f"`prloom open` needs a terminal; the worktree of plan pr-7 is {stage.paths.worktree('pr-7')}" in told
 
 
 def test_in_a_terminal_it_opens_the_shell_there_and_says_what_comes_next(stage: Stage, tmp_path: Path) -> None:
     (stage.adopt() / "plan.md").write_text("# Fast\n")
-    shell = tmp_path / "shell"
-    shell.write_text("#!/bin/sh\npwd\n")
-    shell.chmod(0o755)
+    shell = executable.write(tmp_path / "shell", "#!/bin/sh\npwd\n")
     main, terminal = os.openpty()
     environ = {**os.environ, "SHELL": str(shell)}
 

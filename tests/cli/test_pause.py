@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Prloom, Refusal
 from stage import Stage, said
-
-Prloom = Callable[..., Any]
 
 
 async def test_without_a_dispatcher_a_plan_is_paused_at_once_and_stays_paused_when_prloom_starts(
@@ -75,8 +72,8 @@ async def test_an_event_of_a_paused_plan_shows_how_to_resume_it(stage: Stage, pr
     assert prloom("why", "e").out.endswith("Now pending; its plan is paused; to resume it, run `prloom resume pr-7`.\n")
 
 
-def test_plans_and_all_together_are_a_usage_error(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
-    ran = prloom("pause", "pr-7", "--all")
-
-    assert ran.code == 2
-    assert ran.err == "prloom: name plans or use --all, not both. See `prloom pause --help`.\n"
+def test_plans_and_all_together_are_a_usage_error(stage: Stage, refused: Refusal, pr_7: Path) -> None:
+    assert (
+        refused("pause", "pr-7", "--all", code=2)
+        == "prloom: name plans or use --all, not both. See `prloom pause --help`.\n"
+    )

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
+from command_line import Prloom
 from stage import Stage
 
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
-
-Prloom = Callable[..., Any]
 
 
 def test_a_running_dispatcher_is_asked(stage: Stage, prloom: Prloom) -> None:

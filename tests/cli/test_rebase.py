@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from command_line import Prloom, Refusal
 from stage import Stage, said
 
-Prloom = Callable[..., Any]
 
-
-def test_a_rebase_that_the_operator_does_not_want_is_refused(stage: Stage, prloom: Prloom) -> None:
+def test_a_rebase_that_the_operator_does_not_want_is_refused(stage: Stage, refused: Refusal) -> None:
     stage.configure('[work]\nrebase = "never"\n')
     stage.adopt()
 
-    ran = prloom("rebase", "pr-7")
-
-    assert (ran.code, ran.out) == (1, "")
-    assert 'plan pr-7 is not rebased: `[work] rebase` is "never" in prloom.toml' in ran.err
+    assert 'plan pr-7 is not rebased: `[work] rebase` is "never" in prloom.toml' in refused("rebase", "pr-7")
     assert not (stage.root / "prloom/.local/control.jsonl").exists()
 
 

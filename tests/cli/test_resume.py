@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Prloom, Refusal
 from project import Project
 from stage import Stage
 from workbench import Run, Workbench
-
-Prloom = Callable[..., Any]
 
 
 @pytest.fixture
@@ -49,11 +47,8 @@ async def test_a_change_of_the_operator_is_committed_as_their_own_and_the_work_g
 
 
 @pytest.mark.parametrize("options", [("--stash", "--commit"), ("--commit", "--stash")])
-def test_a_change_is_either_committed_or_stashed(prloom: Prloom, options: tuple[str, str]) -> None:
-    ran = prloom("resume", "work", *options)
-
-    assert ran.code == 2
-    assert "give --commit or --stash, not both" in ran.err
+def test_a_change_is_either_committed_or_stashed(refused: Refusal, options: tuple[str, str]) -> None:
+    assert "give --commit or --stash, not both" in refused("resume", "work", *options, code=2)
 
 
 async def test_a_change_of_the_operator_is_stashed_and_the_work_goes_on(bench: Workbench, prloom: Prloom) -> None:
@@ -69,13 +64,11 @@ async def test_a_change_of_the_operator_is_stashed_and_the_work_goes_on(bench: W
 
 
 async def test_without_either_a_change_that_is_still_there_is_named_and_one_that_is_gone_blocks_no_more(
-    bench: Workbench, prloom: Prloom
+    bench: Workbench, prloom: Prloom, refused: Refusal
 ) -> None:
     await blocked_by_a_change(bench)
 
-    ran = prloom("resume", "work")
-    assert ran.code == 1
-    assert ran.err == (
+    assert refused("resume", "work") == (
         "prloom: the worktree of plan work still has changes that prloom did not make: mine.txt; "
         "`prloom resume work --commit` keeps them on the branch, and `prloom resume work --stash` puts them away\n"
     )
@@ -96,36 +89,35 @@ async def test_a_second_resume_after_the_commit_finds_nothing_more_to_commit(ben
     assert ran.out == "Nothing to commit in the worktree of work.\nResumed: work.\n"
 
 
-async def test_a_worktree_on_another_branch_is_left_alone(bench: Workbench, prloom: Prloom) -> None:
+async def test_a_worktree_on_another_branch_is_left_alone(bench: Workbench, refused: Refusal) -> None:
     await blocked_by_a_change(bench)
     bench.project.git("switch", "--quiet", "--detach", cwd=bench.worktree)
 
-    ran = prloom("resume", "work", "--commit")
+    told = refused("resume", "work", "--commit")
 
-    assert ran.code == 1
-    assert "the worktree of plan work is on no branch; end what is unfinished there, and go back with" in ran.err
+    assert "the worktree of plan work is on no branch; end what is unfinished there, and go back with" in told
     assert bench.commits == []
 
 
-def test_the_worktree_of_a_plan_that_may_be_worked_on_is_left_alone(bench: Workbench, prloom: Prloom) -> None:
+def test_the_worktree_of_a_plan_that_may_be_worked_on_is_left_alone(bench: Workbench, refused: Refusal) -> None:
     (bench.worktree / "mine.txt").write_text("mine\n")
 
-    ran = prloom("resume", "work", "--stash")
-
-    assert ran.code == 1
-    assert ran.err.endswith("so its worktree may be in use; pause it first: `prloom pause work`\n")
+    assert refused("resume", "work", "--stash").endswith(
+        "so its worktree may be in use; pause it first: `prloom pause work`\n"
+    )
     assert (bench.worktree / "mine.txt").exists()
 
 
-async def test_the_change_of_a_worker_is_not_taken_for_the_operators(bench: Workbench, prloom: Prloom) -> None:
+async def test_the_change_of_a_worker_is_not_taken_for_the_operators(
+    bench: Workbench, prloom: Prloom, refused: Refusal
+) -> None:
     bench.script(Run({"fast.py": "fast\n"}, answer=None, code_of_exit=1))
     await bench.tick()
     prloom("pause", "work")
 
-    ran = prloom("resume", "work", "--commit")
+    told = refused("resume", "work", "--commit")
 
-    assert ran.code == 1
-    assert "the worktree of plan work has the change of a worker for the TODO t-" in ran.err
+    assert "the worktree of plan work has the change of a worker for the TODO t-" in told
     assert bench.commits == []
 
 

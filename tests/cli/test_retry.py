@@ -1,20 +1,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Prloom, Refusal
 from stage import Stage, said
 from stage_parts import deferring
 
 from prloom.api import Author, Refused
 from prloom.storage.dispatcher_files import OWNER, DispatcherLock
 from prloom.storage.safe_dir import SafeDir
-
-Prloom = Callable[..., Any]
 
 
 @pytest.fixture
@@ -56,11 +53,8 @@ async def test_all_parked_events_are_due_now(waiting: Stage, prloom: Prloom) -> 
 
 
 @pytest.mark.parametrize("words", [["--deferred"], ["--deferred", "--parked", "pr-7", "other"]])
-async def test_all_in_a_state_are_not_retried_unasked(waiting: Stage, prloom: Prloom, words: list[str]) -> None:
-    ran = prloom("retry", *words)
-
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
+async def test_all_in_a_state_are_not_retried_unasked(waiting: Stage, refused: Refusal, words: list[str]) -> None:
+    assert refused("retry", *words) == (
         "prloom: 3 events match, and nothing was retried; "
         f"to retry all of them, run `prloom retry {' '.join(words)} --yes`\n"
     )
@@ -112,14 +106,11 @@ async def test_a_dispatcher_that_does_not_answer_is_not_said_to_do_it(waiting: S
     ],
 )
 async def test_what_waits_for_no_retry_is_refused_before_anything_is_written(
-    waiting: Stage, prloom: Prloom, name: str, told: str
+    waiting: Stage, refused: Refusal, name: str, told: str
 ) -> None:
     waiting.append(said("fresh"))
 
-    ran = prloom("retry", "d1", name)
-
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == f"prloom: {told}\n"
+    assert refused("retry", "d1", name) == f"prloom: {told}\n"
     assert states(waiting)["d1"] == "deferred"
     assert not (waiting.root / "prloom/.local/control.jsonl").exists()
 
@@ -134,11 +125,10 @@ async def test_an_event_that_is_done_or_due_already_is_refused(waiting: Stage, p
     assert prloom("retry", "d1").err == "prloom: d1 is already pending; run `prloom start`\n"
 
 
-def test_nothing_named_is_a_mistake_of_usage(prloom: Prloom) -> None:
-    ran = prloom("retry")
-
-    assert ran.code == 2
-    assert ran.err.startswith("prloom: name an event, an action or an @AUTHOR, or use --plan, --deferred or --parked.")
+def test_nothing_named_is_a_mistake_of_usage(refused: Refusal) -> None:
+    assert refused("retry", code=2).startswith(
+        "prloom: name an event, an action or an @AUTHOR, or use --plan, --deferred or --parked."
+    )
 
 
 async def test_an_authors_waiting_events_are_due_now_after_a_yes(stage: Stage, prloom: Prloom) -> None:

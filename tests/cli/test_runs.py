@@ -10,11 +10,11 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 import started_runs
+from command_line import Prloom, Refusal
 from operator_scene import OperatorScene
 from stage import Stage
 from started_runs import StartedRun
@@ -32,7 +32,6 @@ from prloom.engine.runs import activity, records
 from prloom.engine.runs.plan_activity import PlanActivity
 from prloom.engine.runs.steps import RunSteps
 
-Prloom = Callable[..., Any]
 Launch = Callable[..., StartedRun]
 
 QUICK = "print('I fixed it \\x1b[31m\\nand more')"
@@ -237,11 +236,8 @@ def test_without_runs_that_is_said(stage: Stage, prloom: Prloom, pr_7: Path) -> 
 
 
 @pytest.mark.parametrize("run", ["20261121T201532299Z-worker-29119d7c", "../../x", "--x"])
-def test_a_run_that_there_is_not_is_no_path(stage: Stage, prloom: Prloom, run: str, pr_7: Path) -> None:
-    ran = prloom("stop", "--", run)
-
-    assert ran.code == 1
-    assert "in the worktrees; `prloom runs` lists the runs there are" in ran.err
+def test_a_run_that_there_is_not_is_no_path(stage: Stage, refused: Refusal, run: str, pr_7: Path) -> None:
+    assert "in the worktrees; `prloom runs` lists the runs there are" in refused("stop", "--", run)
 
 
 async def test_logs_shows_a_run_without_what_a_terminal_would_obey(

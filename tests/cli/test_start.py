@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
+from command_line import Prloom, Refusal
 from stage import Stage
 
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
-
-Prloom = Callable[..., Any]
 
 INLINE = "[plugins]\nisolation = 'inline'\n"
 AGENT = """[stages]
@@ -185,14 +182,12 @@ def test_what_does_not_work_is_said_before_the_first_round(stage: Stage, prloom:
 @pytest.mark.parametrize("option", [("--log-format", "json"), ("--log-format=json",)])
 @pytest.mark.parametrize("text", ["[dispatch\n", "nothing = 1\n"])
 def test_a_broken_configuration_is_a_line_of_the_log_where_that_is_json(
-    stage: Stage, prloom: Prloom, text: str, option: tuple[str, ...]
+    stage: Stage, refused: Refusal, text: str, option: tuple[str, ...]
 ) -> None:
     (stage.root / "prloom.toml").write_text(text)
 
-    ran = prloom("start", *option)
+    told = [json.loads(line) for line in refused("start", *option).splitlines()]
 
-    assert ran.code == 1
-    told = [json.loads(line) for line in ran.err.splitlines()]
     assert [(each["level"], each["logger"]) for each in told] == [("ERROR", "prloom")] * len(told)
     assert "prloom.toml" in told[0]["message"]
 

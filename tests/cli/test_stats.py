@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
+from command_line import Prloom
 from stage import Stage, said
 from stage_parts import deferring
 
 from prloom.api import Author, Refused
-
-Prloom = Callable[..., Any]
 
 
 async def test_stats_say_what_was_done_how_long_it_took_and_what_failed(stage: Stage, prloom: Prloom) -> None:

@@ -19,13 +19,14 @@ from typing import Any
 import command_server
 import pytest
 import terminal_output
+from command_line import Prloom, Refusal
 from command_server import ForkedProcess
 from operator_scene import OperatorScene
 from stage import Stage, said
 from stage_parts import deferring
 from worked_plan import WorkedPlan
 
-from prloom.api import Author, PluginContext, Refused, TriageContext
+from prloom.api import Author, PluginContext, Refused
 from prloom.cli import config_check
 from prloom.cli.context import Options
 from prloom.engine.bus.event_store import EventStore
@@ -36,7 +37,6 @@ from prloom.storage import run_log
 from prloom.storage.safe_dir import SafeDir
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red][bold]\nDispatcher running"
-Prloom = Callable[..., Any]
 AGENT = '[stages]\ndefault = "command"\n[agents.command]\nargv = ["true"]\n[plugins]\nisolation = "inline"\n'
 LETTERBOX = """
 from prloom.api import Polled
@@ -216,14 +216,11 @@ def test_one_plan_can_be_shown_alone(stage: Stage, prloom: Prloom, pr_7: Path) -
         (EVIL, "no plan \\x1b]0;owned\\x07\\x1b[2J\\u202e[/red][bold]\\nDispatcher running; the plans are other, pr-7"),
     ],
 )
-def test_an_unknown_plan_is_one_line_with_the_nearest(stage: Stage, prloom: Prloom, named: str, told: str) -> None:
+def test_an_unknown_plan_is_one_line_with_the_nearest(stage: Stage, refused: Refusal, named: str, told: str) -> None:
     stage.adopt()
     stage.adopt("other", pr=8)
 
-    ran = prloom("status", named)
-
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.replace("\nprloom: ", " ") == f"prloom: {told}\n"
+    assert refused("status", named).replace("\nprloom: ", " ") == f"prloom: {told}\n"
 
 
 def test_an_unknown_plan_where_there_are_none_says_how_to_get_one(prloom: Prloom) -> None:
@@ -233,13 +230,8 @@ def test_an_unknown_plan_where_there_are_none_says_how_to_get_one(prloom: Prloom
 
 
 async def test_nothing_from_outside_reaches_the_terminal_as_it_is(stage: Stage, prloom: Prloom) -> None:
-    def evil(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        def look(plan: str, triage: TriageContext) -> None:
-            triage.mark_event_deferred(triage.events[0].id, EVIL, 10**9)
-
     on_branch(stage.adopt(title=f"title {EVIL}"), EVIL)
-    stage.plugin("evil", evil)
+    stage.plugin("evil", deferring(10**9, EVIL))
     await stage.take_in(said(f"d; rm -rf ~ {EVIL}", type=EVIL), said(f"h{EVIL}", author=Author(EVIL, "none")))
 
     text = prloom("status", "--all").out
@@ -366,11 +358,10 @@ def test_a_watch_on_a_terminal_with_hardly_a_row_draws_one_line(stage: Stage, pr
     assert last.startswith("… ")
 
 
-def test_a_watch_and_one_document_exclude_each_other(prloom: Prloom) -> None:
-    ran = prloom("status", "--watch", "--json")
-
-    assert ran.code == 2
-    assert ran.err.startswith("prloom: --json and --watch cannot be combined; use one of them.")
+def test_a_watch_and_one_document_exclude_each_other(refused: Refusal) -> None:
+    assert refused("status", "--watch", "--json", code=2).startswith(
+        "prloom: --json and --watch cannot be combined; use one of them."
+    )
 
 
 HEAVY = {

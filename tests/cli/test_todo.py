@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Prloom, Refusal
 from stage import Stage
 
 from prloom.core.plans import plan_file
@@ -16,7 +17,6 @@ from prloom.engine.bus.plan_files import PlanFile
 from prloom.model.work import WorkStep
 from prloom.storage.safe_dir import SafeDir
 
-Prloom = Callable[..., Any]
 PLAN = "# Fast\n\n## TODO\n\n- [ ] Measure <!-- prloom:todo t-1 -->\n- [x] Think <!-- prloom:todo t-2 -->\n- [ ] Ask\n"
 
 
@@ -201,14 +201,13 @@ def test_nothing_of_a_draft_is_allowed_to_begin(prloom: Prloom) -> None:
     )
 
 
-def test_nothing_is_allowed_to_begin_where_prloom_may_not_commit(stage: Stage, prloom: Prloom) -> None:
+def test_nothing_is_allowed_to_begin_where_prloom_may_not_commit(
+    stage: Stage, prloom: Prloom, refused: Refusal
+) -> None:
     stage.adopt(work=False)
     prloom("todo", "pr-7", "add", "Measure")
 
-    ran = prloom("todo", "pr-7", "go")
-
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
+    assert refused("todo", "pr-7", "go") == (
         "prloom: prloom may not commit to the branch of pr-7, so it lists TODOs only, and none of them waits to begin;"
         " to have it work there, forget the plan and adopt it again with --work\n"
     )

@@ -2,16 +2,13 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_line import Prloom, Refusal
 from stage import Stage
 
 from prloom.agents import environment
-
-Prloom = Callable[..., Any]
 
 
 def test_an_address_that_others_reach_needs_a_password(prloom: Prloom, monkeypatch: pytest.MonkeyPatch):
@@ -22,13 +19,10 @@ def test_an_address_that_others_reach_needs_a_password(prloom: Prloom, monkeypat
     assert prloom("web", "--host", "::").err == "prloom: the password is too short; use at least 12 characters\n"
 
 
-def test_an_agents_run_cannot_start_it(prloom: Prloom, monkeypatch: pytest.MonkeyPatch):
+def test_an_agents_run_cannot_start_it(refused: Refusal, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(environment.RUN_VARIABLE, "run-1")
 
-    ran = prloom("web")
-
-    assert ran.code == 1
-    assert ran.err.startswith("prloom: prloom web was started by run run-1; only a person may decide this")
+    assert refused("web").startswith("prloom: prloom web was started by run run-1; only a person may decide this")
 
 
 @pytest.mark.allow_hosts(["127.0.0.1"])
@@ -57,12 +51,9 @@ def test_the_link_reaches_the_browser_in_a_file_of_the_operators_own_and_on_no_c
     assert not (stage.paths.local / "web-open.html").exists()
 
 
-def test_what_is_not_installed_is_said_in_one_line(prloom: Prloom, monkeypatch: pytest.MonkeyPatch):
+def test_what_is_not_installed_is_said_in_one_line(refused: Refusal, monkeypatch: pytest.MonkeyPatch):
     for name in [each for each in sys.modules if each.startswith("prloom.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.types", None)
 
-    ran = prloom("web")
-
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == "prloom: prloom web needs starlette; install it with `pip install 'prloom[web]'`\n"
+    assert refused("web") == "prloom: prloom web needs starlette; install it with `pip install 'prloom[web]'`\n"

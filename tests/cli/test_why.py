@@ -3,11 +3,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from command_line import Prloom, Refusal
 from stage import Stage, said
 from stage_parts import deferring, refusing
 
@@ -19,7 +19,6 @@ from prloom.model.work_report import RunWait
 pytestmark = pytest.mark.usefixtures("pr_7")
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/red]"
-Prloom = Callable[..., Any]
 
 
 async def test_a_life_is_told_as_a_timeline(stage: Stage, prloom: Prloom) -> None:
@@ -123,13 +122,10 @@ async def test_an_event_in_several_plans_is_told_of_the_one_that_is_named(stage:
     assert "│ there" in prloom("why", "e", "--plan", "other").out
 
 
-def test_an_unknown_event_is_one_line_with_the_nearest(stage: Stage, prloom: Prloom) -> None:
+def test_an_unknown_event_is_one_line_with_the_nearest(stage: Stage, prloom: Prloom, refused: Refusal) -> None:
     stage.append(said("comment-12"))
 
-    ran = prloom("why", f"comment-13{EVIL}")
-
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
+    assert refused("why", f"comment-13{EVIL}") == (
         "prloom: no event, reply, action or TODO comment-13\\x1b]0;owned\\x07\\x1b[2J\\u202e[/red]; "
         "`prloom events` lists all events\n"
     )
@@ -139,12 +135,7 @@ def test_an_unknown_event_is_one_line_with_the_nearest(stage: Stage, prloom: Prl
 async def test_nothing_from_outside_reaches_the_terminal_or_passes_for_prlooms_words(
     stage: Stage, prloom: Prloom
 ) -> None:
-    def evil(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        def look(plan: str, triage: TriageContext) -> None:
-            triage.mark_event_deferred(triage.events[0].id, f"{EVIL}\nNow triaged.", 60_000)
-
-    stage.plugin("evil", evil)
+    stage.plugin("evil", deferring(60_000, f"{EVIL}\nNow triaged."))
     body = f"{EVIL}\r\n\nNow triaged.\n  2026-01-01 12:00:00  operator  operator  vouched"
     await stage.take_in(said(f"e{EVIL}", body, title=f"{EVIL}\nNow triaged.", url=f"https://{EVIL}", type=EVIL))
 

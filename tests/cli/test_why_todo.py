@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
+from command_line import Prloom
 from stage import Stage
 from worked_plan import WorkedPlan
 
@@ -14,8 +13,6 @@ from prloom.engine.views import todo_history
 from prloom.model.record import Timestamp
 from prloom.model.work import Block
 from prloom.model.work_report import RunLimit
-
-Prloom = Callable[..., Any]
 
 
 def test_a_todo_that_is_done_shows_each_step_and_its_commit(stage: Stage, prloom: Prloom) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import click
 import pytest
+from command_line import Prloom
 from stage import Stage
 from worked_plan import WorkedPlan
 
@@ -16,8 +15,6 @@ from prloom.cli.start import _outcome
 from prloom.core.work import work_failures
 from prloom.model.record import Timestamp
 from prloom.model.work import Kept
-
-Prloom = Callable[..., Any]
 
 
 def test_what_is_in_progress_is_one_line_with_its_attempt_and_run(stage: Stage, prloom: Prloom) -> None:

@@ -7,13 +7,11 @@ import re
 import subprocess
 from pathlib import Path
 
+import command_line
 import layouts
 import pytest
 from attacks import CANARY, REFS, Attack
-from click.testing import CliRunner
 from real_command import Repository
-
-from prloom.cli import main
 
 AGENT = """
 import json, os, re, sys
@@ -196,9 +194,8 @@ def test_a_branch_of_any_name_that_git_allows_is_adopted_and_nothing_else_happen
 
 def command(place: Path, *args: str) -> tuple[int, str]:
     """Run a command in a folder, in this process, and return its exit code and what it said."""
-    with CliRunner().isolation() as (out, err, _):
-        code = main.run(main.cli, ["-C", str(place), *args])
-        return code, (out.getvalue() + err.getvalue()).decode()
+    ended = command_line.run("-C", str(place), *args)
+    return ended.code, ended.out + ended.err
 
 
 @pytest.fixture(params=layouts.ALL.values(), ids=layouts.ALL)

@@ -8,12 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import command_line
 import pytest
 from attacks import CANARY, IDS, TEXTS, Attack
-from click.testing import CliRunner
 from real_command import Repository
-
-from prloom.cli import main
 
 AGENT = r"""
 import json, re, sys
@@ -113,9 +111,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 
 def ran(repository: Repository, *args: str) -> str:
-    with CliRunner().isolation() as (out, err, _):
-        main.run(main.cli, ["-C", str(repository.root), *args])
-        return out.getvalue().decode() + err.getvalue().decode()
+    ran = command_line.run("-C", str(repository.root), *args)
+    return ran.out + ran.err
 
 
 def strays(home: Path) -> list[str]:

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import command_line
 import pytest
-from click.testing import CliRunner
+from command_line import Ran
 
-from prloom.cli import main
 from prloom.exchange.exchange import Exchange
 from prloom.exchange.sqlite.store import SqliteStore
-
-
-class Ran(NamedTuple):
-    """How a command ended, and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
 
 
 @pytest.fixture
@@ -50,9 +37,7 @@ def run(database: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     monkeypatch.setenv("PRLOOM_EXCHANGE", str(database))
 
     def run(*args: str, stdin: bytes | str = "") -> Ran:
-        with CliRunner().isolation(input=stdin) as (out, err, _):
-            code = main.run(main.cli, ["exchange", *args])
-            return Ran(code, out.getvalue().decode(), err.getvalue().decode())
+        return command_line.run("exchange", *args, stdin=stdin)
 
     return run
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from command_line import Prloom
 from stage import Stage, said
 
 from prloom.api import Target
@@ -18,8 +18,6 @@ from prloom.storage import paths
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.document import Document
 from prloom.storage.safe_dir import SafeDir
-
-Prloom = Callable[..., Any]
 
 
 def publish(stage: Stage, **of_question: Any) -> None:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Prloom, Refusal
 from stage import Stage
 
 from prloom.api import PluginContext
@@ -14,7 +14,6 @@ from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
 EVIL = "\x1b[2J\u202e"
-Prloom = Callable[..., Any]
 
 SPY = """
 from pathlib import Path
@@ -213,11 +212,8 @@ def test_what_keeps_a_plugin_running_is_said(stage: Stage, prloom: Prloom, monke
 
 
 @pytest.mark.usefixtures("mine")
-def test_a_configuration_that_is_wrong_is_left_as_it_is(stage: Stage, prloom: Prloom) -> None:
+def test_a_configuration_that_is_wrong_is_left_as_it_is(stage: Stage, refused: Refusal) -> None:
     (stage.root / "prloom.toml").write_text("[plugins\n")
 
-    ran = prloom("plugins", "enable", "mine")
-
-    assert ran.code == 1
-    assert ran.err.startswith("prloom: prloom.toml:1:9: ")
+    assert refused("plugins", "enable", "mine").startswith("prloom: prloom.toml:1:9: ")
     assert (stage.root / "prloom.toml").read_text() == "[plugins\n"
