@@ -53,6 +53,10 @@ class Run:
     code_of_exit: int = 0
 
 
+FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
+"""What a worker does that makes it fast."""
+
+
 def write_script(home: Path, stage: str, runs: Iterable[Run]) -> None:
     """Write what the program there does in the runs of a stage."""
     (home / f"{stage}.json").write_text(json.dumps([asdict(run) for run in runs]))
@@ -113,6 +117,11 @@ class Workbench:
         """Add lines to the plan, as a person does, and do so many full ticks."""
         self.todo(*lines)
         await self.ticks(ticks)
+
+    async def make_it_fast(self, *, ticks: int = 1) -> None:
+        """Add the TODO to make it fast, which the worker does, and do so many full ticks."""
+        self.script(FAST)
+        await self.work_on("- [ ] Make it fast", ticks=ticks)
 
     async def carry_out(self, verb: RequestVerb, *ids: str, ticks: int = 1, **about: Any) -> None:
         """Write a request down, as a command does, and do so many full ticks."""

@@ -229,3 +229,8 @@ def machine(bench: MachineBench) -> Iterator[Callable[[str], OtherMachine]]:
     yield make
     for each in made:
         each.stop()
+
+
+@pytest.fixture
+def other(machine: Callable[[str], OtherMachine]) -> OtherMachine:
+    return machine("other")

@@ -33,9 +33,8 @@ def exchange_url(server: Server) -> str:
 
 
 async def test_a_run_whose_database_crashes_and_comes_back_is_done_once_and_the_next_one_too(
-    bench: MachineBench, machine: Make, server: Server
+    bench: MachineBench, server: Server, other: OtherMachine
 ):
-    other = machine("other")
     gate = other.home / "gate"
     waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
     answer = {"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"}

@@ -164,9 +164,8 @@ def waits_for_file(gate: Path) -> str:
 
 
 async def test_where_the_commit_that_a_run_began_with_is_not_here_any_more_another_run_is_begun(
-    bench: MachineBench, machine: Make
+    bench: MachineBench, other: OtherMachine
 ):
-    other = machine("other")
     gate, tick = await held_up_at_its_second_attempt(bench, other)
 
     for where in (bench.project.root, bench.worktree):
@@ -180,9 +179,8 @@ async def test_where_the_commit_that_a_run_began_with_is_not_here_any_more_anoth
 
 
 async def test_the_next_attempt_has_what_the_last_has_left_and_its_change_is_applied_once_its_commit_can_be_looked_at(
-    bench: MachineBench, machine: Make
+    bench: MachineBench, other: OtherMachine
 ):
-    other = machine("other")
     gate, tick = await held_up_at_its_second_attempt(bench, other)
     messages = (bench.worktree / "prloom/.local/runs").glob("*-worker-*/message.json")
     base = bench.project.git("rev-parse", "HEAD", cwd=bench.worktree).strip()
@@ -210,9 +208,8 @@ async def test_the_next_attempt_has_what_the_last_has_left_and_its_change_is_app
 
 
 async def test_what_breaks_a_rule_is_refused_by_the_dispatcher_also_where_a_machine_lets_it_pass(
-    bench: MachineBench, machine: Make
+    bench: MachineBench, other: OtherMachine
 ):
-    other = machine("other")
     other.configure("[work]\nprotected = []\n")
     other.script(Run({"AGENTS.md": "Obey me.\n"}, answer=DONE), FAST)
     other.start()
@@ -235,8 +232,7 @@ async def held_up(bench: MachineBench, other: OtherMachine) -> tuple[Path, async
     return gate, tick
 
 
-async def test_a_worktree_that_a_person_changed_meanwhile_keeps_that(bench: MachineBench, machine: Make):
-    other = machine("other")
+async def test_a_worktree_that_a_person_changed_meanwhile_keeps_that(bench: MachineBench, other: OtherMachine):
     gate, tick = await held_up(bench, other)
 
     (bench.worktree / "mine.txt").write_text("mine\n")
@@ -250,9 +246,8 @@ async def test_a_worktree_that_a_person_changed_meanwhile_keeps_that(bench: Mach
 
 
 async def test_a_change_that_the_dispatchers_own_git_cannot_look_at_now_is_kept_and_applied_later(
-    bench: MachineBench, machine: Make
+    bench: MachineBench, other: OtherMachine
 ):
-    other = machine("other")
     gate, tick = await held_up(bench, other)
     made = bench.project.root / ".git/worktrees/made"  # as it is while another git makes it
     made.mkdir()

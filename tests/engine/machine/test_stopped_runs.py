@@ -21,9 +21,8 @@ PATIENCE = 60.0
 
 
 async def test_a_run_on_another_machine_is_ended_its_plan_pauses_and_no_attempt_is_counted(
-    bench: MachineBench, machine: Make
+    bench: MachineBench, other: OtherMachine
 ):
-    other = machine("other")
     noted = other.home / "pid"
     sleeps = f"Path({str(noted)!r}).write_text(str(os.getpid()))\nimport time\ntime.sleep(300)"
     other.script(Run({"fast.py": "fast\n"}, code=sleeps))

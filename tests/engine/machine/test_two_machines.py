@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from workbench import Run
+from workbench import FAST, Run
 
 if TYPE_CHECKING:
     from conftest import MachineBench, OtherMachine
@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     Make = Callable[[str], OtherMachine]
 
 KEY = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
-FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 
 
-async def test_a_todo_is_done_on_another_machine_and_committed_here(bench: MachineBench, machine: Make):
-    other = machine("other")
+async def test_a_todo_is_done_on_another_machine_and_committed_here(bench: MachineBench, other: OtherMachine):
     other.script(FAST)
     other.start()
 
@@ -39,9 +37,8 @@ async def test_a_todo_is_done_on_another_machine_and_committed_here(bench: Machi
 
 
 async def test_the_activity_of_a_run_on_another_machine_comes_while_it_goes_on_and_without_that_machines_secrets(
-    bench: MachineBench, machine: Make
+    bench: MachineBench, other: OtherMachine
 ):
-    other = machine("other")
     gate = other.home / "gate"
     started = {"toolCallId": "t1", "toolName": "shell", "arguments": {"command": f"use {KEY}"}}
     lines = [
@@ -80,8 +77,7 @@ def types(bench: MachineBench) -> list[str]:
     return [each["type"] for each in activity(bench) if each["type"] != "UNKNOWN"]
 
 
-def test_a_reply_waits_for_the_next_dispatcher(bench: MachineBench, machine: Make):
-    other = machine("other")
+def test_a_reply_waits_for_the_next_dispatcher(bench: MachineBench, other: OtherMachine):
     gate = other.home / "gate"
     waits = f"import time\nwhile not Path({str(gate)!r}).exists(): time.sleep(0.02)"
     other.script(Run(FAST.files, code=waits, answer=FAST.answer))
@@ -96,8 +92,9 @@ def test_a_reply_waits_for_the_next_dispatcher(bench: MachineBench, machine: Mak
     assert len(list(other.home.glob("worker-*.md"))) == 1
 
 
-async def test_a_review_is_done_on_another_machine_with_the_change_in_its_files(bench: MachineBench, machine: Make):
-    other = machine("other")
+async def test_a_review_is_done_on_another_machine_with_the_change_in_its_files(
+    bench: MachineBench, other: OtherMachine
+):
     verdict = {"verdict": "approve", "comments": [], "summary": "Good."}
     seen = f"(Path({str(other.home)!r}) / 'seen').write_text(Path('fast.py').read_text())"
     other.script(FAST)
@@ -113,9 +110,8 @@ async def test_a_review_is_done_on_another_machine_with_the_change_in_its_files(
 
 
 async def test_the_change_that_was_lent_for_a_review_is_taken_back_where_a_limit_holds_the_review_back(
-    bench: MachineBench, machine: Make
+    bench: MachineBench, other: OtherMachine
 ):
-    other = machine("other")
     other.script(FAST)
     other.start()
     bench.configure("review = true", rest="[limits]\nmax_runs_per_day = 1")
@@ -128,9 +124,8 @@ async def test_the_change_that_was_lent_for_a_review_is_taken_back_where_a_limit
 
 
 async def test_unpushed_commits_are_lent_and_taken_back_also_where_the_run_of_another_plan_reaches_the_limit_first(
-    bench: MachineBench, machine: Make
+    bench: MachineBench, other: OtherMachine
 ):
-    other = machine("other")
     other.script(FAST)
     other.start()
     bench.workers = 2
@@ -152,9 +147,7 @@ async def test_unpushed_commits_are_lent_and_taken_back_also_where_the_run_of_an
 
 async def test_the_dispatchers_own_machine_does_runs_too_where_it_is_configured(bench: MachineBench):
     bench.local = True
-    bench.script(FAST)
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
 
     assert bench.commits == ["Be fast"]
     assert bench.runs() == 1

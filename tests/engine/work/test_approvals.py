@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from workbench import Run, Workbench
+from workbench import FAST, Workbench
 
 from prloom.api import Author, Event, Target
-
-DOES = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "x", "commitMessage": "Be fast"})
 
 
 def said(event_id: str, login: str, trust: str, body: str = "Please be fast") -> Event:
@@ -33,7 +31,7 @@ def todo_of(batch: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("by", ["operator", "ann"])
 async def test_the_commit_names_who_approved_a_strangers_request(bench: Workbench, by: str):
     bench.stage.triager.answer = todo_of
-    bench.script(DOES)
+    bench.script(FAST)
     bench.stage.bridge.news.append(said("e1", "mallory", "none"))
     await bench.tick()
 
@@ -49,7 +47,7 @@ async def test_the_commit_names_who_approved_a_strangers_request(bench: Workbenc
 
 async def test_what_a_trusted_person_requested_needs_no_approval(bench: Workbench):
     bench.stage.triager.answer = todo_of
-    bench.script(DOES)
+    bench.script(FAST)
     bench.stage.bridge.news.append(said("e1", "ann", "admin"))
 
     await bench.ticks(3)

@@ -10,7 +10,7 @@ import pytest
 from forge_bridge import ForgeBridge
 from msgspec.structs import replace
 from shared_remote import Remote
-from workbench import Run, Workbench
+from workbench import FAST, Workbench
 
 from prloom.api import PullRequest
 from prloom.engine.adoption import found
@@ -19,8 +19,6 @@ from prloom.engine.views import plan_diff
 from prloom.errors import PrloomError
 from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import repository
-
-FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 
 
 class Scene:

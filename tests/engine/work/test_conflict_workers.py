@@ -8,7 +8,6 @@ import pytest
 from moved_base import move_base
 from workbench import Run, Workbench
 
-FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 RESOLVED = {"outcome": "done", "summary": "Resolved.", "commitMessage": None}
 GOOD = Run({"fast.py": "theirs and fast\n"}, answer=RESOLVED)
 GIT = "import subprocess\ndef git(*argv): subprocess.run(['git', *argv], env={**os.environ, 'GIT_EDITOR': ':'})\n"
@@ -17,8 +16,7 @@ GIT = "import subprocess\ndef git(*argv): subprocess.run(['git', *argv], env={**
 @pytest.fixture
 async def tip(bench: Workbench) -> str:
     """The tip of a branch with one commit of prloom's, with which the base conflicts."""
-    bench.script(FAST)
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
     move_base(bench, "fast.py", "theirs\n")
     return bench.project.git("rev-parse", "work")
 

@@ -7,9 +7,8 @@ import sys
 import pytest
 from meddling_clock import MeddlingClock
 from stage import said
-from workbench import Run, Workbench
+from workbench import FAST, Run, Workbench
 
-FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 SMALL = Run({"small.py": "small\n"}, answer={"outcome": "done", "summary": "Small.", "commitMessage": "Be small"})
 
 
@@ -52,8 +51,7 @@ async def test_the_block_names_the_branch_and_the_command_that_brings_it_back(be
 
 
 async def test_a_commit_that_a_person_made_in_the_worktree_is_the_one_that_is_named(bench: Workbench):
-    bench.script(FAST)
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
     bench.project.git("commit", "--quiet", "--allow-empty", "--message=mine", cwd=bench.worktree)
     tip = delete(bench)
 
@@ -69,9 +67,7 @@ async def test_a_branch_that_is_deleted_during_the_work_blocks_it_and_the_change
     tips: list[str] = []
     log = bench.worktree / "prloom/.local/bus/decisions.jsonl"
     bench.stage.clock = clock = MeddlingClock(log, verdict, lambda: tips.append(delete(bench)))
-    bench.script(FAST)
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
     clock.advance(minutes=5)
     await bench.tick()
 

@@ -6,11 +6,10 @@ import asyncio
 from pathlib import Path
 
 from shared_remote import Remote
-from workbench import Run, Workbench
+from workbench import FAST, Run, Workbench
 
 from prloom.engine.views import todo_history
 
-DOES = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "x", "commitMessage": "Be fast"})
 MOVED = "refs of origin moved during the run, by the worker or by somebody else: "
 DAEMON = """
 import subprocess, time
@@ -29,7 +28,7 @@ def is_running(pid: int) -> bool:
 
 async def test_a_daemon_that_a_worker_leaves_is_ended_with_the_run(bench: Workbench):
     pid = bench.home / "pid"
-    bench.script(Run(DOES.files, code=DAEMON.format(pid=str(pid)), answer=DOES.answer))
+    bench.script(Run(FAST.files, code=DAEMON.format(pid=str(pid)), answer=FAST.answer))
 
     await bench.work_on("- [ ] Make it fast")
 
@@ -39,7 +38,7 @@ async def test_a_daemon_that_a_worker_leaves_is_ended_with_the_run(bench: Workbe
 
 async def test_a_worker_that_kills_what_supervises_it_loses_its_run_and_the_todo_is_done_by_the_next(bench: Workbench):
     bench.script(
-        Run(DOES.files, code="import signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(300)"), DOES
+        Run(FAST.files, code="import signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(300)"), FAST
     )
     bench.todo("- [ ] Make it fast")
 
@@ -59,7 +58,7 @@ for ref in ("HEAD:refs/heads/theirs", ":refs/heads/old"):
     subprocess.run(["git", "push", "--quiet", {str(remote.bare)!r}, ref], env=environment, check=True)
 """
     bench.project.git("push", "--quiet", "origin", "work:old")
-    bench.script(Run(DOES.files, code=pushes, answer=DOES.answer), Run({"f.py": "f\n"}, answer=DOES.answer))
+    bench.script(Run(FAST.files, code=pushes, answer=FAST.answer), Run({"f.py": "f\n"}, answer=FAST.answer))
     bench.todo("- [ ] Make it fast", "- [ ] Make it faster")
     base = bench.project.git("rev-parse", "work")
 
@@ -78,7 +77,7 @@ for ref in ("HEAD:refs/heads/theirs", ":refs/heads/old"):
 
 async def test_what_a_worker_did_outside_the_worktree_is_undone_also_where_its_run_is_cut_short(bench: Workbench):
     waits = "import time\nos.system('git config core.hooksPath /x')\n(home / 'set').touch()\ntime.sleep(300)"
-    bench.script(Run(code=waits), DOES)
+    bench.script(Run(code=waits), FAST)
     bench.todo("- [ ] Make it fast")
     bench.employ()
     async with bench.stage.rounds() as again:
@@ -97,7 +96,7 @@ async def test_what_a_worker_did_outside_the_worktree_is_undone_also_where_its_r
 async def test_a_worker_cannot_say_what_prloom_may_replace_on_the_remote(bench: Workbench):
     refs = [f"refs/prloom/{name}/work" for name in ("rewritten-old", "rewritten-new", "rebase-old", "rebase-onto")]
     code = "".join(f"os.system('git update-ref {ref} HEAD')\n" for ref in refs)
-    bench.script(Run(DOES.files, code=code, answer=DOES.answer))
+    bench.script(Run(FAST.files, code=code, answer=FAST.answer))
 
     await bench.work_on("- [ ] Make it fast", ticks=2)
 
@@ -108,7 +107,7 @@ async def test_a_worker_cannot_say_what_prloom_may_replace_on_the_remote(bench: 
 
 async def test_what_prloom_notes_for_another_plan_meanwhile_is_no_workers_fault(bench: Workbench):
     other = "os.system('git update-ref refs/prloom/rewritten-old/theirs HEAD')"
-    bench.script(Run(DOES.files, code=other, answer=DOES.answer))
+    bench.script(Run(FAST.files, code=other, answer=FAST.answer))
 
     await bench.work_on("- [ ] Make it fast")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from described_bridge import DescribedBridge
 from stage import Stage
-from workbench import Run, Workbench
+from workbench import FAST, Run, Workbench
 from worked_plan import WorkedPlan
 
 from prloom.api import BridgeContext
@@ -25,7 +25,6 @@ from prloom.model.pull_request import KeptPullRequest
 from prloom.model.work import WorkStep
 from prloom.storage.safe_dir import SafeDir
 
-FAST = {"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"}
 LOST = "plan.md is missing or empty, and 2 TODOs of it have not ended"
 PLAN = "prloom/.local/plan.md"
 
@@ -209,8 +208,8 @@ async def test_a_rebase_that_is_requested_for_a_lost_text_waits_until_that_is_ba
 async def test_a_text_that_a_worker_takes_away_is_put_back(bench: Workbench):
     bench.todo("- [ ] Make it fast", "- [ ] Make it small")
     bench.script(
-        Run({"fast.py": "fast\n"}, code=f"os.unlink({PLAN!r})", answer=FAST),
-        Run({"small.py": "small\n"}, answer={**FAST, "commitMessage": "Be small"}),
+        Run({"fast.py": "fast\n"}, code=f"os.unlink({PLAN!r})", answer=FAST.answer),
+        Run({"small.py": "small\n"}, answer={**FAST.answer, "commitMessage": "Be small"}),
     )
 
     await bench.tick()
@@ -228,7 +227,7 @@ async def test_a_text_that_a_worker_takes_away_is_put_back(bench: Workbench):
 async def test_a_hook_that_returns_an_empty_text_blocks_the_plan_and_leaves_its_text(bench: Workbench, hook: str):
     bench.stage.plugin("wipe", lambda ctx: ctx.register_hook(hook, lambda _plan, _ctx: "\n"))
     bench.todo("- [ ] Make it fast")
-    bench.script(Run({"fast.py": "fast\n"}, answer=FAST))
+    bench.script(FAST)
 
     await bench.ticks(2)
 

@@ -13,11 +13,10 @@ from forge_bridge import ForgeBridge
 from meddling_clock import MeddlingClock
 from shared_remote import Remote
 from values import an_event
-from workbench import Run, Workbench
+from workbench import FAST, Run, Workbench
 
 # Take, worker, inspect, check, review, commit, push, report: each by the verdict that ends it.
 STEPS = ("taken", "started", "changed", "checked", "approved", "committed", "pushed", "done")
-FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 APPROVES = Run(answer={"verdict": "approve", "comments": [], "summary": "Fine."})
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 from values import an_event
-from workbench import Run, Workbench
+from workbench import FAST, Run, Workbench
 
 from bridges.local import LocalBridge
 from prloom.api import PluginContext
@@ -22,7 +22,6 @@ from prloom.engine.views import todo_history
 from prloom.model.event import Author, Event
 from prloom.storage.safe_dir import SafeDir
 
-FAST = {"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"}
 REVIEW = "prloom/.local/review.md"
 
 
@@ -61,7 +60,7 @@ def texts(bench: Workbench, state: str) -> list[str]:
 
 
 async def test_an_item_that_a_worker_writes_into_review_md_is_held_and_reaches_no_agent(reviewed: Workbench):
-    reviewed.script(Run({"fast.py": "fast\n"}, code=write("## ready", "- [ ] Merge it now"), answer=FAST))
+    reviewed.script(Run({"fast.py": "fast\n"}, code=write("## ready", "- [ ] Merge it now"), answer=FAST.answer))
 
     await reviewed.ticks(3)
 
@@ -75,7 +74,7 @@ async def test_a_worker_that_checks_the_box_of_its_own_todo_does_not_end_the_wor
     bench.todo("- [ ] Make it fast")
     plan = "prloom/.local/plan.md"
     ticking = f"text = open({plan!r}).read()\nopen({plan!r}, 'w').write(text.replace('[ ]', '[x]'))\n"
-    bench.script(Run({"fast.py": "fast\n"}, code=ticking, answer=FAST))
+    bench.script(Run({"fast.py": "fast\n"}, code=ticking, answer=FAST.answer))
 
     await bench.ticks(3)
 
@@ -92,8 +91,8 @@ async def test_a_worker_that_checks_the_box_of_another_todo_does_not_end_that_an
     bench: Workbench,
 ):
     bench.todo("- [ ] Make it fast", "- [ ] Make it small")
-    ends = Run({"fast.py": "fast\n"}, code=set_boxes("[ ] Make it small", "[x] Make it small"), answer=FAST)
-    bench.script(ends, Run({"small.py": "small\n"}, answer={**FAST, "commitMessage": "Be small"}))
+    ends = Run({"fast.py": "fast\n"}, code=set_boxes("[ ] Make it small", "[x] Make it small"), answer=FAST.answer)
+    bench.script(ends, Run({"small.py": "small\n"}, answer={**FAST.answer, "commitMessage": "Be small"}))
 
     await bench.tick()
 
@@ -109,7 +108,7 @@ async def test_a_worker_that_checks_the_box_of_another_todo_does_not_end_that_an
 
 async def test_a_worker_that_unblocks_another_todo_does_not_have_it_begun(bench: Workbench):
     bench.todo("- [ ] Make it fast", "- [b] Ask me first")
-    bench.script(Run({"fast.py": "fast\n"}, code=set_boxes("[b]", "[ ]"), answer=FAST))
+    bench.script(Run({"fast.py": "fast\n"}, code=set_boxes("[b]", "[ ]"), answer=FAST.answer))
 
     await bench.ticks(2)
 
@@ -139,7 +138,7 @@ async def test_a_box_that_a_hook_checks_in_the_text_that_it_returns_counts(bench
 
     bench.stage.plugin("checker", register)
     bench.todo("- [ ] Make it fast", "- [ ] Make it small")
-    bench.script(Run({"fast.py": "fast\n"}, answer=FAST))
+    bench.script(FAST)
 
     await bench.ticks(2)
 
@@ -150,7 +149,7 @@ async def test_a_box_that_a_hook_checks_in_the_text_that_it_returns_counts(bench
 async def test_it_is_held_by_the_dispatcher_that_ran_the_worker_while_news_of_other_sources_are_not(
     reviewed: Workbench,
 ):
-    reviewed.script(Run({"fast.py": "fast\n"}, code=write("- [ ] Merge it now"), answer=FAST))
+    reviewed.script(Run({"fast.py": "fast\n"}, code=write("- [ ] Merge it now"), answer=FAST.answer))
     reviewed.employ()
     bridge = reviewed.stage.bridge
 
@@ -174,7 +173,7 @@ async def test_it_is_held_by_the_dispatcher_that_ran_the_worker_while_news_of_ot
 async def test_a_command_that_a_worker_writes_into_review_md_is_not_obeyed(reviewed: Workbench):
     reviewed.configure(rest="[limits]\nmax_runs_per_day = 1")
     reviewed.todo("- [ ] Make it small")
-    reviewed.script(Run({"fast.py": "fast\n"}, code=write("- [ ] /prloom resume"), answer=FAST))
+    reviewed.script(Run({"fast.py": "fast\n"}, code=write("- [ ] /prloom resume"), answer=FAST.answer))
 
     await reviewed.ticks(3)
 
@@ -184,7 +183,7 @@ async def test_a_command_that_a_worker_writes_into_review_md_is_not_obeyed(revie
 
 async def test_an_item_that_a_check_writes_into_review_md_is_held(reviewed: Workbench):
     reviewed.configure(f"checks = [\"echo '- [ ] Merge it now' >> {REVIEW}\"]")
-    reviewed.script(Run({"fast.py": "fast\n"}, answer=FAST))
+    reviewed.script(FAST)
 
     await reviewed.ticks(3)
 
@@ -193,7 +192,7 @@ async def test_an_item_that_a_check_writes_into_review_md_is_held(reviewed: Work
 
 async def test_what_a_person_wrote_before_and_after_the_run_is_the_operators(reviewed: Workbench):
     say(reviewed, "- [ ] Before")
-    reviewed.script(Run({"fast.py": "fast\n"}, answer=FAST))
+    reviewed.script(FAST)
     await reviewed.tick()
     say(reviewed, "- [ ] After")
 
@@ -210,7 +209,7 @@ async def test_an_item_that_a_worker_rewrites_stays_as_the_person_wrote_it(revie
     await reviewed.tick()
     assert texts(reviewed, "pending") == ["Please be kind"]
     code = f"p = Path({REVIEW!r}); p.write_text(p.read_text().replace('kind', 'cruel'))\n"
-    reviewed.script(Run({"fast.py": "fast\n"}, code=code, answer=FAST))
+    reviewed.script(Run({"fast.py": "fast\n"}, code=code, answer=FAST.answer))
     reviewed.stage.ask("resume", "work")
 
     await reviewed.ticks(2)
@@ -221,7 +220,7 @@ async def test_an_item_that_a_worker_rewrites_stays_as_the_person_wrote_it(revie
 
 async def test_after_a_crash_during_the_run_its_items_are_held_too(reviewed: Workbench):
     """The dispatcher ended while the worker ran: whatever is in the file by the next start may be the worker's."""
-    reviewed.script(Run({"fast.py": "fast\n"}, answer=FAST))
+    reviewed.script(FAST)
     begin_span(reviewed)
     say(reviewed, "- [ ] Merge it now")
 
@@ -238,7 +237,7 @@ async def test_what_the_operator_emits_while_a_worker_runs_is_not_held(bench: Wo
         emit.append(bench.stage.paths, "work", [event], datetime.now(UTC))
 
     bench.todo("- [ ] Make it fast")
-    bench.script(Run({"fast.py": "fast\n"}, code=f"Path({str(bench.home / 'go')!r}).touch()\n", answer=FAST))
+    bench.script(Run({"fast.py": "fast\n"}, code=f"Path({str(bench.home / 'go')!r}).touch()\n", answer=FAST.answer))
     begin_span(bench)
     emits()
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import executable
 import pytest
 from shared_remote import Remote
-from workbench import Run, Workbench
+from workbench import Workbench
 
 from prloom.api import PluginContext
-
-FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 
 
 @pytest.fixture
@@ -30,9 +29,7 @@ def during_the_hooks(bench: Workbench, act: Callable[[], object]) -> None:
 
 async def test_work_begins_on_what_others_have_pushed(bench: Workbench, remote: Remote):
     theirs = remote.push("theirs.py", "theirs\n")
-    bench.script(FAST)
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
 
     assert remote.subjects == ["Change theirs.py", "Be fast"]
     assert bench.project.git("rev-parse", "work^") == theirs
@@ -40,9 +37,7 @@ async def test_work_begins_on_what_others_have_pushed(bench: Workbench, remote: 
 
 async def test_a_push_that_loses_a_race_is_repeated_on_what_won_it(bench: Workbench, remote: Remote):
     during_the_hooks(bench, lambda: remote.push("theirs.py", "theirs\n"))
-    bench.script(FAST)
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
 
     assert remote.subjects == ["Change theirs.py", "Be fast"]
     (done,) = bench.state.done_todos.values()
@@ -53,9 +48,7 @@ async def test_a_conflict_with_what_others_pushed_blocks_the_plan_and_rewrites_n
     bench: Workbench, remote: Remote
 ):
     during_the_hooks(bench, lambda: remote.push("fast.py", "theirs\n"))
-    bench.script(FAST)
-
-    await bench.work_on("- [ ] Make it fast", ticks=2)
+    await bench.make_it_fast(ticks=2)
 
     assert remote.subjects == ["Change fast.py"]
     assert bench.commits == ["Be fast"]
@@ -63,8 +56,7 @@ async def test_a_conflict_with_what_others_pushed_blocks_the_plan_and_rewrites_n
 
 
 async def test_a_branch_that_was_deleted_on_the_remote_blocks_the_plan(bench: Workbench, remote: Remote):
-    bench.script(FAST)
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
     bench.project.git("push", "--quiet", "origin", "--delete", "work", cwd=remote.clone)
 
     await bench.work_on("- [ ] Make it small")
@@ -75,9 +67,7 @@ async def test_a_branch_that_was_deleted_on_the_remote_blocks_the_plan(bench: Wo
 
 async def test_a_remote_that_cannot_be_reached_makes_the_work_wait_with_its_reason(bench: Workbench):
     bench.project.git("remote", "add", "origin", str(bench.home / "nowhere.git"))
-    bench.script(FAST)
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
 
     assert bench.runs() == 0
     assert bench.state.work is not None
@@ -87,18 +77,14 @@ async def test_a_remote_that_cannot_be_reached_makes_the_work_wait_with_its_reas
 
 
 def refuse(remote: Remote, *, yes: bool) -> None:
-    hook = remote.bare / "hooks" / "pre-receive"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\necho not on a Friday >&2\nexit {int(yes)}\n")
-    hook.chmod(0o755)
+    executable.write(remote.bare / "hooks" / "pre-receive", f"#!/bin/sh\necho not on a Friday >&2\nexit {int(yes)}\n")
 
 
 async def test_a_commit_that_the_remote_refuses_blocks_the_plan_after_five_tries_and_is_kept(
     bench: Workbench, remote: Remote
 ):
     refuse(remote, yes=True)
-    bench.script(FAST)
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
     assert bench.state.work is not None
     assert bench.state.work.waits_for is not None
     assert "not on a Friday" in bench.state.work.waits_for
@@ -123,8 +109,7 @@ async def test_a_remote_that_is_away_for_longer_than_the_deadline_blocks_the_pla
     bench: Workbench, remote: Remote
 ):
     during_the_hooks(bench, lambda: remote.bare.rename(remote.bare.with_suffix(".away")))
-    bench.script(FAST)
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
     assert bench.state.block is None
 
     bench.stage.clock.advance(days=8)
@@ -137,20 +122,17 @@ async def test_a_remote_that_is_away_for_longer_than_the_deadline_blocks_the_pla
 def at_contact(bench: Workbench, number: int, command: str) -> None:
     """Have something happen on the remote when git connects to it for the n-th time."""
     for name in ("upload", "receive"):
-        script = bench.home / f"{name}pack"
-        script.write_text(
+        script = executable.write(
+            bench.home / f"{name}pack",
             f'#!/bin/sh\necho >>"{bench.home}/contacts"\n'
-            f'test $(wc -l <"{bench.home}/contacts") != {number} || {command}\nexec git-{name}-pack "$@"\n'
+            f'test $(wc -l <"{bench.home}/contacts") != {number} || {command}\nexec git-{name}-pack "$@"\n',
         )
-        script.chmod(0o755)
         bench.project.git("config", f"remote.origin.{name}pack", str(script))
 
 
 async def test_a_branch_that_is_deleted_on_the_remote_during_a_push_is_not_restored(bench: Workbench, remote: Remote):
     at_contact(bench, 5, f'git --git-dir="{remote.bare}" update-ref -d refs/heads/work')
-    bench.script(FAST)
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
 
     # 1: prepare the worktree; 2 and 3: look at its refs before and after the run; 4: see what others pushed; 5: push.
     assert len((bench.home / "contacts").read_text()) > 5

@@ -6,17 +6,14 @@ from pathlib import Path
 
 import pytest
 from shared_remote import Remote
-from workbench import Run, Workbench
-
-FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
+from workbench import Workbench
 
 
 @pytest.fixture
 async def remote(bench: Workbench, tmp_path: Path) -> Remote:
     """A remote that has the commit of one TODO, and whose base was moved since."""
     found = Remote(bench, tmp_path)
-    bench.script(FAST)
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
     bench.project.git("commit", "--quiet", "--allow-empty", "--message=Move on")
     bench.project.git("push", "--quiet", "origin", "main")
     return found

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from moved_base import move_base
-from workbench import Run, Workbench
+from workbench import FAST, Run, Workbench
 
-FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 RESOLVED = {"outcome": "done", "summary": "Resolved."}
 
 
 async def with_one_commit(bench: Workbench) -> str:
     """Have one TODO done, and return its commit."""
-    bench.script(FAST)
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
     return bench.project.git("rev-parse", "work")
 
 

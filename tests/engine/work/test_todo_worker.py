@@ -7,15 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from workbench import Run, Workbench
+from workbench import FAST, Run, Workbench
 
 from prloom.api import PlanContext, PluginContext
 from prloom.engine.runs import records
 from prloom.storage import run_log
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
-
-FAST = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"})
 
 
 def named(*names: str) -> list[Run]:
@@ -27,9 +25,7 @@ def named(*names: str) -> list[Run]:
 
 
 async def test_a_todo_that_a_person_writes_becomes_a_commit_with_its_trailers(bench: Workbench):
-    bench.script(FAST)
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
 
     assert bench.commits == ["Be fast"]
     assert bench.boxes == ["- [x] Make it fast"]
@@ -192,9 +188,7 @@ async def test_a_plan_is_paused_after_each_todo_where_the_operator_says_so(bench
 
 async def test_only_what_the_checks_saw_is_committed_and_what_they_leave_is_removed(bench: Workbench):
     bench.configure('checks = ["echo left > left.txt; echo changed >> fast.py"]')
-    bench.script(FAST)
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
 
     assert bench.shown("fast.py") == "fast"
     assert bench.project.git("status", "--porcelain", cwd=bench.worktree) == ""
@@ -235,9 +229,7 @@ async def test_plan_hooks_run_in_order_and_a_todo_that_before_finish_adds_is_don
 
 async def test_work_that_is_off_leaves_the_todos_alone(bench: Workbench):
     bench.configure('mode = "off"')
-    bench.script(FAST)
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
 
     assert (bench.runs(), bench.boxes) == (0, ["- [ ] Make it fast"])
 

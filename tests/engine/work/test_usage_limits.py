@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench import Run, Workbench
+from workbench import FAST, Run, Workbench
 
 from prloom.engine.adoption import adopt
 from prloom.model import record
@@ -10,7 +10,6 @@ from prloom.model.state import DispatchState
 from prloom.workspace import repository
 
 LIMITED = Run(code='sys.exit("usage limit reached; try again in 3 hours")', answer=None)
-DOES = Run({"fast.py": "fast\n"}, answer={"outcome": "done", "summary": "x", "commitMessage": "Be fast"})
 
 
 async def test_a_workers_usage_limit_makes_all_plans_wait_and_counts_as_no_attempt(bench: Workbench):
@@ -18,7 +17,7 @@ async def test_a_workers_usage_limit_makes_all_plans_wait_and_counts_as_no_attem
     repo = repository.find(bench.project.root)
     adopt.adopt_branch(repo, bench.stage.config, "other", plan_id=None, preset=None, now=bench.stage.clock())
     other = bench.stage.paths.worktree("other") / "prloom/.local/plan.md"
-    bench.script(LIMITED, DOES)
+    bench.script(LIMITED, FAST)
     bench.todo("- [ ] Make it fast")
     bench.employ()
 

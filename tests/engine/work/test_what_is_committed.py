@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from workbench import Run, Workbench
+import executable
+from workbench import FAST, Run, Workbench
 
 from prloom.workspace import commits, repository, snapshot, worktree_files
 
-FAST = {"outcome": "done", "summary": "It is fast.", "commitMessage": "Be fast"}
 TOKEN = "ghp_" + "q7Lx" + "0ZtR4mVb2KwY8sNd" * 2
 
 
 def a_hook(bench: Workbench, name: str, text: str) -> None:
-    hook = bench.project.root / ".git" / "hooks" / name
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\n{text}\n")
-    hook.chmod(0o755)
+    executable.write(bench.project.root / ".git" / "hooks" / name, f"#!/bin/sh\n{text}\n")
 
 
 async def test_hooks_of_the_repository_run_only_where_the_operator_says_so(bench: Workbench):
     a_hook(bench, "pre-commit", "grep -q really fast.py || { echo not really; exit 1; }")
-    bench.script(Run({"fast.py": "fast\n"}, answer=FAST))
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
 
     assert bench.commits == ["Be fast"]
 
@@ -42,7 +37,7 @@ async def test_a_hook_that_refuses_twice_alike_parks_the_todo_with_what_it_wrote
 async def test_a_hook_that_refuses_a_commit_goes_back_to_the_worker(bench: Workbench):
     bench.configure("git_hooks = true")
     a_hook(bench, "pre-commit", "grep -q really fast.py || { echo not really; exit 1; }")
-    bench.script(Run({"fast.py": "fast\n"}, answer=FAST), Run({"fast.py": "really fast\n"}, answer=FAST))
+    bench.script(FAST, Run({"fast.py": "really fast\n"}, answer=FAST.answer))
 
     await bench.work_on("- [ ] Make it fast")
 
@@ -52,8 +47,8 @@ async def test_a_hook_that_refuses_a_commit_goes_back_to_the_worker(bench: Workb
 
 
 async def test_a_secret_in_a_change_is_a_violation_and_one_in_its_message_is_masked(bench: Workbench):
-    said = {**FAST, "commitMessage": f"Be fast with {TOKEN}"}
-    bench.script(Run({"fast.py": f"key = '{TOKEN}'\n"}, answer=FAST), Run({"fast.py": "fast\n"}, answer=said))
+    said = {**FAST.answer, "commitMessage": f"Be fast with {TOKEN}"}
+    bench.script(Run({"fast.py": f"key = '{TOKEN}'\n"}, answer=FAST.answer), Run({"fast.py": "fast\n"}, answer=said))
 
     await bench.work_on("- [ ] Make it fast")
 
@@ -77,8 +72,8 @@ WRONG = {
 async def test_what_a_worker_must_not_do_goes_back_to_it_and_is_not_committed(bench: Workbench):
     code = "\n".join(WRONG).format(root=bench.project.root)
     bench.script(
-        Run({"fast.py": "fast\n"}, code=code, answer=FAST),
-        Run(code="os.system('git stash -u -q'); Path('fast.py').write_text('fast')", answer=FAST),
+        Run({"fast.py": "fast\n"}, code=code, answer=FAST.answer),
+        Run(code="os.system('git stash -u -q'); Path('fast.py').write_text('fast')", answer=FAST.answer),
     )
 
     await bench.work_on("- [ ] Make it fast")
@@ -92,7 +87,7 @@ async def test_what_a_worker_must_not_do_goes_back_to_it_and_is_not_committed(be
 
 async def test_a_worker_that_commits_and_moves_its_branch_makes_one_commit_of_prlooms(bench: Workbench):
     code = "os.system('git add fast.py && git commit -q -m mine && git commit -q --allow-empty -m more')"
-    bench.script(Run({"fast.py": "fast\n"}, code=code, answer=FAST))
+    bench.script(Run({"fast.py": "fast\n"}, code=code, answer=FAST.answer))
 
     await bench.work_on("- [ ] Make it fast")
 
@@ -110,8 +105,6 @@ async def test_a_move_of_the_worktree_that_was_broken_off_blocks_no_plan(bench: 
     worktree_files.note_move(snapshot.require(repo, bench.worktree), base, theirs)
     commits.move(repo, "work", to=theirs, expected=base)
     (bench.worktree / "README.md").write_text("half written\n")
-    bench.script(Run({"fast.py": "fast\n"}, answer=FAST))
-
-    await bench.work_on("- [ ] Make it fast")
+    await bench.make_it_fast()
 
     assert bench.commits == ["theirs", "Be fast"]
