@@ -6,7 +6,6 @@ The work itself is that of `work_story`.
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,17 +19,10 @@ import work_story
 from calls import Call
 from forge_bridge import ForgeBridge
 from story import START, Story, clear, play
-from work_story import ShellPool
 
 from prloom.api import Action, Author, BridgeContext, Delivered, Event, Polled, PullRequest, Refused, Target
 from prloom.config import loading
 from prloom.engine.adoption import adopt
-from prloom.engine.dispatcher import Dispatcher
-from prloom.engine.plan.agents import AgentTriager
-from prloom.engine.plan.plugin_set import PluginSet
-from prloom.engine.plan.rules import rules
-from prloom.engine.plan_registry import PlanRegistry
-from prloom.engine.work.todo_worker import TodoWorker
 from prloom.extensions.bridges import LoadedBridge, LoadedBridges
 from prloom.model.action import AddLabels, Comment, RequestReviewers, ResolveThread
 from prloom.workspace import repository
@@ -135,23 +127,8 @@ def _tell(base: Path, telling: int) -> None:
 
 
 async def _tick(base: Path, now: datetime) -> None:
-    where = work_story.paths(base)
-    config = loading.load(where.root, {})
-    general = rules(config)
-    registry = PlanRegistry(where, general, lambda: now)
-    environ = {"PATH": os.environ["PATH"], "HOME": str(base)}
-    pool = ShellPool(root=where.root, environ=environ, parallel=1, workers=1)
-    forge = KeptForge(base / STATE)
-    dispatcher = Dispatcher(
-        registry,
-        plugin_set=PluginSet([]),
-        bridges=LoadedBridges((LoadedBridge("forge", "test", forge, ("forge",), timedelta(seconds=60)),)),
-        triager=AgentTriager(pool, registry.read_plan),
-        todo_worker=TodoWorker(pool),
-        rules=general,
-        clock=lambda: now,
-    )
-    await dispatcher.once()
+    forge = LoadedBridge("forge", "test", KeptForge(base / STATE), ("forge",), timedelta(seconds=60))
+    await work_story.tick(base, now, LoadedBridges((forge,)))
 
 
 def _quiet(base: Path) -> bool:

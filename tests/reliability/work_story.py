@@ -38,6 +38,7 @@ from prloom.engine.plan_registry import PlanRegistry
 from prloom.engine.runs.run_end import RunEnd
 from prloom.engine.views import doctor
 from prloom.engine.work.todo_worker import TodoWorker
+from prloom.extensions.bridges import LoadedBridges
 from prloom.storage.paths import RepositoryPaths
 from prloom.workspace import repository
 
@@ -263,7 +264,7 @@ def _prepare() -> Path:
     root = base / "project"
     config = loading.load(root, {})
     adopt.adopt_branch(repository.find(root), config, "work", plan_id=None, preset=None, now=START)
-    asyncio.run(_tick(base, START))  # so that there is a review.md
+    asyncio.run(tick(base, START))  # so that there is a review.md
     local = worktree(base) / "prloom/.local"
     before, heading, after = (local / "review.md").read_text().partition("## ready\n")
     (local / "review.md").write_text(f"{before}{heading}\n- [ ] It is slow\n{after}")
@@ -276,12 +277,13 @@ def _tell(base: Path, telling: int) -> None:
     WatchedPopen.person = Person(base)
     real, subprocess.Popen = subprocess.Popen, WatchedPopen  # type: ignore[misc]
     try:
-        play(ROUNDS, START + timedelta(days=1 + telling), lambda now: _tick(base, now), lambda: _quiet(base))
+        play(ROUNDS, START + timedelta(days=1 + telling), lambda now: tick(base, now), lambda: _quiet(base))
     finally:
         subprocess.Popen = real  # type: ignore[misc]
 
 
-async def _tick(base: Path, now: datetime) -> None:
+async def tick(base: Path, now: datetime, bridges: LoadedBridges | None = None) -> None:
+    """Do one full tick at that time, with the configured bridges or these."""
     where = paths(base)
     config = loading.load(where.root, {})
     general = rules(config)
@@ -291,7 +293,7 @@ async def _tick(base: Path, now: datetime) -> None:
     dispatcher = Dispatcher(
         plan_registry,
         plugin_set=PluginSet([]),
-        bridges=configured_bridges.load(where.root, config),
+        bridges=bridges or configured_bridges.load(where.root, config),
         triager=AgentTriager(pool, plan_registry.read_plan),
         todo_worker=TodoWorker(pool),
         rules=general,
