@@ -168,14 +168,13 @@ async def test_a_run_that_an_earlier_dispatcher_began_is_settled_by_the_next(sta
     assert len(stage.triager.batches) == 1
 
 
-async def test_a_run_of_a_plan_that_could_not_be_read_at_first_is_settled_once_it_can(stage: Stage):
-    local = stage.adopt()
+async def test_a_run_of_a_plan_that_could_not_be_read_at_first_is_settled_once_it_can(stage: Stage, pr_7: Path):
     await begin_a_run_and_end(stage)
-    state = (local / "state.json").read_text()
-    (local / "state.json").write_text("{")
+    state = (pr_7 / "state.json").read_text()
+    (pr_7 / "state.json").write_text("{")
     async with stage.running():
         await stage.until(lambda: "pr-7" in stage.published("unreadable"))
-        (local / "state.json").write_text(state)
+        (pr_7 / "state.json").write_text(state)
 
         await stage.until(lambda: stage.bridge.said == ["re a"])
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import command_server
 import environment
 import pytest
+import waiting
 from command_server import ForkedProcess
 from project import Project
 from stage import Stage, said
@@ -64,7 +64,7 @@ class Killed:
 
     def kill_while_the_agent_works(self) -> None:
         dispatcher = self.start("--once")
-        wait_for(lambda: self.begun() > 0)
+        waiting.until(lambda: self.begun() > 0)
         dispatcher.send_signal(signal.SIGKILL)
         dispatcher.wait(60)
 
@@ -82,19 +82,11 @@ class Killed:
 
     def supervised(self) -> Mapping[str, Any]:
         supervisor = self.run() / "supervisor.json"
-        wait_for(supervisor.exists)  # it is written just after the agent is started
+        waiting.until(supervisor.exists)  # it is written just after the agent is started
         return json.loads(supervisor.read_text())
 
     def review(self) -> str:
         return (self.stage.local("work") / "review.md").read_text()
-
-
-def wait_for(true: Callable[[], object]) -> None:
-    """Wait for another process, which tells nobody what a test wants to know."""
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -110,7 +102,7 @@ def test_the_answer_of_a_run_that_outlived_its_dispatcher_is_used_and_no_second_
     pid = killed.supervised()["supervisor"]["pid"]
     assert processes.living(pid)
     killed.go()
-    wait_for(lambda: not processes.living(pid))
+    waiting.until(lambda: not processes.living(pid))
 
     killed.once()
 
@@ -123,7 +115,7 @@ def test_a_run_that_still_goes_on_is_waited_for(killed: Killed):
     killed.kill_while_the_agent_works()
     dispatcher = killed.start("--once")
     owner = killed.root / "prloom/.local/dispatcher.owner.json"
-    wait_for(lambda: json.loads(owner.read_text())["pid"] == dispatcher.pid)
+    waiting.until(lambda: json.loads(owner.read_text())["pid"] == dispatcher.pid)
     killed.go()
 
     assert dispatcher.wait(60) == 0
@@ -136,7 +128,7 @@ def test_where_the_supervisor_was_killed_too_the_run_is_begun_again_and_counts_a
     watched = killed.supervised()
     os.kill(watched["supervisor"]["pid"], signal.SIGKILL)
     dispatcher = killed.start("--once")
-    wait_for(lambda: killed.begun() == 2)
+    waiting.until(lambda: killed.begun() == 2)
     assert not processes.living(watched["agent"]["pid"])
     killed.go()
 
@@ -151,20 +143,20 @@ def test_where_the_supervisor_was_killed_too_the_run_is_begun_again_and_counts_a
 
 def test_a_dispatcher_that_is_asked_to_end_does_so_within_seconds_and_takes_its_agent_along(killed: Killed):
     dispatcher = killed.start()
-    wait_for(lambda: killed.begun() > 0 and (killed.run() / "supervisor.json").exists())
+    waiting.until(lambda: killed.begun() > 0 and (killed.run() / "supervisor.json").exists())
     agent = killed.supervised()["agent"]["pid"]
     dispatcher.send_signal(signal.SIGINT)
 
     code = dispatcher.wait(60)  # its agent takes ten minutes
 
     assert code == 130, killed.said()
-    wait_for(lambda: not processes.living(agent))
+    waiting.until(lambda: not processes.living(agent))
     assert killed.stage.open("work")["a"]["state"] == "pending"
 
 
 def test_p9_a_second_dispatcher_says_who_has_the_repository_and_exits(killed: Killed):
     first = killed.start()
-    wait_for(lambda: killed.begun() > 0)
+    waiting.until(lambda: killed.begun() > 0)
 
     second = killed.start("--once")
     code = second.wait(60)

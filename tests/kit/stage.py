@@ -349,17 +349,18 @@ class Stage:
                 await task
 
     @asynccontextmanager
-    async def rounds(self) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    async def rounds(self) -> AsyncIterator[Callable[..., Awaitable[None]]]:
         """Have one dispatcher at work that does a round, all that can be done by now, whenever the test asks for it."""
         async with self.rounds_of(self.dispatcher()) as again:
             yield again
 
     @asynccontextmanager
-    async def rounds_of(self, dispatcher: Dispatcher) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-        """Have this dispatcher do a round whenever the test asks for it."""
+    async def rounds_of(self, dispatcher: Dispatcher) -> AsyncIterator[Callable[..., Awaitable[None]]]:
+        """Have this dispatcher do a round whenever the test asks for it, after so much time as it says."""
         await dispatcher.plugin_set.start()
 
-        async def again() -> None:
+        async def again(**later: float) -> None:
+            self.clock.advance(**later)
             dispatcher.poll()
             dispatcher.tick()
             while dispatcher._tasks or dispatcher._queue:
@@ -411,8 +412,8 @@ def said(event_id: str, body: str = "hello", **fields: Any) -> Event:
     return Event(id=event_id, body=body, **{**given, **fields})
 
 
-async def until(true: Callable[[], bool], *, seconds: float = 60) -> None:
-    """Let everything else go on until something is true; fail if it does not come true."""
+async def until(true: Callable[[], object], *, seconds: float = 60, each: float = 0.001) -> None:
+    """Let everything else go on until something is true, looking every `each` seconds; fail if it does not."""
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110 - the dispatcher under test tells nobody what a test wants to know
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(each)

@@ -50,8 +50,7 @@ async def test_no_wait_is_an_hour_longer_because_the_clock_went_back(stage: Stag
 
     async with stage.rounds() as again:
         await again()
-        stage.clock.advance(hours=-1)
-        await again()
+        await again(hours=-1)
 
     assert [stage.fate(event_id) for event_id in EVENTS] == [["pending", "deferred", "pending", "handled"]] * 5
     assert host.shown == [EVENTS, EVENTS]
@@ -87,8 +86,7 @@ async def test_a_clock_that_is_put_right_by_seconds_ends_no_wait(stage: Stage, p
 
     async with stage.rounds() as again:
         await again()
-        stage.clock.advance(seconds=-30)
-        await again()
+        await again(seconds=-30)
 
     assert len(host.calls) == 1
 
@@ -114,8 +112,7 @@ async def test_an_action_is_tried_again_no_later_because_the_clock_went_back(sta
     async with stage.rounds() as again:
         await again()
         stage.bridge.refuse = lambda action: None
-        stage.clock.advance(hours=-1)
-        await again()
+        await again(hours=-1)
 
     assert stage.bridge.said == ["re c1"]
 
@@ -126,11 +123,9 @@ async def test_an_author_is_looked_up_again_no_later_because_the_clock_went_back
     async with stage.rounds() as again:
         await again()
         assert stage.open()["c1"]["state"] == "held"
-        stage.clock.advance(hours=-1)
-        await again()
+        await again(hours=-1)
         stage.bridge.permissions["ann"] = "write"
-        stage.clock.advance(minutes=2)
-        await again()
+        await again(minutes=2)
 
     assert stage.fate("c1")[-1] == "triaged"
 
@@ -155,27 +150,23 @@ async def test_a_plugin_that_was_switched_off_is_tried_no_later_because_the_cloc
     async with stage.rounds() as again:
         await again()
         (before,) = (each["error"] for each in stage.published("plugins"))
-        stage.clock.advance(hours=-1)
-        await again()
+        await again(hours=-1)
         (after,) = (each["error"] for each in stage.published("plugins"))
 
     assert before.startswith("switched off until 2026-01-01T12:0")
     assert after.startswith("switched off until 2026-01-01T11:0")
 
 
-async def test_a_plan_in_trouble_rests_no_longer_because_the_clock_went_back(stage: Stage):
-    local = stage.adopt()
+async def test_a_plan_in_trouble_rests_no_longer_because_the_clock_went_back(stage: Stage, pr_7: Path):
     stage.append(said("c1"))
 
     async with stage.rounds() as again:
-        journal = local / "bus/decisions.jsonl"
+        journal = pr_7 / "bus/decisions.jsonl"
         journal.mkdir()
         await again()
         journal.rmdir()
-        stage.clock.advance(hours=-1)
-        await again()
-        stage.clock.advance(seconds=2)
-        await again()
+        await again(hours=-1)
+        await again(seconds=2)
 
     assert stage.fate("c1")[-1] == "triaged"
 
@@ -237,8 +228,7 @@ async def test_after_a_leap_an_agent_is_asked_once_about_each_event_that_it_fail
     async with stage.rounds() as again:
         await again()
         stage.triager.answer = answered
-        stage.clock.advance(hours=8)
-        await again()
+        await again(hours=8)
 
     assert stage.triager.batches[0] == EVENTS
     assert sorted(event_id for batch in stage.triager.batches[1:] for event_id in batch) == sorted(EVENTS)
@@ -270,8 +260,7 @@ async def test_the_status_stays_sensible(stage: Stage, leap: timedelta, pr_7: Pa
 async def test_it_is_said_that_the_clock_went_back(stage: Stage, caplog: pytest.LogCaptureFixture):
     async with stage.rounds() as again:
         await again()
-        stage.clock.advance(hours=-1)
-        await again()
+        await again(hours=-1)
         await again()
 
     assert [text for text in caplog.messages if "clock" in text] == [

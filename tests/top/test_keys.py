@@ -106,11 +106,10 @@ async def test_a_key_that_does_not_fit_the_row_says_so_and_asks_nothing(tmp_path
             await until(pilot, lambda told=told: told not in screen(shown))
 
 
-async def test_a_key_tells_what_was_done_lately_what_it_cost_and_which_plugin_is_slow(stage: Stage) -> None:
-    local = stage.adopt()
+async def test_a_key_tells_what_was_done_lately_what_it_cost_and_which_plugin_is_slow(stage: Stage, pr_7: Path) -> None:
     await stage.take_in(said("c-1"))
     slow = record.sparse(Decision(seq=1000, stage="onEvent", by="slow", duration_ms=61_000))
-    with (local / "bus/decisions.jsonl").open("ab") as log:
+    with (pr_7 / "bus/decisions.jsonl").open("ab") as log:
         log.write(envelope.encode("decision", slow, record.iso(stage.clock.now)) + b"\n")
     OperatorScene(stage.root, stage.clock.now).ended_run(1)
     shown = TopApp(app(stage.paths).operator, clock=lambda: stage.clock.now)

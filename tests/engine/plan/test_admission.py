@@ -116,10 +116,9 @@ async def test_what_was_vouched_for_while_its_author_was_looked_up_stays_let_in(
     assert stage.fate("a") == ["held", "pending", "pending", "triaged"]
 
 
-async def test_an_events_text_that_was_changed_in_the_journal_needs_a_person(stage: Stage):
-    local = stage.adopt()
+async def test_an_events_text_that_was_changed_in_the_journal_needs_a_person(stage: Stage, pr_7: Path):
     await stage.take_in(said("a", "harmless", author=by("eve", "none")), said("b"))
-    file = local / "bus/events.jsonl"
+    file = pr_7 / "bus/events.jsonl"
     file.write_bytes(file.read_bytes().replace(b"harmless", b"harmful!"))
 
     await stage.take_in(said("ok", "/prloom approve a", author=by("ann", "write")))
@@ -134,25 +133,22 @@ async def test_a_last_line_whose_writer_forgot_the_newline_is_taken_in_after_a_w
     async with stage.rounds() as again:
         await again()
         assert stage.triager.batches == []
-        stage.clock.advance(seconds=6)
-        await again()
+        await again(seconds=6)
         await again()
 
     assert stage.triager.batches == [("a",)]
 
 
-async def test_half_a_line_of_a_writer_that_was_killed_is_keep_after_a_while(stage: Stage):
-    local = stage.adopt()
+async def test_half_a_line_of_a_writer_that_was_killed_is_keep_after_a_while(stage: Stage, pr_7: Path):
     write(stage, line("a") + '\n{"ts": "", "kind": "ev')
     async with stage.rounds() as again:
         await again()
-        stage.clock.advance(seconds=6)
-        await again()
+        await again(seconds=6)
         write(stage, line("b") + "\n")
         await again()
 
     assert stage.triager.batches == [("a",), ("b",)]
-    assert [name for name in (each.name for each in (local / "bus").iterdir()) if ".torn-" in name]
+    assert [name for name in (each.name for each in (pr_7 / "bus").iterdir()) if ".torn-" in name]
 
 
 async def test_half_a_line_that_grows_is_being_written_and_left_alone(stage: Stage, pr_7: Path):
@@ -163,18 +159,16 @@ async def test_half_a_line_that_grows_is_being_written_and_left_alone(stage: Sta
         stage.clock.advance(seconds=4)
         write(stage, line("a")[half:])
         await again()
-        stage.clock.advance(seconds=4)
-        await again()
+        await again(seconds=4)
         write(stage, "\n")
         await again()
 
     assert stage.triager.batches == [("a",)]
 
 
-async def test_a_journal_that_was_cut_gives_nothing_a_second_time(stage: Stage):
-    local = stage.adopt()
+async def test_a_journal_that_was_cut_gives_nothing_a_second_time(stage: Stage, pr_7: Path):
     await stage.take_in(said("a"), said("b"))
-    file = local / "bus/events.jsonl"
+    file = pr_7 / "bus/events.jsonl"
     file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
     await stage.tick()
 

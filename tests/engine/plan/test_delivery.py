@@ -241,11 +241,10 @@ async def test_the_replies_of_one_plan_appear_in_the_order_in_which_they_were_de
     assert stage.bridge.said == [f"part {number}" for number in range(5)]
 
 
-async def test_an_action_whose_line_is_lost_is_failed_and_says_so(stage: Stage):
-    local = stage.adopt()
+async def test_an_action_whose_line_is_lost_is_failed_and_says_so(stage: Stage, pr_7: Path):
     stage.bridge.refuse = refusing(Refused("busy", retryable=True))
     await stage.poll(said("a"))
-    file = local / "bus/actions.jsonl"
+    file = pr_7 / "bus/actions.jsonl"
     file.write_bytes(b"?" * (len(file.read_bytes()) - 1) + b"\n")
 
     await stage.tick_after(minutes=1)

@@ -116,14 +116,13 @@ async def test_of_several_in_one_poll_the_last_counts(stage: Stage, pr_7: Path):
     assert plan_status(stage) == "review"
 
 
-async def test_a_kill_before_the_status_is_written_leaves_it_to_the_next_start(stage: Stage):
-    local = stage.adopt()
+async def test_a_kill_before_the_status_is_written_leaves_it_to_the_next_start(stage: Stage, pr_7: Path):
     await stage.poll(told("pr_merged"))
-    log = local / "bus/decisions.jsonl"
+    log = pr_7 / "bus/decisions.jsonl"
     log.write_text(log.read_text().splitlines(keepends=True)[0])  # killed right after the intake's record
-    (local / "bus/state/dispatcher.json").unlink()
-    state = json.loads((local / "state.json").read_text())
-    (local / "state.json").write_text(json.dumps({**state, "status": "active"}))
+    (pr_7 / "bus/state/dispatcher.json").unlink()
+    state = json.loads((pr_7 / "state.json").read_text())
+    (pr_7 / "state.json").write_text(json.dumps({**state, "status": "active"}))
 
     await stage.tick()
 
@@ -131,14 +130,13 @@ async def test_a_kill_before_the_status_is_written_leaves_it_to_the_next_start(s
     assert stage.state()["done"] == {"handled": 1}
 
 
-async def test_a_command_beside_no_dispatcher_writes_the_status_that_a_kill_left_undone(stage: Stage):
-    local = stage.adopt()
+async def test_a_command_beside_no_dispatcher_writes_the_status_that_a_kill_left_undone(stage: Stage, pr_7: Path):
     await stage.poll(said("held", author=Author("eve", "none")), told("pr_merged"))
-    log = local / "bus/decisions.jsonl"
+    log = pr_7 / "bus/decisions.jsonl"
     log.write_text(log.read_text().splitlines(keepends=True)[0])
-    (local / "bus/state/dispatcher.json").unlink()
-    state = json.loads((local / "state.json").read_text())
-    (local / "state.json").write_text(json.dumps({**state, "status": "active"}))
+    (pr_7 / "bus/state/dispatcher.json").unlink()
+    state = json.loads((pr_7 / "state.json").read_text())
+    (pr_7 / "state.json").write_text(json.dumps({**state, "status": "active"}))
     stage.ask("drop", "held", reason="spam")
 
     assert offline.carry_out(stage.paths, stage.clock) is None

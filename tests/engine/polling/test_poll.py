@@ -476,8 +476,7 @@ async def test_a_poll_that_had_nothing_to_ask_for_is_not_told_as_one(stage: Stag
     async with stage.rounds() as again:
         await again()
         stage.bridge.idle = "no plan has a pull request"
-        stage.clock.advance(minutes=5)
-        await again()
+        await again(minutes=5)
 
     earlier = stage.published("bridges")[0]
     assert (never["lastPollAt"], never["lastOkAt"], never["idle"]) == (None, None, "no plan has a pull request")

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from run_pools import ForkedPool
+from stage import until
 
 from prloom import processes
 from prloom.agents import environment, run_folder, run_message, run_spec, run_status, runner
@@ -78,13 +79,6 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     yield bench
     for each in bench.opened:
         await each.close()
-
-
-async def until(reached: Callable[[], object]) -> None:
-    """Wait for what other processes do: there is no event to wait for."""
-    async with asyncio.timeout(60):
-        while not reached():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 def up(folder: Path) -> Callable[[], object]:

@@ -39,6 +39,7 @@ def waiting(ctx: PluginContext) -> None:
                 triage.mark_event_handled(event.id)
 
 
+@pytest.fixture
 async def a_full_stage(stage: Stage) -> None:
     """One event in each state, an action delivered and one failed."""
     stage.adopt(title="Cache it", url="https://forge.example/7")
@@ -56,9 +57,7 @@ async def a_full_stage(stage: Stage) -> None:
     await stage.tick()
 
 
-async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage) -> None:
-    await a_full_stage(stage)
-
+async def test_the_document_has_exactly_the_keys_of_the_contract(stage: Stage, a_full_stage: None) -> None:
     document = read(stage)
     (plan,) = document["plans"]
 
@@ -102,8 +101,7 @@ async def test_an_action_failed_when_it_was_tried_last_and_not_when_it_was_queue
     )
 
 
-async def test_it_says_what_became_of_every_event_and_action(stage: Stage) -> None:
-    await a_full_stage(stage)
+async def test_it_says_what_became_of_every_event_and_action(stage: Stage, a_full_stage: None) -> None:
     stage.clock.advance(seconds=30)
 
     (plan,) = read(stage)["plans"]
@@ -146,8 +144,7 @@ async def test_it_says_what_became_of_every_event_and_action(stage: Stage) -> No
     assert [action["error"] for action in plan["actions"]["failed"]] == ["the thread is locked"]
 
 
-async def test_the_totals_are_those_of_all_plans(stage: Stage) -> None:
-    await a_full_stage(stage)
+async def test_the_totals_are_those_of_all_plans(stage: Stage, a_full_stage: None) -> None:
     stage.adopt("other", pr=None)
     stage.append(said("x"), plan_id="other")
 
@@ -222,8 +219,7 @@ async def test_a_second_line_of_an_open_event_is_no_other_event(stage: Stage, pr
     assert read(stage)["totals"]["pending"] == 0
 
 
-async def test_time_alone_makes_no_new_picture(stage: Stage) -> None:
-    await a_full_stage(stage)
+async def test_time_alone_makes_no_new_picture(stage: Stage, a_full_stage: None) -> None:
     before = status.read(stage.paths, stage.clock())
     stage.clock.advance(seconds=1)
     later = status.read(stage.paths, stage.clock())
@@ -234,8 +230,7 @@ async def test_time_alone_makes_no_new_picture(stage: Stage) -> None:
     assert status.timeless(before) == status.timeless(later) != status.timeless(with_news)
 
 
-async def test_decisions_behind_the_saved_projection_are_folded_in(stage: Stage) -> None:
-    await a_full_stage(stage)
+async def test_decisions_behind_the_saved_projection_are_folded_in(stage: Stage, a_full_stage: None) -> None:
     saved = stage.local() / "bus/state/dispatcher.json"
     before = saved.read_bytes()
     await stage.take_in(said("late", "wait"))
@@ -247,8 +242,9 @@ async def test_decisions_behind_the_saved_projection_are_folded_in(stage: Stage)
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b'{"open": {"a": {}}}'])
-async def test_a_damaged_projection_is_rebuilt_from_the_log_in_memory_only(stage: Stage, content: bytes) -> None:
-    await a_full_stage(stage)
+async def test_a_damaged_projection_is_rebuilt_from_the_log_in_memory_only(
+    stage: Stage, content: bytes, a_full_stage: None
+) -> None:
     sound = read(stage)
     damaged = stage.local() / "bus/state/dispatcher.json"
     damaged.write_bytes(content)
@@ -257,8 +253,7 @@ async def test_a_damaged_projection_is_rebuilt_from_the_log_in_memory_only(stage
     assert damaged.read_bytes() == content
 
 
-async def test_a_missing_projection_is_rebuilt_from_a_log_that_was_rotated(stage: Stage) -> None:
-    await a_full_stage(stage)
+async def test_a_missing_projection_is_rebuilt_from_a_log_that_was_rotated(stage: Stage, a_full_stage: None) -> None:
     stage.rotate()
     sound = read(stage)
     (stage.local() / "bus/state/dispatcher.json").unlink()
@@ -267,8 +262,7 @@ async def test_a_missing_projection_is_rebuilt_from_a_log_that_was_rotated(stage
     assert read(stage) == sound
 
 
-async def test_history_is_not_read(stage: Stage) -> None:
-    await a_full_stage(stage)
+async def test_history_is_not_read(stage: Stage, a_full_stage: None) -> None:
     sound = read(stage)
     for name in ("events.jsonl", "decisions.jsonl", "actions.jsonl"):
         journal = stage.local() / "bus" / name
@@ -277,8 +271,7 @@ async def test_history_is_not_read(stage: Stage) -> None:
     assert read(stage) == sound
 
 
-async def test_a_time_that_cannot_be_read_hides_no_wait(stage: Stage) -> None:
-    await a_full_stage(stage)
+async def test_a_time_that_cannot_be_read_hides_no_wait(stage: Stage, a_full_stage: None) -> None:
     saved = stage.local() / "bus/state/dispatcher.json"
     saved.write_text(saved.read_text().replace('"firstDeferredAt": "2026', '"firstDeferredAt": "soon'))
 
@@ -288,8 +281,7 @@ async def test_a_time_that_cannot_be_read_hides_no_wait(stage: Stage) -> None:
 # Reading disturbs nobody.
 
 
-async def test_nothing_is_changed_by_looking(stage: Stage) -> None:
-    await a_full_stage(stage)
+async def test_nothing_is_changed_by_looking(stage: Stage, a_full_stage: None) -> None:
     stage.append(said("late"))
     (stage.local() / "bus/state/dispatcher.json").write_text("{")
 
@@ -299,8 +291,7 @@ async def test_nothing_is_changed_by_looking(stage: Stage) -> None:
     assert everything(stage.root) == before
 
 
-async def test_a_held_lock_keeps_nobody_from_looking(stage: Stage) -> None:
-    await a_full_stage(stage)
+async def test_a_held_lock_keeps_nobody_from_looking(stage: Stage, a_full_stage: None) -> None:
     stage.append(said("late"))
 
     with (
@@ -356,9 +347,8 @@ def bad_snapshot(local: Path) -> None:
     ],
 )
 async def test_a_plan_that_cannot_be_read_shows_why_and_hides_no_other(
-    stage: Stage, harm: Any, said_of_it: str
+    stage: Stage, harm: Any, said_of_it: str, a_full_stage: None
 ) -> None:
-    await a_full_stage(stage)
     sound = read(stage)["plans"][0]
     harm(stage.adopt("broken", pr=8))
 
@@ -369,8 +359,9 @@ async def test_a_plan_that_cannot_be_read_shows_why_and_hides_no_other(
     assert other == sound
 
 
-async def test_the_events_of_a_plan_whose_own_state_is_damaged_are_still_shown(stage: Stage) -> None:
-    await a_full_stage(stage)
+async def test_the_events_of_a_plan_whose_own_state_is_damaged_are_still_shown(
+    stage: Stage, a_full_stage: None
+) -> None:
     sound = read(stage)["plans"][0]
     (stage.local() / "state.json").write_text("{")
 
@@ -489,8 +480,9 @@ async def test_a_clock_that_was_set_back_makes_no_negative_age(stage: Stage, pr_
 
 
 @pytest.mark.parametrize("name", ["bus", "dispatcher.owner.json"])
-async def test_something_else_in_the_place_of_the_repositorys_own_files_hides_no_plan(stage: Stage, name: str) -> None:
-    await a_full_stage(stage)
+async def test_something_else_in_the_place_of_the_repositorys_own_files_hides_no_plan(
+    stage: Stage, name: str, a_full_stage: None
+) -> None:
     sound = read(stage)["plans"][0]
     place = stage.root / "prloom/.local" / name
     place.rename(place.with_name("elsewhere"))

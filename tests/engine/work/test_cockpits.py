@@ -69,11 +69,10 @@ async def test_a_draft_is_shown_and_taken_away_when_it_is_sent(stage: Stage, for
     ],
 )
 async def test_the_last_one_of_an_ended_pull_request_has_no_boxes(
-    stage: Stage, forge: DescribedBridge, kind: str, notice: str
+    stage: Stage, forge: DescribedBridge, kind: str, notice: str, pr_7: Path
 ) -> None:
-    local = stage.adopt()
-    (local / "plan.md").write_text(TODO)
-    commit(local, stage, {"pull_request": KeptPullRequest(opened=True), "paused": True})
+    (pr_7 / "plan.md").write_text(TODO)
+    commit(pr_7, stage, {"pull_request": KeptPullRequest(opened=True), "paused": True})
     await rounds(stage)
     assert BOXES in forge.body
 
@@ -86,16 +85,15 @@ async def test_the_last_one_of_an_ended_pull_request_has_no_boxes(
 
 
 async def test_nothing_is_written_after_the_last_one_until_the_pull_request_is_reopened(
-    stage: Stage, forge: DescribedBridge
+    stage: Stage, forge: DescribedBridge, pr_7: Path
 ) -> None:
-    local = stage.adopt()
-    (local / "plan.md").write_text(TODO)
-    commit(local, stage, {"pull_request": KeptPullRequest(opened=True)})
+    (pr_7 / "plan.md").write_text(TODO)
+    commit(pr_7, stage, {"pull_request": KeptPullRequest(opened=True)})
     await rounds(stage)
     await end(stage, "pr_closed")
     written = forge.written
 
-    (local / "plan.md").write_text(TODO + "- [ ] second\n")
+    (pr_7 / "plan.md").write_text(TODO + "- [ ] second\n")
     await rounds(stage, 3)
     assert forge.written == written
 
