@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from stage import Stage, said
+from stage_parts import handling
 
-from prloom.api import PluginContext, TriageContext
 from prloom.engine.file_watcher import FileWatcher
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the tick looks at the buses")
@@ -25,13 +25,6 @@ os.write(fd, sys.argv[2].encode() + b"\\n")
 """
 
 
-def handling(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def handle(plan: str, triage: TriageContext) -> None:
-        for event in triage.events:
-            triage.mark_event_handled(event.id)
-
-
 def append_from_elsewhere(stage: Stage, event_id: str, plan_id: str = "pr-7") -> None:
     """Append an event in a process of its own."""
     line = json.dumps({"ts": "", "kind": "event", "data": {"id": event_id, "source": "ci", "type": "note"}})
@@ -40,7 +33,7 @@ def append_from_elsewhere(stage: Stage, event_id: str, plan_id: str = "pr-7") ->
 
 
 async def test_an_append_of_another_process_reaches_a_hook_without_a_tick(stage: Stage, pr_7: Path):
-    host = stage.plugin("p", handling)
+    host = stage.plugin("p", handling())
     async with stage.running(tick=HOUR) as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._tasks)
         await asyncio.to_thread(append_from_elsewhere, stage, "a")
@@ -65,14 +58,13 @@ async def test_an_append_wakes_only_the_plan_that_it_is_for(stage: Stage):
     assert set(checked) == {"pr-1"}
 
 
-async def test_a_todo_that_a_person_writes_into_the_plan_is_seen_without_a_tick(stage: Stage):
-    local = stage.adopt()
-    (local / "plan.md").write_text("# The plan\n\n## TODO\n")
+async def test_a_todo_that_a_person_writes_into_the_plan_is_seen_without_a_tick(stage: Stage, pr_7: Path):
+    (pr_7 / "plan.md").write_text("# The plan\n\n## TODO\n")
     async with stage.running(tick=HOUR) as dispatcher:
         await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._tasks)
-        (local / "plan.md").write_text("# The plan\n\n## TODO\n- [ ] Do it\n")
+        (pr_7 / "plan.md").write_text("# The plan\n\n## TODO\n- [ ] Do it\n")
 
-        await stage.until(lambda: "prloom:todo t-" in (local / "plan.md").read_text())
+        await stage.until(lambda: "prloom:todo t-" in (pr_7 / "plan.md").read_text())
 
 
 async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage, pr_7: Path):

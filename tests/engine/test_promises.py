@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from faulty_disks import WatchedDisk
 from stage import ListBridge, Stage, said, until
-from stage_parts import by, deferring
+from stage_parts import by, deferring, failing_on
 
 from prloom.api import PluginContext, Refused, TriageContext, marker
 from prloom.engine.dispatcher import Dispatcher
@@ -39,29 +39,27 @@ async def test_p1_an_admitted_event_is_in_exactly_one_state_from_its_first_decis
     assert stage.state()["done"] == {"triaged": 1}
 
 
-async def test_p1_a_torn_last_line_is_keep_and_everything_before_it_stands(stage: Stage):
-    local = stage.adopt()
+async def test_p1_a_torn_last_line_is_keep_and_everything_before_it_stands(stage: Stage, pr_7: Path):
     await stage.poll(said("a"))
     for name in ("decisions.jsonl", "events.jsonl", "actions.jsonl"):
-        with (local / "bus" / name).open("a") as file:
+        with (pr_7 / "bus" / name).open("a") as file:
             file.write('{"ts":"2026-01-01T00:00:00Z","kind":"dec')
 
     await stage.poll(said("b"))
 
     assert stage.state()["done"] == {"triaged": 2}
-    assert [name for name in os.listdir(local / "bus") if name.startswith("decisions.jsonl.torn-")]
+    assert [name for name in os.listdir(pr_7 / "bus") if name.startswith("decisions.jsonl.torn-")]
 
 
-async def test_p1_a_projection_that_does_not_parse_is_keep_and_rebuilt_from_the_decision_log(stage: Stage):
-    local = stage.adopt()
+async def test_p1_a_projection_that_does_not_parse_is_keep_and_rebuilt_from_the_decision_log(stage: Stage, pr_7: Path):
     await stage.poll(said("a"), said("held", author=by("eve", "none")))
     before = stage.state()
-    (local / "bus/state/dispatcher.json").write_text('{"seq": 5, "open"')
+    (pr_7 / "bus/state/dispatcher.json").write_text('{"seq": 5, "open"')
 
     await stage.tick()
 
     assert stage.state() == before
-    assert [name for name in os.listdir(local / "bus/state") if name.startswith("dispatcher.json.corrupt-")]
+    assert [name for name in os.listdir(pr_7 / "bus/state") if name.startswith("dispatcher.json.corrupt-")]
     assert stage.bridge.said == ["re a"]
 
 
@@ -190,13 +188,7 @@ async def test_p3_the_same_decision_makes_the_same_action_id(tmp_path: Path):
 
 
 async def test_p4_a_plugin_that_fails_on_one_event_does_not_delay_its_neighbours(stage: Stage, pr_7: Path):
-    def register(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        def picky(plan: str, triage: TriageContext) -> None:
-            if any("poison" in event.body for event in triage.events):
-                raise ValueError("poison")
-
-    stage.plugin("picky", register)
+    stage.plugin("picky", failing_on("poison"))
 
     await stage.poll(said("a"), said("bad", "poison"), said("b"))
 

@@ -8,19 +8,12 @@ from pathlib import Path
 
 import pytest
 from stage import Stage, said
+from stage_parts import handling
 
-from prloom.api import Author, PluginContext
+from prloom.api import Author
 from prloom.engine.bus.seen_ids import REMEMBERED
 from prloom.engine.plan import admission
 from prloom.engine.views import status
-
-
-def handle_all(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def handle(plan, triage):
-        for event in triage.events:
-            triage.mark_event_handled(event.id)
-        return plan
 
 
 def lines(file: Path) -> list[str]:
@@ -175,7 +168,7 @@ async def test_what_was_read_again_of_a_replaced_bus_stays_known_to_who_has_read
 
 async def test_of_a_replaced_bus_all_is_known_however_much_it_was(stage: Stage, pr_7: Path):
     ids = [f"e{number:05}" for number in range(REMEMBERED + 2000)]
-    handed = stage.plugin("handler", handle_all)
+    handed = stage.plugin("handler", handling())
     await stage.take_in(*map(said, ids))
     bus = stage.local() / "bus/events.jsonl"
     bus.write_text(bus.read_text().replace('"e00000"', '"x000000"', 1))

@@ -1,4 +1,4 @@
-"""What tests put on the stage: plugins that put events off or let them pass, refusals of a bridge, and authors."""
+"""What tests put on the stage: plugins that put events off, handle, fail on or pass them, refusals, and authors."""
 
 from __future__ import annotations
 
@@ -18,6 +18,32 @@ def deferring(milliseconds: int = 60_000, reason: str = "not now", *, saying: st
             for event in triage.events:
                 if saying in event.body and not (once and triage.deferral(event.id)):
                     triage.mark_event_deferred(event.id, reason, milliseconds)
+
+    return register
+
+
+def handling(reply: str = "") -> Register:
+    """Return a plugin that handles each event and answers it so, where it answers; {id} and {body} are the event's."""
+
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def handle(plan: str, triage: TriageContext) -> None:
+            for event in triage.events:
+                if reply:
+                    triage.emit_comment(event.reply_to, reply.format(id=event.id, body=event.body))
+                triage.mark_event_handled(event.id)
+
+    return register
+
+
+def failing_on(word: str) -> Register:
+    """Return a plugin that fails where the text of an event has the word in it."""
+
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        def picky(plan: str, triage: TriageContext) -> None:
+            if any(word in event.body for event in triage.events):
+                raise ValueError(word)
 
     return register
 

@@ -26,9 +26,9 @@ from real_command import Repository
 from small_disk import small_disk
 from stage import Clock, Stage, said
 from stage import until as until_true
+from stage_parts import handling
 from waiting import until
 
-from prloom.api import PluginContext, TriageContext
 from prloom.engine.file_watcher import FileWatcher
 from prloom.engine.views import status
 from prloom.engine.views.status_schema import StatusDocument
@@ -75,15 +75,6 @@ class HastyDisk(Disk):
     patience = 0.05
 
 
-def noting(ctx: PluginContext) -> None:
-    @ctx.hook("beforeTriage")
-    def note(plan: str, triage: TriageContext) -> str:
-        for event in triage.events:
-            triage.emit_comment(event.reply_to, f"noted {event.id}")
-            triage.mark_event_handled(event.id)
-        return plan
-
-
 def shown(stage: Stage) -> StatusDocument:
     return status.read(stage.paths, stage.clock())
 
@@ -113,7 +104,7 @@ async def test_a_disk_that_takes_nothing_is_told_and_work_goes_on_by_itself_once
     stage: Stage, caplog: pytest.LogCaptureFixture, number: int, operations: frozenset[str], says: str
 ):
     stage.adopt()
-    stage.plugin("note", noting)
+    stage.plugin("note", handling("noted {id}"))
     disk = RefusingDisk(number, operations)
     stage.disk = disk
     stage.append(said("c1"))
@@ -271,7 +262,7 @@ async def test_plans_for_which_there_are_too_few_open_files_wait_and_the_others_
     for number, plan_id in enumerate(plans, 1):
         stage.adopt(plan_id, pr=number)
         stage.append(said(f"c-{plan_id}", pr=number), plan_id=plan_id)
-    stage.plugin("note", noting)
+    stage.plugin("note", handling("noted {id}"))
 
     async with stage.running():
         with open_files_limited(160):
@@ -395,7 +386,7 @@ def holding(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 async def test_a_lock_that_a_stopped_process_holds_is_its_plans_trouble_and_names_the_process(stage: Stage):
-    stage.plugin("note", noting)
+    stage.plugin("note", handling("noted {id}"))
     stage.disk = HastyDisk()
     for number in (7, 8):
         stage.adopt(f"pr-{number}", pr=number)
@@ -482,7 +473,7 @@ def limited(made: Repository, *args: str) -> str:
 
 async def test_a_slow_disk_is_said_and_costs_nothing_but_time(stage: Stage):
     stage.adopt()
-    stage.plugin("note", noting)
+    stage.plugin("note", handling("noted {id}"))
     disk = SlowDisk(stage.clock)
     stage.disk = disk
     stage.append(*(said(f"c{number}") for number in range(1, 6)))

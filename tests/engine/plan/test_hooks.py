@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from stage import FunctionHost, Stage, said
-from stage_parts import deferring, passing
+from stage_parts import deferring, failing_on, handling, passing
 
 from prloom.api import PluginContext, TriageContext
 from prloom.core.text import bounds
@@ -17,16 +17,6 @@ from prloom.extensions.host.interface import HookFailed
 from prloom.model.hook import HookCall
 
 Meeting = Callable[[HookCall], Awaitable[None]]
-
-
-def failing_on(word: str) -> Callable[[PluginContext], None]:
-    def register(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        def picky(plan: str, triage: TriageContext) -> None:
-            if any(word in event.body for event in triage.events):
-                raise ValueError(word)
-
-    return register
 
 
 def meeting(*failures: HookFailed | None) -> Meeting:
@@ -216,8 +206,7 @@ async def test_a_plugin_that_was_switched_off_is_tried_by_one_call_and_works_aga
                 raise HookFailed("still bad")
 
         host.meets = count
-        stage.clock.advance(minutes=1)
-        await again()
+        await again(minutes=1)
 
         assert max(together) == 1
         assert sorted(event_id for batch in stage.triager.batches for event_id in batch) == ["good2", "good3"]
@@ -323,14 +312,7 @@ async def test_a_hook_that_rewrote_a_plan_which_a_person_edits_meanwhile_runs_ag
 async def test_an_event_that_was_superseded_while_the_hook_ran_keeps_its_end(stage: Stage):
     stage.adopt()
 
-    def register(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        def handle(plan: str, triage: TriageContext) -> None:
-            for event in triage.events:
-                triage.emit_comment(event.reply_to, f"on {event.body}")
-                triage.mark_event_handled(event.id)
-
-    host = stage.plugin("p", register)
+    host = stage.plugin("p", handling("on {body}"))
     running, go_on = asyncio.Event(), asyncio.Event()
 
     async def meet(call: HookCall) -> None:

@@ -7,8 +7,9 @@ import logging
 
 import pytest
 from stage import Stage, said
+from stage_parts import handling
 
-from prloom.api import PluginContext, Refused, TriageContext
+from prloom.api import Refused
 from prloom.engine.bus.event_store import EventStore
 from prloom.storage.safe_dir import SafeDir
 
@@ -119,15 +120,7 @@ async def test_a_value_of_the_environment_is_known_whatever_its_form(stage: Stag
 
 
 async def test_a_plugins_action_is_looked_through_too(stage: Stage):
-    def register(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        def tell(plan: str, triage: TriageContext) -> str:
-            for event in triage.events:
-                triage.emit_comment(event.reply_to, f"<!-- {KEY} -->")
-                triage.mark_event_handled(event.id)
-            return plan
-
-    stage.plugin("teller", register)
+    stage.plugin("teller", handling(f"<!-- {KEY} -->"))
     stage.adopt()
 
     await stage.poll(said("a"))
