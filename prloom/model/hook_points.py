@@ -23,7 +23,12 @@ PlanHookName = Literal[
     "beforeTriage",
 ]
 EventHookName = Literal["onEvent", "onGlobalEvent"]
-GuardHookName = Literal["beforeRoute", "beforeUpsert", "preTool", "postTool", "transformToolResult"]
+ActionHookName = Literal["beforeRoute"]
+UpsertHookName = Literal["beforeUpsert"]
+ToolCallHookName = Literal["preTool"]
+ToolResultHookName = Literal["postTool", "transformToolResult"]
+GuardHookName = Literal[ActionHookName, UpsertHookName, ToolCallHookName, ToolResultHookName]
+"""The guards, by what they are asked about: an action, a plan to write, a call of a tool, or one with its result."""
 LifecycleHookName = Literal["sessionStart", "sessionEnd"]
 HookName = Literal[PlanHookName, EventHookName, GuardHookName, LifecycleHookName]
 NamedHook = NewType("NamedHook", str)
@@ -56,3 +61,12 @@ _BY_KIND: Final[Mapping[HookKind, tuple[HookName, ...]]] = {
 }
 HOOKS: Final[Mapping[str, HookKind]] = {name: kind for kind, names in _BY_KIND.items() for name in names}
 """Every hook point and its kind, in the order in which pages and commands list them."""
+
+HookSubject = Literal["action", "upsert", "tool_call", "tool_result"]
+HOOK_SUBJECTS: Final[Mapping[str, HookSubject]] = {
+    **dict.fromkeys(get_args(ActionHookName), "action"),
+    **dict.fromkeys(get_args(UpsertHookName), "upsert"),
+    **dict.fromkeys(get_args(ToolCallHookName), "tool_call"),
+    **dict.fromkeys(get_args(ToolResultHookName), "tool_result"),
+}
+"""What each guard is asked about."""

@@ -24,9 +24,10 @@ from prloom.model.decision import Change, StateWrite
 from prloom.model.hook import HookCall, Limits, Outcome, PluginDeferral
 from prloom.model.hook_points import NamedHook
 from prloom.model.kinds import TRIAGE
-from prloom.testing import runners, shown
+from prloom.testing import hook_examples, runners, shown
 from prloom.testing.bus import AnswerAgent, FakeServices, InMemoryBus, PluginState
 from prloom.testing.events import NOW, PLAN
+from prloom.testing.hook_examples import HookAbout
 from prloom.testing.runners import Register, Runner
 from prloom.testing.shown import Fault, Shown
 
@@ -124,15 +125,20 @@ class Harness:
         end = self.now + (span if isinstance(span, timedelta) else duration.parse(span))
         return self._shown(lambda faults: self._pass_time(end, faults))
 
-    def fire(self, hook: str, *, plan: str = PLAN) -> Shown:
-        """Run a hook point that no event leads to, such as `afterDesign`, and return what it did."""
-        bus = self._bus(plan)
-        step = RunHook(self.key, NamedHook(hook), ())
-        return self._shown(lambda faults: self._run(bus, step, faults))
+    def fire(self, hook: str, *, plan: str = PLAN, about: HookAbout | None = None) -> Shown:
+        """Run a hook point that no event leads to, such as `afterDesign`, and return what it did.
 
-    def call(self, hook: str, *events: Event, plan: str = PLAN) -> Outcome:
-        """Run one hook and return all that it requests; nothing of it takes effect. Raises ExtensionError."""
-        return self._outcome(self._bus(plan), hook, events)
+        `about` is the action, the tool's call, the plan or the run that the hook is about; without it, an example.
+        """
+        bus, step = self._bus(plan), RunHook(self.key, NamedHook(hook), ())
+        return self._shown(lambda faults: self._run(bus, step, faults, about))
+
+    def call(self, hook: str, *events: Event, plan: str = PLAN, about: HookAbout | None = None) -> Outcome:
+        """Run one hook and return all that it requests, such as the refusal of a guard (`block`).
+
+        Nothing of it takes effect. `about` is as in `fire`. Raises ExtensionError.
+        """
+        return self._outcome(self._bus(plan), hook, events, about)
 
     def stop(self) -> None:
         """End the plugin; needed where it runs in a process of its own."""
@@ -194,11 +200,11 @@ class Harness:
             return dispatch.repository_subscribers(registered)
         return dispatch.plan_subscribers(registered)
 
-    def _run(self, bus: InMemoryBus, step: RunHook, faults: list[Fault]) -> None:
+    def _run(self, bus: InMemoryBus, step: RunHook, faults: list[Fault], about: HookAbout | None = None) -> None:
         """Run a hook, and let all of it take effect, or nothing."""
         events = tuple(bus.events[event_id] for event_id in step.event_ids)
         try:
-            outcome = self._outcome(bus, step.hook, events)
+            outcome = self._outcome(bus, step.hook, events, about)
         except ExtensionError as error:
             faults.append(Fault(step.hook, step.event_ids, str(error), runners.frames(error), error))
             self._settle_failure(bus, step, str(error))
@@ -206,9 +212,10 @@ class Harness:
             self._settle(bus, step.hook, events, outcome)
             bus.alone -= set(step.event_ids)
 
-    def _outcome(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...]) -> Outcome:
+    def _outcome(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...], about: HookAbout | None) -> Outcome:
         services = FakeServices(bus.events, {each.id: each.text for each in self._bus_by_plan.values()}, self._agent)
-        return self._runner.run(self._call(bus, hook, events), services)
+        call = hook_examples.with_subject(self._call(bus, hook, events), about)
+        return self._runner.run(call, services)
 
     def _call(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...]) -> HookCall:
         opened = {event.id: bus.open[event.id] for event in events if event.id in bus.open}

@@ -16,6 +16,7 @@ import prloom.testing
 from prloom.api import HOOKS, Event, HookContext, Payload, PluginContext, TriageContext
 from prloom.api.manifest import Manifest
 from prloom.model.decision import Deferral
+from prloom.model.hook_points import HOOK_SUBJECTS
 from prloom.testing import GOLDEN_EVENTS, Harness, Shown, a_comment, harness
 
 PAGE = (Path(__file__).parents[2] / "docs/writing-a-plugin.md").read_text("utf-8")
@@ -48,10 +49,8 @@ def test_every_hook_point_is_in_the_table_with_its_kind_and_its_arguments(hook: 
     _, kind, arguments, when = (cell.strip() for cell in row.strip("|").split("|"))
 
     assert kind == HOOKS[hook]
-    first = {"event": "event", "lifecycle": "run"}.get(HOOKS[hook], "plan")
-    first = {"beforeRoute": "action", "preTool": "call", "postTool": "call", "transformToolResult": "call"}.get(
-        hook, first
-    )
+    names = {"event": "event", "lifecycle": "run", "action": "action", "tool_call": "call", "tool_result": "call"}
+    first = names.get(HOOK_SUBJECTS.get(hook, HOOKS[hook]), "plan")
     assert arguments.startswith(f"`({first}, ")
     assert when
 

@@ -32,6 +32,17 @@ NOTED = """
         def design(plan, hook):
             return plan + "- [ ] more\\n"
 """
+GUARDED = """
+    def register(ctx):
+        ctx.register_hook("beforeRoute", lambda action, guard: guard.change(action))
+        ctx.register_hook("beforeUpsert", lambda plan, guard: plan + guard.upsert.source)
+        ctx.register_hook("preTool", lambda call, guard: guard.change({**call.arguments, "page": 2}))
+        ctx.register_hook("postTool", lambda call, guard: call.result.output.strip())
+        ctx.register_hook("transformToolResult", lambda call, guard: call.result.output.upper())
+        ctx.register_hook("sessionStart", lambda run, hook: hook.log.info(run.stage))
+        ctx.register_hook("sessionEnd", lambda run, hook: hook.log.info(run.result.status))
+        ctx.register_hook("afterTodo", lambda plan, hook: hook.log.info(hook.todo.title + hook.diff))
+"""
 BROKEN = """
     def register(ctx):
         @ctx.hook("beforeTriage")
@@ -96,6 +107,19 @@ def test_it_shows_what_the_plugin_does_with_each_event(repository: Path, tried: 
     assert row(out, "afterDesign") == "ran rewrites the plan"
     assert "all at once: 4 deferred, 7 handled, " in out  # one by the plugin, the notices by themselves
     assert "\x1b" not in out
+
+
+def test_a_hook_that_no_event_leads_to_is_tried_with_what_the_dispatcher_gives_it(
+    repository: Path, tried: Tried
+) -> None:
+    write(repository, GUARDED)
+
+    code, out, err = tried("noted", "--inline")
+
+    assert (code, err) == (0, "")
+    assert row(out, "beforeRoute") == "ran"
+    assert row(out, "transformToolResult") == "ran"
+    assert row(out, "sessionEnd") == "ran"
 
 
 def test_a_plugin_that_fails_is_shown_with_where_and_the_command_fails(repository: Path, tried: Tried) -> None:
