@@ -8,6 +8,9 @@ from datetime import timedelta
 SHORTEST = timedelta(seconds=1)
 """No wait is shorter: a deferral of nothing would be a loop."""
 
+JITTER = 0.1
+"""The part of a wait by which it may be shorter, so that many that fail together are not all tried again together."""
+
 
 @dataclass(frozen=True)
 class Backoff:
@@ -30,7 +33,7 @@ def doubled(policy: Backoff, attempt: int) -> timedelta:
 
 
 def delay(policy: Backoff, attempt: int, key: str, *, shortest: timedelta = SHORTEST) -> timedelta:
-    """Return the wait after the attempt-th try (1 is the first), with up to a tenth of jitter derived from the key.
+    """Return the wait after the attempt-th try (1 is the first), with the jitter that is derived from the key.
 
     The jitter only shortens the wait, so `maximum` is kept, and the same key waits as long on every run.
     """
@@ -38,7 +41,7 @@ def delay(policy: Backoff, attempt: int, key: str, *, shortest: timedelta = SHOR
 
     full = doubled(policy, attempt).total_seconds()
     part = int.from_bytes(sha256(f"{key}\0{attempt}".encode("utf-8", "surrogatepass")).digest()[:4], "big") / 2**32
-    return max(timedelta(seconds=full * (1 - 0.1 * part)), shortest)
+    return max(timedelta(seconds=full * (1 - JITTER * part)), shortest)
 
 
 def exhausted(policy: Backoff, attempts: int) -> bool:

@@ -86,7 +86,7 @@ def _outcome(worktrees: Path, root: Path) -> str:
     """Return in one line what is left after a round."""
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    from prloom.cli.output import status_text  # noqa: PLC0415
+    from prloom.cli.output import waiting_text  # noqa: PLC0415
     from prloom.engine.views import status  # noqa: PLC0415
     from prloom.storage.paths import RepositoryPaths  # noqa: PLC0415
 
@@ -95,7 +95,7 @@ def _outcome(worktrees: Path, root: Path) -> str:
     polls = ""
     if failing:
         polls = f" Not polled: {', '.join(failing)}; the next round tries again."
-    return f"{status_text.totals(left)}{polls} `prloom status` shows more."
+    return f"{waiting_text.totals(left)}{polls} `prloom status` shows more."
 
 
 async def _run_once(root: Path, config: Config, load_again: Callable[[], Config]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ POLL_INTERVAL = BridgeSection().poll_interval
 PRLOOMS_KEYS = BridgeSection.common_keys()
 """Keys of a bridge's table that are prloom's, not the bridge's."""
 
-BUNDLED = "bundled"
+BUNDLED_SOURCE = "bundled"
 """The source of a bridge that comes with prloom; that of any other is its `module`, as it is configured."""
 
 Settings = Mapping[str, Json]
@@ -159,7 +159,7 @@ def _candidates(tables: Mapping[str, Settings], repo_root: Path, folder: Path | 
         if module is not None:
             found.append(_Candidate(name, str(module), settings, repo_root / str(module)))
         else:
-            found.append(_Candidate(name, BUNDLED, settings, shipped.get(name)))
+            found.append(_Candidate(name, BUNDLED_SOURCE, settings, shipped.get(name)))
     return found
 
 
@@ -187,7 +187,7 @@ def _code(candidate: _Candidate, repo_root: Path) -> Path:
     """Return the file to execute: in the operator's own checkout, never in a pull request's worktree."""
     if candidate.file is None:
         raise ExtensionError('no bridge of this name comes with prloom; set its file with `module = "./FILE.py"`')
-    if candidate.source == BUNDLED:
+    if candidate.source == BUNDLED_SOURCE:
         return candidate.file
     path, root = candidate.file.resolve(), repo_root.resolve()
     if not path.is_relative_to(root):
@@ -213,7 +213,7 @@ def _execute(candidate: _Candidate, file: Path) -> ModuleType:
     """Execute the module afresh, whatever Python remembers of an earlier load."""
     name = _module_name(candidate.name)
     _forget(name)
-    return loading.execute(name, file, bundled=candidate.source == BUNDLED)
+    return loading.execute(name, file, bundled=candidate.source == BUNDLED_SOURCE)
 
 
 def _module_name(name: str) -> str:
@@ -266,7 +266,7 @@ def _refuse_shared_targets(loaded: Sequence[LoadedBridge]) -> None:
 
 
 def _named(candidate: _Candidate) -> str:
-    if candidate.source == BUNDLED:
+    if candidate.source == BUNDLED_SOURCE:
         return candidate.name
     return f"{candidate.name} ({candidate.source})"
 

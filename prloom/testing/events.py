@@ -6,7 +6,7 @@ A test states only what matters to it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from prloom.api import Author, Event, Json, Target, iso
+from prloom.model.kinds import KINDS
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 """When everything happens that says nothing else."""
@@ -229,10 +230,18 @@ def _others() -> Iterable[tuple[str, Event]]:
     pushed = {"before": "1a2b3c4d5e6f", "commit": "6f5e4d3c2b1a"}
     yield "new commits", _plain("pr_pushed", title="new commits: 1a2b3c4 → 6f5e4d3", context=pushed)
     deleted = {"supersedes": "golden:deleted"}
+    yield "box ticked in the cockpit", an_event(type="box_ticked", body="/prloom retry", context={"box": "retry"})
+    yield "message of a plugin", _plain("plugin_message", source="my-daemon", body="The deployment is over.")
     yield "comment deleted", _plain("comment_deleted", title="comment deleted", context=deleted)
     yield "feedback from the local file", a_request("Rename it.", file="src/app.py", line=12)
     yield "feedback from the local file, without a place", a_request("Explain the cache.\n\nIn the README, say.")
     yield "event of an unknown type", an_event(type="deployment_finished", source="my-ci", body="ok")
+
+
+def _of_types(shown: Container[str]) -> Mapping[str, Event]:
+    """Return an event of each type of prloom's own that no other shape has."""
+    others = [name for name in KINDS if name not in shown]
+    return {f"event of the type {name}": an_event(type=name) for name in others}
 
 
 def _plain(kind: str, **fields: Any) -> Event:  # noqa: ANN401 - the fields of Event
@@ -242,6 +251,7 @@ def _plain(kind: str, **fields: Any) -> Event:  # noqa: ANN401 - the fields of E
 def _named() -> Mapping[str, Event]:
     """Return all events by their shapes; each that another does not speak of gets an id by its place."""
     shapes = dict([*_texts(), *_comments(), *_reviews(), *_others()])
+    shapes |= _of_types({event.type for event in shapes.values()})
     numbered = {
         shape: event if event.id.startswith("golden:") else replace(event, id=f"golden:{number}")
         for number, (shape, event) in enumerate(shapes.items(), start=1)

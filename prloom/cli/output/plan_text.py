@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from prloom.cli.output import dashboard_text, layout, needs, status_text, terminal
+from prloom.cli.output import dashboard_text, layout, needs, status_text, terminal, waiting_text, work_text
+from prloom.model.kinds import AT_WORK
 
 if TYPE_CHECKING:
     from prloom.cli.output.terminal import Role
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from prloom.storage.paths import RepositoryPaths
 
 _RUNS = 5
+_GAP = "  "
 _ROLES: dict[str, Role] = {"done": "good", "blocked": "bad", "dropped": "dim", "open": "name"}
 
 
@@ -44,11 +46,42 @@ def of_each(where: RepositoryPaths, plans: Sequence[PlanStatus], now: datetime) 
     runs = listing.newest(where, now, [plan.id for plan in plans if plan.worktree is not None], _RUNS)
     for plan in plans:
         yield ""
-        yield from status_text.plan_lines(plan, now)
+        yield from _progress(plan, now)
         if plan.worktree is not None:
             yield from layout.item("worktree", terminal.clean(plan.worktree))
             yield from _todos(_items(where, plan))
             yield from _runs(plan, runs[plan.id], now)
+
+
+def _progress(plan: PlanStatus, now: datetime) -> Iterator[str]:
+    """Yield how far a plan is, and what waits in it."""
+    yield from layout.paragraph(_head(plan))
+    yield from layout.paragraph(waiting_text.counts(plan), indent=_GAP)
+    if isinstance(plan.rule, str):
+        yield from layout.item("rule", terminal.clean(plan.rule))
+    if plan.work is False:
+        yield from layout.item("work", "prloom may not commit to the branch; it lists TODOs only")
+    yield from work_text.lines(plan, now)
+    yield from waiting_text.lines(plan, now)
+
+
+def _head(plan: PlanStatus) -> str:
+    if not plan.id:
+        return terminal.paint(terminal.clean(plan.title), "strong")
+    words = [terminal.paint(terminal.clean(plan.id), "strong")]
+    if plan.title not in {"", plan.id, plan.branch}:
+        words.append(terminal.fit(terminal.clean(plan.title), 60))
+    if plan.pr is not None:
+        words.append(f"#{plan.pr}")
+    if plan.branch not in {"", plan.id}:
+        words.append(terminal.paint(terminal.clean(plan.branch), "name"))
+    status = terminal.clean(plan.status)
+    if status not in AT_WORK:
+        status = terminal.paint(status, "warn")
+    words.append(status)
+    if plan.blocked:
+        words.append(terminal.paint("blocked", "bad"))
+    return _GAP.join(words)
 
 
 def _items(where: RepositoryPaths, plan: PlanStatus) -> Sequence[TodoItem]:

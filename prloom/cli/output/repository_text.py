@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from prloom.cli.output import dashboard_text, layout, needs, plan_text, status_text, terminal
+from prloom.cli.output import dashboard_text, layout, needs, plan_text, status_text, terminal, waiting_text
 
 if TYPE_CHECKING:
     from prloom.engine.views.dashboard_schema import Dashboard
@@ -18,7 +18,7 @@ def lines(where: RepositoryPaths, status: StatusDocument, shown: Dashboard, now:
     """Yield everything about all plans, and about the bridges and plugins."""
     yield from status_text.above(status, shown)
     if status.plans:
-        yield from layout.paragraph(status_text.totals(status))
+        yield from layout.paragraph(waiting_text.totals(status))
     yield from needs.lines(shown.needs)
     yield from dashboard_text.progress(shown)
     yield from plan_text.of_each(where, status.plans, now)

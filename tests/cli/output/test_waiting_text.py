@@ -1,4 +1,4 @@
-"""What the lines of `prloom status` say of a repository and of its plans."""
+"""How much waits in a repository and in its plans, as `prloom status` says it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 import pytest
 from operator_scene import NOW, OperatorScene
 
-from prloom.cli.output import status_text
+from prloom.cli.output import waiting_text
 from prloom.engine.views import status
 from prloom.model.state import DispatchState
 
@@ -23,5 +23,5 @@ def test_replies_that_wait_to_be_sent_are_counted_in_their_plan_and_in_the_summa
 
     found = status.read(scene.where, NOW)
 
-    assert click.unstyle(status_text.totals(found)) == f"1 plan: {told}."
-    assert f"  {told}" in map(click.unstyle, status_text.plan_lines(found.plans[0], NOW))
+    assert click.unstyle(waiting_text.totals(found)) == f"1 plan: {told}."
+    assert click.unstyle(waiting_text.counts(found.plans[0])) == told
