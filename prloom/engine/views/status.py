@@ -11,7 +11,16 @@ from msgspec.structs import replace
 
 from prloom.core.plans import lost_text
 from prloom.core.plans import plan_status as statuses
-from prloom.engine.views import drafts, lost_plans, runtime_status, snapshot, standstills, waiting_status, work_status
+from prloom.engine.views import (
+    ages,
+    drafts,
+    lost_plans,
+    runtime_status,
+    snapshot,
+    standstills,
+    waiting_status,
+    work_status,
+)
 from prloom.engine.views.snapshot import Snapshot, SnapshotCache
 from prloom.engine.views.status_schema import (
     BlockStatus,
@@ -24,7 +33,6 @@ from prloom.engine.views.status_schema import (
     StatusDocument,
     Totals,
 )
-from prloom.engine.views.waiting_schema import ActionCounts, EventCounts
 from prloom.model.kinds import ENDED
 from prloom.model.permission import PermissionRequest
 from prloom.model.record import Timestamp
@@ -244,35 +252,6 @@ def spent(sum_of_runs: CostGroup | None) -> Spent:
 
 def timeless(status: StatusDocument) -> StatusDocument:
     """Return the document without the times that change by themselves; two of these differ if there is news to show."""
-    plans = tuple(map(_ageless_plan, status.plans))
     bridges = tuple(replace(bridge, last_poll_at=None, last_ok_at=None) for bridge in status.bridges)
     at_work = replace(status.dispatcher, last_tick_at=None, trouble_since=UNSET)
-    return replace(status, dispatcher=at_work, oldest_deferred_age_ms=None, plans=plans, bridges=bridges)
-
-
-def _ageless_plan(plan: PlanStatus) -> PlanStatus:
-    block, todos = plan.block, plan.todos
-    if block is not None:
-        block = replace(block, age_ms=UNSET)
-    if todos.current is not None:
-        todos = replace(todos, current=replace(todos.current, age_ms=UNSET))
-    return replace(plan, block=block, todos=todos, events=_ageless(plan.events), actions=_ageless_actions(plan.actions))
-
-
-def _ageless(events: EventCounts) -> EventCounts:
-    return replace(
-        events,
-        deferred=tuple(replace(event, age_ms=0) for event in events.deferred),
-        held=tuple(replace(event, age_ms=0) for event in events.held),
-        parked=tuple(replace(event, age_ms=0) for event in events.parked),
-    )
-
-
-def _ageless_actions(actions: ActionCounts) -> ActionCounts:
-    return replace(
-        actions,
-        failed=tuple(replace(action, age_ms=0) for action in actions.failed),
-        waiting=tuple(replace(action, age_ms=0) for action in actions.waiting or ()) or UNSET,
-        retrying=tuple(replace(action, age_ms=0) for action in actions.retrying or ()) or UNSET,
-        replies=tuple(replace(action, age_ms=0) for action in actions.replies or ()) or UNSET,
-    )
+    return ages.without(replace(status, dispatcher=at_work, bridges=bridges))
