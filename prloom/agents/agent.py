@@ -190,6 +190,14 @@ class Agent(Protocol):
         """The variables that tie a process to the session in which it was started; no run of any agent gets them."""
 
     @property
+    def worktree_files(self) -> tuple[str, ...]:
+        """Patterns of the files in a worktree that are there to instruct or set up the program.
+
+        `DEFAULT_PROTECTED` of `prloom/core/work/inspection.py` has each of them: a worker must not change what the next
+        run, or a person's own program, obeys. Files that programs of any kind read, such as `.env`, are not named.
+        """
+
+    @property
     def activity(self) -> Callable[[], Adapter | PlainAdapter]:
         """Return a new adapter, which reads the activity of one run from what the program prints."""
 

@@ -20,6 +20,7 @@ program: Final = None
 counts_sessions: Final = False
 resumes: Final = False
 session_variables: Final = ()
+worktree_files: Final = ()
 activity: Final = CommandAdapter
 tool_prefix: Final = None
 variables: Final = ()

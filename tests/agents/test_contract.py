@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from prloom.agents import mcp_server, registry
 from prloom.agents.agent import Agent, ProgramEnding, RunRequest
+from prloom.core.work.inspection import DEFAULT_PROTECTED
 
 AGENTS = tuple(registry.AGENTS.values())
 PROGRAMS = tuple(agent for agent in AGENTS if agent.program)
@@ -43,7 +44,10 @@ def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
 
 
 FUNCTIONS = ("server_settings", "settings_files", "invocation", "interactive", "refusal", "entries", "read")
-VALUES = ("name", "program", "resumes", "counts_sessions", "variables", "session_variables", "activity", "tool_prefix")
+VALUES = (
+    *("name", "program", "resumes", "counts_sessions", "variables", "session_variables", "worktree_files"),
+    *("activity", "tool_prefix"),
+)
 
 
 def test_the_functions_and_values_that_are_compared_are_all_of_the_protocol() -> None:
@@ -67,6 +71,17 @@ def test_an_agents_values_have_the_types_of_the_protocol(agent: Agent) -> None:
     assert isinstance(agent.variables, tuple)
     assert {type(name) for name in agent.variables} == {str}
     assert agent.tool_prefix is None or isinstance(agent.tool_prefix, str)
+
+
+@every_agent
+def test_no_worker_may_change_what_instructs_an_agent_unless_the_operator_allows_it(agent: Agent) -> None:
+    assert isinstance(agent.worktree_files, tuple)
+    assert {*agent.worktree_files} <= {*DEFAULT_PROTECTED}
+
+
+@every_agent
+def test_a_program_that_prloom_knows_names_the_files_that_instruct_it(agent: Agent) -> None:
+    assert bool(agent.worktree_files) == (agent.program is not None)
 
 
 @every_agent

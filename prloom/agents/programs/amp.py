@@ -28,6 +28,7 @@ counts_sessions: Final = False
 resumes: Final = False
 """Its threads are continued by another command, which was never seen to work."""
 session_variables: Final = ()
+worktree_files: Final = ("AGENTS.md", "AGENT.md", "CLAUDE.md", ".amp/**", ".agents/**")
 activity: Final = messages.amp
 tool_prefix: Final = None
 variables: Final = ("AMP_*",)

@@ -47,6 +47,7 @@ session_variables: Final = (
     "CLAUDE_CODE_SESSION_ID",
     "CLAUDE_CODE_CHILD_SESSION",
 )
+worktree_files: Final = ("CLAUDE.md", "CLAUDE.local.md", ".claude/**", ".mcp.json")
 activity: Final = messages.claude
 tool_prefix: Final = messages.TOOL_PREFIX
 variables: Final = (

@@ -47,6 +47,7 @@ name: Final = "codex"
 program: Final = "codex"
 resumes: Final = True
 session_variables: Final = ()
+worktree_files: Final = ("AGENTS.md", "AGENTS.override.md", ".codex/**", ".agents/**")
 activity: Final = CodexAdapter
 tool_prefix: Final = ""  # an item names the server beside the tool
 counts_sessions: Final = True

@@ -23,6 +23,8 @@ program: Final = None
 counts_sessions: Final = False
 resumes: Final = False
 session_variables: Final = ()
+worktree_files: Final = ()
+"""Only the operator knows what such a program reads."""
 activity: Final = CommandAdapter
 tool_prefix: Final = None
 variables: Final = ("OLLAMA_*",)

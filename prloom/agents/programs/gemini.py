@@ -51,6 +51,7 @@ program: Final = "gemini"
 counts_sessions: Final = False
 resumes: Final = True
 session_variables: Final = ()
+worktree_files: Final = ("GEMINI.md", ".gemini/**", ".agents/**")
 activity: Final = GeminiAdapter
 tool_prefix: Final = TOOL_PREFIX
 variables: Final = ("GEMINI_*", "GOOGLE_*")

@@ -41,6 +41,15 @@ program: Final = "opencode"
 counts_sessions: Final = False
 resumes: Final = True
 session_variables: Final = ()
+worktree_files: Final = (
+    "AGENTS.md",
+    "CLAUDE.md",
+    "opencode.json",
+    "opencode.jsonc",
+    ".opencode/**",
+    ".claude/**",
+    ".agents/**",
+)
 activity: Final = OpencodeAdapter
 tool_prefix: Final = TOOL_PREFIX
 # It speaks to every provider; these are the keys and addresses of the usual ones.

@@ -17,7 +17,8 @@ DEFAULT_PROTECTED = (
     *(".travis.yml", ".cirrus.yml", ".appveyor.yml", "appveyor.yml", ".semaphore/**", ".teamcity/**", ".tekton/**"),
     *("Jenkinsfile", "azure-pipelines.yml", ".azure-pipelines/**", "bitbucket-pipelines.yml", ".ci/**"),
     *("CODEOWNERS", ".github/dependabot.yml", "renovate.json"),
-    # Files that instruct agents, or that programs on a developer's machine obey.
+    # Files that instruct agents, or that programs on a developer's machine obey; among them all `worktree_files` of the
+    # agent programs that prloom runs.
     *("AGENTS.md", "AGENTS.override.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "prloom.toml"),
     *(".claude/**", ".codex/**", ".gemini/**", ".opencode/**", ".amp/**", ".agents/**", ".cursor/**", ".windsurf/**"),
     *("opencode.json", "opencode.jsonc", ".cursorrules", ".windsurfrules", ".clinerules", ".aider.conf.yml"),
