@@ -31,7 +31,6 @@ T = TypeVar("T")
 PATIENCE = timedelta(seconds=30)
 _CLASHES = (UniqueViolation, DeadlockDetected, SerializationFailure, InvalidSqlStatementName)
 _MOST_CLASHES = 50  # each means that another client succeeded
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0  # seconds
 
 
 class PostgresConnection:
@@ -221,7 +220,7 @@ class _Outage:
         self.lost: SessionId | None = None
         self._patience = patience
         self._end: float | None = None
-        self._pause = _FIRST_PAUSE
+        self._tries = 0
 
     @property
     def unknown(self) -> bool:
@@ -236,8 +235,8 @@ class _Outage:
 
     def wait(self) -> None:
         """Pause a little, longer each time."""
-        time.sleep(self._pause * random.uniform(0.5, 1))  # noqa: S311 (no secret)
-        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+        self._tries += 1
+        open_session.pause_after(self._tries)
 
     def error(self, why: StoreError) -> StoreError:
         """Return the error for an outage that lasted too long."""

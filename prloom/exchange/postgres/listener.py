@@ -7,22 +7,23 @@ import os
 import select
 import threading
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import psycopg
 
+from prloom import backoff
+from prloom.backoff import Backoff
 from prloom.exchange.notifier import Notifier
 from prloom.exchange.postgres import open_session, session
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
     from prloom.exchange.postgres.address import Address
     from prloom.exchange.protocol import Listener
 
 log = logging.getLogger(__name__)
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds
+_PAUSES = Backoff(initial=timedelta(milliseconds=200), maximum=timedelta(seconds=5))
 
 
 class PostgresListener:
@@ -59,12 +60,12 @@ class PostgresListener:
 
     def _run(self, first: psycopg.Connection, stop: int) -> None:
         db: psycopg.Connection | None = first
-        pause = _FIRST_PAUSE
-        while not _stopped(stop, db, pause):
+        tries = 0
+        while not _stopped(stop, db, tries):
             try:
                 if db is None:
                     db = self._connect()
-                    pause = _FIRST_PAUSE
+                    tries = 0
                     self._notifier.notify()  # it heard nothing meanwhile
                 elif _notified(db):
                     self._notifier.notify()
@@ -74,7 +75,7 @@ class PostgresListener:
                     self._address.shown,
                     self._address.without_password(str(error)),
                 )
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                tries += 1
                 _close(db)
                 db = None
         _close(db)
@@ -92,12 +93,12 @@ class PostgresListener:
         db.execute(f"LISTEN {self._address.channel}".encode())
 
 
-def _stopped(stop: int, db: psycopg.Connection | None, pause: float) -> bool:
-    """Wait for the session, or for the pause where there is none; return whether to stop."""
+def _stopped(stop: int, db: psycopg.Connection | None, tries: int) -> bool:
+    """Wait for the session, or for the pause after so many tries where there is none; return whether to stop."""
     poll = select.poll()
     poll.register(stop, select.POLLIN)
     if db is None:
-        readable = poll.poll(pause * 1000)
+        readable = poll.poll(backoff.doubled(_PAUSES, tries).total_seconds() * 1000)
     else:
         poll.register(db.fileno(), select.POLLIN)
         readable = poll.poll()

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 import psycopg
 from psycopg.errors import ConnectionTimeout
 
+from prloom import backoff
+from prloom.backoff import Backoff
 from prloom.exchange.errors import StoreBusyError, StoreError
 from prloom.exchange.postgres import session
 
@@ -42,7 +44,7 @@ INSTANT = timedelta(seconds=1)
 """How long a server may be absent that this process has never reached: the gap between the old and the new process of
 a quick restart. After that it is a wrong address."""
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0  # seconds
+_PAUSES = Backoff(initial=timedelta(milliseconds=20), maximum=timedelta(seconds=1))
 _reached: set[str] = set()  # servers on which this process, or the one that forked it, had a session
 
 OpenFailureKind: TypeAlias = Literal["interrupted", "rejected", "unreachable", "answered", "impossible"]
@@ -100,7 +102,7 @@ def open_session(
     address: Address, prepare: Callable[[psycopg.Connection], object], patience: timedelta
 ) -> psycopg.Connection:
     """Return a new session on which `prepare` was done; raises StoreError, and StoreBusyError after `patience`."""
-    begun, pause = time.monotonic(), _FIRST_PAUSE
+    begun, tries = time.monotonic(), 0
     reached = address.server in _reached
     previous: OpenFailure | None = None
     announced = False
@@ -123,8 +125,17 @@ def open_session(
             announced = True
             log.warning("%s; trying for %g s to connect", session.store_error(address, cause), limit.total_seconds())
         previous = failure
-        time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 (no secret)
-        pause = min(pause * 2, _LONGEST_PAUSE)
+        tries += 1
+        pause_after(tries)
+
+
+def pause_after(tries: int) -> None:
+    """Pause after so many tries to reach a server, longer each time.
+
+    All its clients lose a server at the same moment, and it takes only so many at once. So each waits for a random
+    part, between half and all of the time, where the usual jitter of a tenth would bring them back together.
+    """
+    time.sleep(backoff.doubled(_PAUSES, tries).total_seconds() * random.uniform(0.5, 1))  # noqa: S311 (no secret)
 
 
 class _FailedError(Exception):
