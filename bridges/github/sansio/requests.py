@@ -6,7 +6,7 @@ A text begins with the marker of its action, contains no other marker, and is no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
 from prloom.api import (
     AddLabels,
@@ -62,21 +62,19 @@ class ReplyTarget:
 
 
 def to_target(where: ReplyTarget) -> Target:
-    """Return it as the target that events carry."""
-    named = {"pr": where.pr, "thread": where.thread, "inline": where.inline}
-    named |= {"comment": where.comment, "review": where.review}
-    return Target(TARGET, {key: value for key, value in named.items() if value is not None})
+    """Return it as the target that events carry: what it names, by the names of its fields."""
+    return Target(TARGET, {name: number for name, number in asdict(where).items() if number is not None})
 
 
 def read_token(token: Json, pr: int | None) -> ReplyTarget | None:
     """Return what a target's token names; None: it is not a token of this bridge. `pr` is the plan's, for no token."""
     if token is None and pr is not None:
         return ReplyTarget(pr)
-    number = _positive(token, "pr")
+    named = {field.name: _positive(token, field.name) for field in fields(ReplyTarget)}
+    number = named.pop("pr")
     if number is None:
         return None
-    ids = {key: _positive(token, key) for key in ("thread", "inline", "comment", "review")}
-    return ReplyTarget(number, **ids)
+    return ReplyTarget(number, **named)
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,13 @@ def test_a_reply_target_survives_the_round_trip() -> None:
         assert requests.read_token(json.loads(json.dumps(requests.to_target(spot).token)), None) == spot
 
 
+def test_a_token_has_the_names_under_which_stored_events_carry_it() -> None:
+    every = ReplyTarget(7, thread=1, inline=2, comment=3, review=4)
+
+    assert requests.to_target(every).token == {"pr": 7, "thread": 1, "inline": 2, "comment": 3, "review": 4}
+    assert requests.to_target(ReplyTarget(7, comment=3)).token == {"pr": 7, "comment": 3}
+
+
 def test_no_token_is_the_plans_pull_request() -> None:
     assert (requests.read_token(None, 7), requests.read_token(None, None)) == (ReplyTarget(7), None)
 
