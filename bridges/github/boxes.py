@@ -11,8 +11,9 @@ from prloom.api import Event, HttpError, Json, iso, ticked
 
 from .api_reader import PollContext
 from .sansio import answers, endpoints, requests
+from .sansio.comment_kinds import ISSUE_COMMENT
 from .sansio.cursor import GithubCursor, PullRequestState
-from .sansio.received_posts import ISSUE_COMMENT, Post
+from .sansio.received_posts import Post
 from .sansio.requests import ReplyTarget
 
 

@@ -123,7 +123,7 @@ async def upsert_comment(
         now = _posted(found, marker)
         if now.body == body or (expected is not None and now.body != expected):
             return now
-        url = reader.repository.post("comments", answers.number(found, "id"))
+        url = reader.repository.comment("comments", answers.number(found, "id"))
         return _posted(answers.with_id(await reader.send("PATCH", url, {"body": text})), marker)
     except HttpError as error:
         raise advised(error, f"post or edit prloom's comment on #{number}") from error
@@ -133,10 +133,12 @@ async def _own_comment(reader: ApiReader, number: int, marker: str, remote_id: s
     """Return the own comment that begins with the marker, by its id or from the conversation; None if none does."""
     if remote_id is not None:
         comment = answers.tail_number(remote_id, "-")
-        known = await _read_or_none(reader, reader.repository.post("comments", comment)) if comment else None
+        known = await _read_or_none(reader, reader.repository.comment("comments", comment)) if comment else None
         if known is not None and _begins(answers.with_id(known), marker):
             return known.json()
-    marked = [each for each in await reader.all(reader.repository.comments_of(number)) if _begins(each, marker)]
+    marked = [
+        each for each in await reader.all(reader.repository.comments_of("comments", number)) if _begins(each, marker)
+    ]
     if not marked:
         return None
     authors = [answers.author(answers.value_at(each, "user")) for each in marked]

@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from prloom.api import Answer, BridgeContext, HttpError, Json, Polled
 from . import boxes, check_runs, pull_requests
 from .api_reader import ApiReader, PollContext, TokenAccess, server_time, to_seconds
 from .sansio import answers, cursor, pulls, received_posts, schedule
+from .sansio.comment_kinds import CommentKind
 from .sansio.cursor import ChecksState, GithubCursor, PullRequestState
 from .sansio.endpoints import RepositoryUrls
 from .sansio.pulls import PullRequestSummary
@@ -118,14 +120,13 @@ async def _read_lists(poll: PollContext, latest: Answer) -> None:
     reader, remembered = poll.reader, poll.cursor
     await _read_pulls(poll, latest)
     start = _start(server_time(latest), remembered.pulls.since)
-    for feed in (remembered.comments, remembered.inline):
+    listed: dict[CommentKind, list[Json]] = {}
+    for kind, feed in remembered.comment_feeds.items():
         feed.since = feed.since or start
-    comments = await reader.read_feed(remembered.comments, reader.repository.comments_since)
-    inline = await reader.read_feed(remembered.inline, reader.repository.inline_since)
-    found = [*map(received_posts.comment, comments), *map(received_posts.inline, inline)]
-    posts = await reader.account.mark_own(reader, found)
+        listed[kind] = await reader.read_feed(feed, partial(reader.repository.comments_since, kind))
+    posts = await reader.account.mark_own(reader, received_posts.comments(listed))
     poll.changes.add_posts(posts)
-    boxes.note_comments(poll, comments, posts)
+    boxes.note_comments(poll, listed["comments"], posts)
 
 
 def _start(now: datetime | None, newest: str) -> str:

@@ -8,7 +8,8 @@ from prloom.api import BridgeContext, Delivered, HttpError, InlineComment, Json,
 
 from .api_reader import ApiReader
 from .sansio import answers, endpoints, requests
-from .sansio.received_posts import ISSUE_COMMENT, REVIEW, REVIEW_COMMENT
+from .sansio.comment_kinds import ISSUE_COMMENT, REVIEW_COMMENT
+from .sansio.received_posts import REVIEW
 from .sansio.requests import ApiRequest, ReplyTarget
 
 _GONE = "*(The comment that this answers was deleted.)*\n\n"
@@ -101,7 +102,7 @@ class Posting:
             refused = _refused_by_draft(error)
             if refused is not None:
                 return refused
-            root_exists = await self._reader.exists(self._repository.post("inline", root))
+            root_exists = await self._reader.exists(self._repository.comment("inline", root))
             if root_exists and error.trouble == "gone":  # GitHub also answers 404 if the token may not post there
                 raise
             self.missed = not root_exists

@@ -14,6 +14,7 @@ from prloom.api import HttpError, Json
 from . import boxes
 from .api_reader import PollContext, is_complete
 from .sansio import answers, endpoints, pulls, received_posts
+from .sansio.comment_kinds import COMMENT_KINDS, NAMES, CommentKind
 from .sansio.cursor import PullRequestState
 from .sansio.pulls import PullRequestSummary
 from .sansio.received_posts import Post
@@ -42,21 +43,17 @@ async def read_new(poll: PollContext, number: int, plan: str) -> None:
         return
     item, now = pulls.read_alone(answer, number)
     cursor.remove_missing(number)
-    comments = await reader.all(reader.repository.comments_of(number))
-    inline = await reader.all(reader.repository.inline_of(number))
+    listed = {kind: await reader.all(reader.repository.comments_of(kind, number)) for kind in COMMENT_KINDS}
     state = PullRequestState(plan=plan, head=now.head, base=now.base, state=now.state, updated=now.updated)
     state.conflict, state.fork, state.owner, state.own_etag = False, now.fork, now.owner, answer.etag
     reviews = await _reviews(poll, number, state)
-    found = await reader.account.mark_own(
-        reader, [*map(received_posts.comment, comments), *map(received_posts.inline, inline)]
-    )
+    found = await reader.account.mark_own(reader, received_posts.comments(listed))
     cursor.pull_requests[number] = state
     poll.changes.add(pulls.changes(None, now))
     boxes.note(poll, [item])
-    boxes.note_comments(poll, comments, found)
+    boxes.note_comments(poll, listed["comments"], found)
     poll.changes.add_posts([*found, *reviews], anew=cursor.read_for.pop(number, None) != plan)
-    read = {"comments": len(comments), "inline": len(inline)}
-    state.counts = {kind: max(count, read[kind]) for kind, count in pulls.counts(item).items()}
+    state.counts = {kind: max(count, len(listed[kind])) for kind, count in pulls.counts(item).items()}
     state.last_read["merge"] = cursor.poll_number
     _note_conflict(poll, item, now)
     if now.state == "open":
@@ -225,9 +222,9 @@ async def find_deletions(poll: PollContext, number: int) -> None:
     due = cursor.deletions_due
     for kind in list(due[number]):
         absent = await _absent_from_list(poll, number, kind)
-        requested = [(key, answers.tail_number(key, received_posts.MARKS[kind])) for key in absent[:_MOST_COMMENTS]]
+        requested = [(key, answers.tail_number(key, NAMES[kind].mark)) for key in absent[:_MOST_COMMENTS]]
         # A list may be behind, and lack what was just written.
-        gone = [key for key, post in requested if not await reader.exists(reader.repository.post(kind, post))]
+        gone = [key for key, post in requested if not await reader.exists(reader.repository.comment(kind, post))]
         if gone:  # a token that loses access to the pull request meanwhile gets 404 for each of its comments
             await reader.get(reader.repository.pull(number), cursor.pull_requests[number].own_etag)
         poll.changes.add(received_posts.deleted_event(key, cursor.posts.pop(key), poll.now) for key in gone)
@@ -237,11 +234,9 @@ async def find_deletions(poll: PollContext, number: int) -> None:
         del due[number]
 
 
-async def _absent_from_list(poll: PollContext, number: int, kind: str) -> list[str]:
+async def _absent_from_list(poll: PollContext, number: int, kind: CommentKind) -> list[str]:
     """Return the remembered posts of a kind that the pull request's own list of all of them does not have."""
-    url = poll.reader.repository.comments_of(number)
-    if kind == "inline":
-        url = poll.reader.repository.inline_of(number)
-    listed = {f"{received_posts.MARKS[kind]}{answers.number(item, 'id')}" for item in await poll.reader.all(url)}
+    found = await poll.reader.all(poll.reader.repository.comments_of(kind, number))
+    listed = {f"{NAMES[kind].mark}{answers.number(item, 'id')}" for item in found}
     remembered = (key for key, post in poll.cursor.posts.items() if post.pr == number)
     return [key for key in remembered if received_posts.kind(key) == kind and key not in listed]

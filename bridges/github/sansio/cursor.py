@@ -11,6 +11,8 @@ from pydantic.alias_generators import to_camel
 
 from prloom.api import Json, iso, moment
 
+from .comment_kinds import COMMENT_KINDS, CommentKind
+
 REMEMBERED = 2000
 """Posts whose last version is remembered, so that an edit can name the version that it supersedes."""
 CHECK_KINDS = ("checks", "status")
@@ -101,9 +103,9 @@ class PullRequestState(_Part):
     """A pull request as of the last poll, and the tags of its reviews and of itself. `conflict` None: unknown.
 
     `owner` is the owner of the head repository: empty where that cannot be known, None in the cursor of an older
-    prloom. `plan` is the plan that tracks it, and since when. `counts` is the number of its comments, by their kind
-    ("comments", "inline"); `last_read` in which poll it was read for what. `boxes` are those of the cockpit that are
-    ticked and reported, by the GraphQL id of the text that they stand in.
+    prloom. `plan` is the plan that tracks it, and since when. `counts` is the number of its comments, by their kind;
+    `last_read` in which poll it was read for what. `boxes` are those of the cockpit that are ticked and reported, by
+    the GraphQL id of the text that they stand in.
     """
 
     plan: str = ""
@@ -117,7 +119,7 @@ class PullRequestState(_Part):
     reviews_etag: str | None = None
     own_etag: str | None = None
     checks: ChecksState = ChecksState()
-    counts: dict[str, int] = {}
+    counts: dict[CommentKind, int] = {}
     boxes: dict[str, list[str]] = {}
     last_read: dict[str, int] = {}
 
@@ -149,7 +151,7 @@ class GithubCursor(_Part):
     reviews_due: list[int] = []
     mergeability_due: dict[int, int] = {}
     checks_due: list[int] = []
-    deletions_due: dict[int, list[str]] = {}
+    deletions_due: dict[int, list[CommentKind]] = {}
     boxes_due: dict[str, int] = {}
     used: list[str] = []
     denied_until: dict[str, str] = {}
@@ -162,14 +164,20 @@ class GithubCursor(_Part):
         """The pull requests that were open in the last poll."""
         return {number: state for number, state in self.pull_requests.items() if state.state == "open"}
 
+    @property
+    def comment_feeds(self) -> Mapping[CommentKind, Feed]:
+        """The feeds of comments, each the attribute of its kind's name."""
+        return {kind: getattr(self, kind) for kind in COMMENT_KINDS}
+
     def start_over_from_future(self, now: str) -> None:
         """Start over if a list was to be read from a future time: an earlier clock was ahead.
 
         What was written by then was not read, so all pull requests are read again as for the first time.
         """
-        if max(self.comments.since, self.inline.since) <= now:
+        if max(feed.since for feed in self.comment_feeds.values()) <= now:
             return
-        self.comments, self.inline = Feed(), Feed()
+        for kind in COMMENT_KINDS:
+            setattr(self, kind, Feed())
         for number in list(self.pull_requests):
             self.start_over(number)
 
@@ -191,8 +199,8 @@ class GithubCursor(_Part):
         while len(self.posts) > REMEMBERED:
             del self.posts[next(iter(self.posts))]
 
-    def count(self, number: int, kind: str) -> None:
-        """Count one more comment of a kind on a pull request, where that kind is counted."""
+    def count(self, number: int, kind: CommentKind | None) -> None:
+        """Count one more comment of a kind on a pull request, where that kind is counted; None: it is no comment."""
         state = self.pull_requests.get(number)
         if state is not None and kind in state.counts:
             state.counts[kind] += 1

@@ -14,6 +14,7 @@ from prloom.api import HttpNeeds, Json
 
 from ..settings import PUBLIC_API  # noqa: TID252 - whoever loads the bridge names its package
 from . import answers
+from .comment_kinds import NAMES, CommentKind
 
 VERSION = "2022-11-28"
 USER = "user"
@@ -86,13 +87,9 @@ class RepositoryUrls:
         """The owner of the repository."""
         return self.full_name.partition("/")[0]
 
-    def comments_since(self, since: str) -> str:
-        """Return the address of all comments in conversations, by when they were written or edited last."""
-        return f"{self.root}/issues/comments?{_since(since)}"
-
-    def inline_since(self, since: str) -> str:
-        """Return the address of the comments on lines of all pull requests, likewise."""
-        return f"{self.root}/pulls/comments?{_since(since)}"
+    def comments_since(self, kind: CommentKind, since: str) -> str:
+        """Return the address of all comments of a kind, by when they were written or edited last."""
+        return f"{self._comments(kind)}?{_since(since)}"
 
     def pulls_latest(self) -> str:
         """Return the address of all pull requests, the one that changed last first."""
@@ -144,19 +141,16 @@ class RepositoryUrls:
         """Return the address of the issue that a pull request is too."""
         return f"{self.root}/issues/{number}"
 
-    def comments_of(self, number: int) -> str:
-        """Return the address of all comments in the conversation of a pull request."""
-        return full_pages(f"{self.issue(number)}/comments")
+    def comments_of(self, kind: CommentKind, number: int) -> str:
+        """Return the address of all comments of a kind on a pull request."""
+        return full_pages(f"{self.root}/{NAMES[kind].parent}/{number}/comments")
 
-    def inline_of(self, number: int) -> str:
-        """Return the address of all comments on lines of a pull request."""
-        return full_pages(f"{self.pull(number)}/comments")
+    def comment(self, kind: CommentKind, number: int | None) -> str:
+        """Return the address of one comment of a kind."""
+        return f"{self._comments(kind)}/{number}"
 
-    def post(self, kind: str, number: int | None) -> str:
-        """Return the address of one comment: of the "comments" in conversations, or of the "inline" ones."""
-        if kind == "comments":
-            return f"{self.root}/issues/comments/{number}"
-        return f"{self.root}/pulls/comments/{number}"
+    def _comments(self, kind: CommentKind) -> str:
+        return f"{self.root}/{NAMES[kind].parent}/comments"
 
     def milestones(self) -> str:
         """Return the address of all milestones."""
@@ -168,11 +162,11 @@ class RepositoryUrls:
 
     def comment_reactions(self, comment: int) -> str:
         """Return the address of the reactions to a comment."""
-        return f"{self.root}/issues/comments/{comment}/reactions"
+        return f"{self.comment('comments', comment)}/reactions"
 
     def inline_reactions(self, comment: int) -> str:
         """Return the address of the reactions to a comment on a line."""
-        return f"{self.root}/pulls/comments/{comment}/reactions"
+        return f"{self.comment('inline', comment)}/reactions"
 
     def label(self, number: int, name: str) -> str:
         """Return the address of one label of a pull request."""

@@ -9,6 +9,7 @@ from typing import Literal
 from prloom.api import Answer, Event, Json, PullRequest
 
 from . import answers, requests
+from .comment_kinds import NAMES, CommentKind
 from .cursor import PullRequestState
 from .requests import ReplyTarget
 
@@ -73,9 +74,9 @@ def conflict(item: Json) -> bool | None:
     return mergeable is False
 
 
-def counts(item: Json) -> Mapping[str, int]:
+def counts(item: Json) -> Mapping[CommentKind, int]:
     """Return how many comments a pull request, shown alone, has of each kind, as far as GitHub says."""
-    found = {"comments": answers.number(item, "comments"), "inline": answers.number(item, "review_comments")}
+    found = {kind: answers.number(item, names.counter) for kind, names in NAMES.items()}
     return {kind: count for kind, count in found.items() if count is not None}
 
 

@@ -12,6 +12,7 @@ from msgspec import structs
 from prloom.api import Author, Event, Json
 
 from . import answers, checks, requests
+from .comment_kinds import ISSUE_COMMENT, NAMES, REVIEW_COMMENT, CommentKind
 from .cursor import GithubCursor, StoredPost
 from .requests import ReplyTarget
 
@@ -36,11 +37,21 @@ class Post:
     context: Mapping[str, Json] = field(default_factory=dict)
 
 
-ISSUE_COMMENT, REVIEW_COMMENT, REVIEW = "issuecomment-", "discussion_r", "pullrequestreview-"
-"""How the names of comments, comments at a line, and reviews begin in GitHub's links; a number follows."""
+REVIEW = "pullrequestreview-"
+"""How the names of reviews begin in GitHub's links; a number follows."""
 
-MARKS = {"comments": ISSUE_COMMENT, "inline": REVIEW_COMMENT}
-"""The beginnings of these names, by the kind of list in which a poll finds the comments."""
+
+def comments(listed: Mapping[CommentKind, Iterable[Json]]) -> list[Post | None]:
+    """Read the items of lists of comments; None for each that is not one."""
+    return [_comment(kind, item) for kind, items in listed.items() for item in items]
+
+
+def _comment(kind: CommentKind, item: Json) -> Post | None:
+    match kind:
+        case "comments":
+            return comment(item)
+        case "inline":
+            return inline(item)
 
 
 def comment(item: Json) -> Post | None:
@@ -122,9 +133,9 @@ def to_store(post: Post, event: str) -> StoredPost:
     return StoredPost(event, digest(post), pr)
 
 
-def kind(key: str) -> str:
-    """Return of which kind a post is, by what GitHub's links call it: "comments", "inline", or neither."""
-    return next((name for name, mark in MARKS.items() if key.startswith(mark)), "")
+def kind(key: str) -> CommentKind | None:
+    """Return of which kind a post is, by what GitHub's links call it; None: it is no comment."""
+    return next((each for each, names in NAMES.items() if key.startswith(names.mark)), None)
 
 
 def deleted_event(key: str, stored: StoredPost, when: str) -> Event:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridges.github.sansio import answers, checks, cursor, endpoints, pulls, received_posts, requests
+from bridges.github.sansio.comment_kinds import COMMENT_KINDS, CommentKind
 from bridges.github.sansio.cursor import REMEMBERED, GithubCursor, PullRequestState, StoredPost
 from bridges.github.sansio.requests import ReplyTarget
 from prloom.api import PERMISSIONS, HttpError, Refused, marked, marker
@@ -397,6 +398,22 @@ def test_a_cursor_is_bounded() -> None:
 
     assert len(known.posts) == REMEMBERED
     assert f"issuecomment-{3 * REMEMBERED - 1}" in known.posts
+
+
+@pytest.mark.parametrize("kind", COMMENT_KINDS)
+def test_all_lists_of_comments_are_read_anew_when_one_was_to_be_read_from_a_time_to_come(kind: CommentKind) -> None:
+    known = cursor.load({each: {"since": "2026-01-01T12:00:00Z", "etag": "e"} for each in COMMENT_KINDS})
+    known.comment_feeds[kind].since = "2026-01-01T19:00:00Z"
+
+    known.start_over_from_future("2026-01-01T13:00:00Z")
+
+    assert cursor.dump(known) == {}
+
+
+def test_a_post_is_of_the_kind_that_its_link_says() -> None:
+    keys = ("issuecomment-1", "discussion_r2", "pullrequestreview-3", "")
+
+    assert [received_posts.kind(key) for key in keys] == ["comments", "inline", None, None]
 
 
 def test_two_cursors_share_nothing() -> None:
