@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import field
 
 from prloom.model.action import Action
-from prloom.model.decision import Deferral, Thread, Todo
+from prloom.model.decision import Deferral, Intake, Thread, Todo
 from prloom.model.kinds import OpenState
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.record import START, Cursor, Position, Record, Timestamp
@@ -50,6 +50,21 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     notice: bool = False
     woken_by: str | None = None
     approved_by: str | None = None
+
+    @property
+    def intake(self) -> Intake:
+        """What was kept of the event when it came in."""
+        return Intake(
+            position=self.position,
+            type=self.type,
+            source=self.source,
+            digest=self.digest,
+            author=self.author,
+            created_at=self.created_at,
+            written_at=self.written_at,
+            acknowledgement=self.acknowledgement,
+            notice=self.notice,
+        )
 
 
 class QueuedAction(Record, frozen=True, kw_only=True, omit_defaults=True):

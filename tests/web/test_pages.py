@@ -14,6 +14,7 @@ from web_browser import Browser, Time
 
 from prloom.agents import run_folder
 from prloom.api import Author
+from prloom.cli.events import COLUMNS
 from prloom.model import record
 from prloom.model.decision import Decision
 from prloom.model.kinds import EVENT_ORDERS, STATES
@@ -113,6 +114,15 @@ def test_the_form_of_events_offers_each_state_and_each_order(browser: Browser):
     for name, values in (("state", STATES), ("sort", EVENT_ORDERS)):
         (form,) = re.findall(f'<select name="{name}">.*?</select>', shown)
         assert [each for each in re.findall('value="(.*?)"', form) if each] == [*values]
+
+
+async def test_the_list_of_events_has_the_columns_of_the_command(played: Stage, browser: Browser):
+    shown = browser.get("/events").text
+
+    heads = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", shown)
+    assert [head.upper() for head in heads] == [column.head for column in COLUMNS]
+    first_row = shown.partition("<tbody>")[2].partition("</tr>")[0]
+    assert len(re.findall(r"<td[ >]", first_row)) == len(COLUMNS)
 
 
 async def test_an_events_page_is_its_history(played: Stage, browser: Browser):

@@ -16,7 +16,16 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from prloom.config.layers import FILE_NAME
-from prloom.engine.views import daemons, needs, runtime_status, snapshot, standstills, waiting_status, waits, working
+from prloom.engine.views import (
+    daemons,
+    dashboard_waits,
+    needs,
+    runtime_status,
+    snapshot,
+    standstills,
+    waiting_status,
+    working,
+)
 from prloom.engine.views import status as statuses
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Dashboard, FullStatus, Need, PlanLine, Source, Wait, Working
@@ -116,7 +125,7 @@ def build(status: StatusDocument, goes_on: Activity, now: datetime) -> Dashboard
     busy = AtWork({each.plan for each in at_work}, queued)
     stalled = standstills.needs(status, goes_on.standstill_rule, busy, now)
     found = needs.of(status, goes_on.daemons, now, stalled, config_changed_at=goes_on.config_changed_at)
-    waiting = waits.of(status, queued, goes_on.daemons, now)
+    waiting = dashboard_waits.of(status, queued, goes_on.daemons, now)
     tick_age = None
     if status.dispatcher.last_tick_at is not None:
         tick_age = waiting_status.age(status.dispatcher.last_tick_at, now)

@@ -146,14 +146,7 @@ class _EventReplay:
         if event is None:
             return
         self.state = event.state
-        self.intake = Intake(
-            position=event.position,
-            type=event.type,
-            source=event.source,
-            digest=event.digest,
-            author=event.author,
-            created_at=event.created_at,
-        )
+        self.intake = event.intake
         reason = event.reason or f"it was {event.state} when a new segment of the log was started"
         self.happened.append(history.happened(said, event.state)._replace(reason=reason, deferral=event.deferral))
 

@@ -179,20 +179,12 @@ def _start_from(log: _Log, state: DispatchState) -> None:
     """Take up the open events of a snapshot: the segments before it may have been taken away."""
     log.cursor = state.cursor
     for event in state.open.values():
-        intake = Intake(
-            position=event.position,
-            type=event.type,
-            source=event.source,
-            digest=event.digest,
-            author=event.author,
-            created_at=event.created_at,
-        )
         if event.deferral:
             attempts = event.deferral.attempts
         else:
             attempts = 0
         log.lives.setdefault(
-            event.id, _Life(intake, event.state, event.reason, event.by, attempts, event.since, event.since)
+            event.id, _Life(event.intake, event.state, event.reason, event.by, attempts, event.since, event.since)
         )
 
 

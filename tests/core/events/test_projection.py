@@ -47,6 +47,7 @@ def test_an_admitted_event_is_pending_with_what_its_intake_says() -> None:
 
     assert (event.state, event.position, event.since, event.digest) == ("pending", Position(1, 42), T2, "d")
     assert (event.author, event.created_at, event.written_at) == ("ann", str(T0), str(T1))
+    assert event.intake == change.intake
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,7 @@ def test_an_event_that_comes_in_has_all_that_is_decided_of_it(
         assert event == an_open_event(
             state=state, position=Position(1, 42), since=T2, reason="as it is", by="trust", notice=notice, **shown
         )
+        assert event.intake == replace(intake, acknowledgement=event.acknowledgement)
 
 
 KEPT = Action(id="a-1", target=Target("github"), payload=Comment("Noted."))
