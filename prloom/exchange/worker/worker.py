@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from prloom import backoff
+from prloom.backoff import Backoff
 from prloom.exchange import notifier
 from prloom.exchange.claim import Completed, Failed
 from prloom.exchange.errors import ClaimOverError, ExchangeError, StoreError
@@ -30,7 +33,8 @@ AttemptOutcome: TypeAlias = Literal[
 """What became of a message at this worker; `retrying` is a failure after which it is tried again."""
 
 _FIRST_PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 30.0
+_PAUSES: Final = Backoff(initial=timedelta(seconds=_FIRST_PAUSE), maximum=timedelta(seconds=30))
+"""The waits for an exchange that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class Worker:
         self._signals = signals
         self._identity = identity
         self._report = report
-        self._pause = 0.0
+        self._failures = 0  # of the exchange, since it was last used
         self._reached = False
 
     def run(self, *, once: bool) -> MessageProgress | None:
@@ -104,7 +108,7 @@ class Worker:
         store = self._exchange.store
         with closing(notifier.poll(store, self._claim, topics=self._config.topics)) as steps:
             for step in steps:
-                self._reached, self._pause = True, 0.0
+                self._reached, self._failures = True, 0
                 if isinstance(step, ListenerWait):
                     self._wait(step)
                 else:
@@ -136,9 +140,10 @@ class Worker:
 
     def _pause_after(self, error: StoreError) -> None:
         """Report that the exchange could not be used, and wait a while, longer each time."""
-        self._pause = min(max(self._pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
-        self._report(WorkerError(str(error), self._pause))
-        self._signals.wait(self._pause)
+        self._failures += 1
+        pause = backoff.doubled(_PAUSES, self._failures).total_seconds()
+        self._report(WorkerError(str(error), pause))
+        self._signals.wait(pause)
 
     def _handle(self, lease: Lease) -> MessageProgress:
         """Work on a claimed message, and settle the claim."""
