@@ -58,8 +58,10 @@ class CustomBridges(ConfigSection):
         return {**shipped, **self.__pydantic_extra__}
 
 
-def bundled_sections(folder: Path) -> Iterator[tuple[str, type[BridgeSection]]]:
+def bundled_sections(folder: Path | None) -> Iterator[tuple[str, type[BridgeSection]]]:
     """Yield each bundled bridge's name and its section, which has the keys of the bridge's own `Config` too."""
+    if folder is None:
+        return
     for name, package in bundled.packages(folder).items():
         file = package / "settings.py"
         section = BridgeSection
@@ -82,6 +84,5 @@ def _executed(name: str, file: Path) -> Any:  # noqa: ANN401 - a module, whose n
 if TYPE_CHECKING:
     BridgesSection = CustomBridges
 else:
-    _SHIPPED = bundled.folder("bridges")
-    _FIELDS = {name: (section, section()) for name, section in bundled_sections(_SHIPPED)} if _SHIPPED else {}
+    _FIELDS = {name: (section, section()) for name, section in bundled_sections(bundled.folder("bridges"))}
     BridgesSection = create_model("BridgesSection", __base__=CustomBridges, __doc__=CustomBridges.__doc__, **_FIELDS)

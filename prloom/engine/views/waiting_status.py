@@ -38,29 +38,25 @@ def events(of: Snapshot, now: datetime) -> EventCounts:
         dropped=done.get("dropped", 0),
         superseded=done.get("superseded", 0),
         deferred=_deferred(opened, now),
-        held=tuple(
-            HeldEvent(
-                id=event.id,
-                type=event.type,
-                author=event.author,
-                reason=event.reason,
-                held_at=event.since,
-                age_ms=age(event.since, now),
-            )
-            for event in opened
-            if event.state == "held"
-        ),
-        parked=tuple(
-            ParkedEvent(
-                id=event.id,
-                type=event.type,
-                reason=event.reason,
-                parked_at=event.since,
-                age_ms=age(event.since, now),
-            )
-            for event in opened
-            if event.state == "parked"
-        ),
+        held=tuple(_held(event, now) for event in opened if event.state == "held"),
+        parked=tuple(_parked(event, now) for event in opened if event.state == "parked"),
+    )
+
+
+def _held(event: OpenEvent, now: datetime) -> HeldEvent:
+    return HeldEvent(
+        id=event.id,
+        type=event.type,
+        author=event.author,
+        reason=event.reason,
+        held_at=event.since,
+        age_ms=age(event.since, now),
+    )
+
+
+def _parked(event: OpenEvent, now: datetime) -> ParkedEvent:
+    return ParkedEvent(
+        id=event.id, type=event.type, reason=event.reason, parked_at=event.since, age_ms=age(event.since, now)
     )
 
 
