@@ -143,7 +143,7 @@ def _drained(looping: rig.Looping, dispatcher: Dispatcher, root: Path, count: in
         rig.append(root, numbers)
     first[0] += count
     seconds: float = looping.run(rig.one_round(dispatcher))
-    state = dispatcher.board.runtimes[rig.PLAN].event_store.state
+    state = dispatcher.registry.runtimes[rig.PLAN].event_store.state
     if state.done.get("handled") != first[0] or state.open:
         raise AssertionError(dict(state.done), len(state.open))
     return seconds
