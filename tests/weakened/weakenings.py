@@ -186,11 +186,11 @@ async def decided_before_it_is_done(real: Weak, worker: Any, runtime: Any, work:
         await real(worker, runtime, work, dependencies)
         return
     from prloom.core.work import work_results
-    from prloom.engine.work import todo_worker
+    from prloom.engine.work import change, todo_worker
     from prloom.workspace import commits
 
-    repo = worker._changes.repo
-    made = commits.make(repo, tree=work.tree, parent=work.base, message=todo_worker._message(runtime, work))
+    repo, message = worker._changes.repo, change._message(runtime, work, worker._changes.secrets)
+    made = commits.make(repo, tree=work.tree, parent=work.base, message=message)
     todo_worker._commit(runtime, work_results.committed(work, made))
     commits.advance(repo, runtime.folders.worktree, runtime.plan.branch, to=made, expected=work.base)
 
