@@ -31,9 +31,9 @@ class Project:
         self.git("commit", "--quiet", "--allow-empty", "--message=begin")
         self.git("branch", "work")
 
-    def git(self, *args: str, cwd: Path | None = None, given: str = "", **environ: str) -> str:
-        """Run git as Ada, and return what it prints."""
-        env = environment.of_git(str(self.root))
+    def git(self, *args: str, cwd: Path | None = None, given: str = "", index: Path | None = None) -> str:
+        """Run git as Ada, with another index than the checkout's if one is given, and return what it prints."""
+        env = environment.of_git(str(self.root)) | ({"GIT_INDEX_FILE": str(index)} if index else {})
         done = subprocess.run(
             ["git", *args], cwd=cwd or self.root, env=env, input=given, check=True, capture_output=True, text=True
         )
@@ -48,8 +48,8 @@ class Project:
     def bring_prlooms_files(self) -> None:
         """Commit a plan's state on the branch, without touching any checkout."""
         blob = self.git("hash-object", "-w", "--stdin", given='{"id": "work", "branch": "main"}')
-        index = {"GIT_INDEX_FILE": str(self.root / ".git/other-index")}
-        self.git("read-tree", "work", **index)
-        self.git("update-index", "--add", "--cacheinfo", f"100644,{blob},prloom/.local/state.json", **index)
-        commit = self.git("commit-tree", self.git("write-tree", **index), "-p", "work", "-m", "mine")
+        index = self.root / ".git/other-index"
+        self.git("read-tree", "work", index=index)
+        self.git("update-index", "--add", "--cacheinfo", f"100644,{blob},prloom/.local/state.json", index=index)
+        commit = self.git("commit-tree", self.git("write-tree", index=index), "-p", "work", "-m", "mine")
         self.git("update-ref", "refs/heads/work", commit)

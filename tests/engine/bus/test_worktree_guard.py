@@ -29,6 +29,7 @@ def test_a_commit_that_brings_prlooms_files_is_seen_when_it_comes(project: Proje
 
     project.bring_prlooms_files()
 
+    assert project.git("status", "--porcelain") == ""  # the commit is made beside all checkouts
     problem = guard.problem(worktree)
     assert problem is not None
     assert "contains the folder prloom/.local; remove it from the branch" in problem
