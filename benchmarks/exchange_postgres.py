@@ -13,7 +13,7 @@ from exchange_work import BODY, MANY
 from harness import Figure, Row, Sizes, blank
 
 from prloom.exchange.exchange import Exchange
-from prloom.exchange.postgres import session
+from prloom.exchange.postgres import address, session
 from prloom.exchange.postgres.store import PostgresStore
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "kit"))
@@ -140,8 +140,8 @@ def running_server() -> Iterator[str]:
 
 def _finished(name: str, count: int) -> None:
     """Put finished messages into a schema, each with its claim."""
-    where = session.read_url(name)
-    with psycopg.connect(**where.parameters) as db:  # type: ignore[arg-type]
+    where = address.read_url(name)
+    with session.connect(where) as db:
         db.execute(f"SET search_path = {where.schema}".encode())
         db.execute(
             "INSERT INTO messages (id, topic, body, created_at, conversation_id, metadata)"
@@ -157,8 +157,6 @@ def _finished(name: str, count: int) -> None:
             " (id, message, worker_group, worker_instance_id, claimed_at, lease_until, status, attempt)"
             " SELECT 'c' || id, seq, 'g', 'i', created_at, created_at, 'completed', 1 FROM messages"
         )
-        db.commit()
-        db.autocommit = True
         db.execute("VACUUM ANALYZE messages, deliveries, claims")  # or the server does it while it is measured
         db.execute("CHECKPOINT")
 

@@ -74,7 +74,7 @@ class SoakForge(ForgeBridge):
 
     async def actions(self, ctx: BridgeContext, action: Action) -> Delivered | Refused:
         if self.down:
-            return Refused("the forge is down", permanent=False)
+            return Refused("the forge is down", retryable=True)
         if self.lossy and self._chance.random() < 0.3:
             raise ConnectionError("the connection was cut before the request")
         answer = await super().actions(ctx, action)
