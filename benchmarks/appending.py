@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -64,13 +65,7 @@ def append(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     work = f"durable append of a poll page of {sizes.page} events"
     yard = f"bare write of {sizes.page} lines + fdatasync, as a rate"
     figure = compared(blank("append", work, yard, 0.5, sense="at least"), paired)
-    yield Figure(
-        **{**_fields(figure), "subject_took": _each(paired.yardstick), "yardstick_took": _each(paired.subject)}
-    )
-
-
-def _fields(figure: Figure) -> dict[str, object]:
-    return {name: getattr(figure, name) for name in Figure.__dataclass_fields__}
+    yield replace(figure, subject_took=_each(paired.yardstick), yardstick_took=_each(paired.subject))
 
 
 def _each(seconds: float) -> str:

@@ -8,10 +8,11 @@ import statistics
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
-import latency
 import psutil
 import rig
 from harness import Figure, Row, Sizes, alternate, blank, compared, span
@@ -54,14 +55,13 @@ _IDLE = 10
 
 def one_event(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     """Publish an event, and write the same line to the same daemon over a bare socket."""
-    asyncio.run(_one_event(sizes, folder, into := []))
-    added, sent, bare = into
+    sent, bare = asyncio.run(_one_event(sizes, folder))
     work, yardstick = "event published → read by a daemon, added (p50)", "the same line over a bare socket"
-    figure = blank("event-to-daemon", work, yardstick, 2, unit="ms", value=1000 * added)
-    yield Figure(**{**latency.vars_of(figure), "subject_took": span(sent), "yardstick_took": span(bare)})
+    figure = blank("event-to-daemon", work, yardstick, 2, unit="ms", value=1000 * (sent - bare))
+    yield replace(figure, subject_took=span(sent), yardstick_took=span(bare))
 
 
-async def _one_event(sizes: Sizes, folder: Path, into: list[float]) -> None:
+async def _one_event(sizes: Sizes, folder: Path) -> tuple[float, float]:
     async with _daemon(folder, "one") as daemon:
         _, writer = await asyncio.open_unix_connection(daemon.socket_path)
         line = event_sender.encode(_event(0))
@@ -76,8 +76,7 @@ async def _one_event(sizes: Sizes, folder: Path, into: list[float]) -> None:
             found = await _seen(daemon, number + 1)
             taken[number % 2].append((found["last"] - begun) / 1e9)
         writer.close()
-    sent, bare = statistics.median(taken[0]), statistics.median(taken[1])
-    into += [sent - bare, sent, bare]
+    return statistics.median(taken[0]), statistics.median(taken[1])
 
 
 def many_events(sizes: Sizes, folder: Path) -> Iterator[Figure]:
@@ -95,8 +94,7 @@ def many_events(sizes: Sizes, folder: Path) -> Iterator[Figure]:
         loop.close()
     work = f"{count:,} events to five daemons"
     figure = blank("events-to-daemons", work, "a bare writer to five sockets, as a rate", 0.5, sense="at least")
-    figure = compared(figure, paired)
-    yield Figure(**{**latency.vars_of(figure), "value": 1 / paired.ratio})
+    yield replace(compared(figure, paired), value=1 / paired.ratio)
 
 
 async def _publish(daemons: Sequence[RunningDaemon], count: int) -> float:
@@ -146,7 +144,7 @@ async def _seen(daemon: RunningDaemon, count: int) -> dict[str, int]:
     """Return what a daemon says once it has seen so many events."""
     while (found := await daemon.call("state"))["seen"] < count:  # noqa: ASYNC110 - another process counts
         await asyncio.sleep(0.001)
-    return found
+    return cast("dict[str, int]", found)
 
 
 def idle(sizes: Sizes, folder: Path) -> Iterator[Figure]:

@@ -25,8 +25,8 @@ def rated(figure: Figure, subject: Callable[[], object], yardstick: Callable[[],
     """Compare two pieces of work by their rates."""
     # A rate is the inverse of a time.
     paired = alternate(timed(_often(yardstick)), timed(_often(subject)), sizes.rounds)
-    took = {"subject_took": span(paired.yardstick / MANY), "yardstick_took": span(paired.subject / MANY)}
-    return replace(compared(figure, paired), **took)
+    figure = compared(figure, paired)
+    return replace(figure, subject_took=span(paired.yardstick / MANY), yardstick_took=span(paired.subject / MANY))
 
 
 def publish(exchange: Exchange, count: int) -> None:

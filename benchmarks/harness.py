@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -142,9 +143,8 @@ def compared(figure: Figure, paired: Paired) -> Figure:
     return replace(figure, value=paired.ratio, subject_took=span(paired.subject), yardstick_took=span(paired.yardstick))
 
 
-def blank(row: str, work: str, yardstick: str, target: float, **rest: object) -> Figure:
-    """Return a figure that is not measured yet."""
-    return replace(Figure(row, work, yardstick, target, 0.0), **rest)  # type: ignore[arg-type]
+blank = partial(Figure, value=0.0)
+"""A figure that is not measured yet."""
 
 
 def span(seconds: float) -> str:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -77,12 +78,7 @@ def without_watch(sizes: Sizes, folder: Path) -> Iterator[Figure]:
     slow = statistics.quantiles(taken[1:], n=20)[-1] if len(taken) > 2 else taken[-1]  # noqa: PLR2004 - two are none
     work = "event appended → hook called, without inotify (p95)"
     figure = blank("tick", work, f"the poll interval, {_TICK:g} s", 1.2, value=slow / _TICK)
-    yield Figure(**{**vars_of(figure), "row": "hook without inotify", "subject_took": span(slow)})
-
-
-def vars_of(figure: Figure) -> dict[str, object]:
-    """Return a figure's fields."""
-    return {name: getattr(figure, name) for name in Figure.__dataclass_fields__}
+    yield replace(figure, row="hook without inotify", subject_took=span(slow))
 
 
 def _watchless() -> tuple[str, ...]:
@@ -107,7 +103,7 @@ def beside(sizes: Sizes, folder: Path) -> Iterator[Figure]:
         paired = alternate(partial(to_hook, busy), partial(to_hook, calm), 2 * sizes.latency_rounds, warm=5)
     work = "other plans' events while one plan's agent runs: latency (p50)"
     figure = compared(blank("beside", work, "no agent running", 1.2), paired)
-    yield Figure(**{**vars_of(figure), "value": paired.subject / paired.yardstick})
+    yield replace(figure, value=paired.subject / paired.yardstick)
 
 
 def _begin_agent(root: Path) -> None:
@@ -180,17 +176,17 @@ def _to_reader(folder: Path) -> float:
     """Append a line in another process's stead, and return how long a thread that waits for it took to see it."""
     file = folder / "watched.jsonl"
     file.touch()
-    seen: list[float] = []
+    seen: list[tuple[object, float]] = []
     with Inotify() as watch:
         watch.add_watch(file, Mask.MODIFY)
-        reader = threading.Thread(target=lambda: (watch.sync_get(), seen.append(time.time())))
+        reader = threading.Thread(target=lambda: seen.append((watch.sync_get(), time.time())))
         reader.start()
         time.sleep(_PAUSE)
         begun = time.time()
         with file.open("ab", buffering=0) as out:
             out.write(rig.lines(range(1))[0] + b"\n")
         reader.join()
-    return seen[0] - begun
+    return seen[0][1] - begun
 
 
 def _flush(folder: Path) -> Measure:

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -134,8 +135,7 @@ def _latencies(sizes: Sizes, odd: Path, calm: Path, figure: Figure) -> Figure:
     for root in (odd, calm):
         latency.to_hook(root)
     paired = alternate(partial(latency.to_hook, odd), partial(latency.to_hook, calm), 2 * sizes.latency_rounds, warm=5)
-    found = compared(figure, paired)
-    return Figure(**{**latency.vars_of(found), "value": paired.subject / paired.yardstick})
+    return replace(compared(figure, paired), value=paired.subject / paired.yardstick)
 
 
 @contextmanager

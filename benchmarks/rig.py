@@ -32,7 +32,6 @@ from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.plan import Plan
 from prloom.storage import envelope
-from prloom.storage.disk import Disk
 from prloom.storage.safe_dir import SafeDir
 
 PLAN = "work"
@@ -144,11 +143,11 @@ def append(root: Path, numbers: range, plan: str = PLAN) -> None:
 
 
 @contextmanager
-def runtime(root: Path, plan: str = PLAN, disk: Disk | None = None) -> Iterator[PlanRuntime]:
+def runtime(root: Path, plan: str = PLAN) -> Iterator[PlanRuntime]:
     """Have a plan open as the dispatcher has it."""
     stage = Stage(root)
     general = rules(stage.config)
-    board = PlanRegistry(stage.paths, general, stage.clock, **({} if disk is None else {"disk": disk}))
+    board = PlanRegistry(stage.paths, general, stage.clock)
     board.update(general)
     try:
         yield board.runtimes[plan]

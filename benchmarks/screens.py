@@ -6,7 +6,7 @@ import asyncio
 import gc
 import json
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import rig  # noqa: F401 - makes the modules of tests/kit importable
@@ -53,7 +53,7 @@ class Day:
         file.write_text(json.dumps(record.to_builtins(DispatchState(open=open_))))
         return plan
 
-    def clock(self) -> object:
+    def clock(self) -> datetime:
         """Return the time of the day."""
         return self.scene.now + timedelta(minutes=5 * self.changes)
 
@@ -75,7 +75,7 @@ def _figure(name: str, day: Day, changes: int, look: Callable[[Day, int], Iterat
 def _pages(day: Day, changes: int) -> Iterator[float]:
     """Have the pages of a site read at each change."""
     root = day.scene.root
-    site = Site(day.scene.where, lambda: loading.load(root, {}), {}, day.clock)  # type: ignore[arg-type]
+    site = Site(day.scene.where, lambda: loading.load(root, {}), {}, day.clock)
     for _ in range(changes):
         plan = day.advance()
         for path, given in (("/", {}), ("/plans/{plan}", {"plan": plan})):
@@ -90,7 +90,7 @@ def _screen(day: Day, changes: int) -> Iterator[float]:
 
     async def shown() -> list[float]:
         where = day.scene.where
-        app = TopApp(Operator(where, Options(str(where.root))), clock=day.clock)  # type: ignore[arg-type]
+        app = TopApp(Operator(where, Options(str(where.root))), clock=day.clock)
         found = []
         async with app.run_test(size=(120, 40)) as pilot:
             for _ in range(changes):

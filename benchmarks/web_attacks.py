@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -76,7 +77,7 @@ def beside(sizes: Sizes, folder: Path) -> Iterator[Figure]:
         paired = alternate(attacked, alone, sizes.latency_rounds, warm=3)
     work = "event → hook called while strangers attack the page of `prloom web`: latency (p50)"
     figure = compared(blank("beside-web-attacks", work, "nobody attacks it", 1.2), paired)
-    yield Figure(**{**latency.vars_of(figure), "value": paired.subject / paired.yardstick})
+    yield replace(figure, value=paired.subject / paired.yardstick)
 
 
 @contextmanager

@@ -135,7 +135,7 @@ def _event(made: AllStates, name: StateName) -> None:
         wait = replace(opened.deferral, first_deferred_at=made.ago(), deferred_until=made.later())
         opened = replace(opened, deferral=wait, first_deferred_at=made.ago())
     elif name.state in {"pending", "held", "parked"}:
-        opened = scene.event(name.id, name.state, **given)
+        opened = scene.event(name.id, name.state, **given)  # type: ignore[arg-type]
     else:
         scene.plan(name.id, "", DispatchState(done={name.state: 4}))
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -224,4 +223,4 @@ def _answer(batch: Sequence[Event]) -> dict[str, Any]:
         else:
             reply = "A server that restarts needs about two seconds until it answers again."
             items.append({"eventId": event.id, "verdict": "answered", "reply": reply})
-    return json.loads(json.dumps({"items": items, "todos": todos}))
+    return {"items": items, "todos": todos}

@@ -65,7 +65,7 @@ class GitHubStage(Stage):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self.clock = Clock()  # type: ignore[assignment]
+        self.clock = Clock()
         self.hub = Hub(self.clock)
         for name in ("ann", "prloom"):
             self.hub.person(name, "write")

@@ -158,7 +158,8 @@ class Chromium:
     @property
     def problems(self) -> list[str]:
         """What the browser complained of since the last time."""
-        return [each["message"] for each in self.driver.get_log("browser") if each["level"] in {"SEVERE", "WARNING"}]
+        log = self.driver.execute("getLog", {"type": "browser"})["value"]
+        return [each["message"] for each in log if each["level"] in {"SEVERE", "WARNING"}]
 
     def picture(self, path: Path) -> None:
         """Write what is seen as a small PNG."""

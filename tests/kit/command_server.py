@@ -207,5 +207,5 @@ class ForkedServer(CommandServer):
 
     def _start(self, env: Mapping[str, str], program: Path, requests: socket.socket) -> ForkedProcess:
         request = _request([str(program), "0"], program.parent, env)  # its requests are its standard input
-        with Path(os.devnull).open("r+b") as nothing:
-            return _server("").begin(request, (requests, nothing, sys.__stderr__.buffer))
+        with Path(os.devnull).open("r+b") as nothing, os.fdopen(2, "wb", closefd=False) as errors:
+            return _server("").begin(request, (requests, nothing, errors))

@@ -149,7 +149,7 @@ def _run() -> int:
 
 def _end(code: int) -> None:
     """End as Python does, but for the taking apart of all modules, which takes longer than a command."""
-    threading._shutdown()
+    threading._shutdown()  # type: ignore[attr-defined]  # Python itself calls it
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

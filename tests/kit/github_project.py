@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fake_github import Hub
 from real_command import Repository
@@ -65,15 +65,14 @@ class Project:
 
     async def status(self) -> Mapping[str, Any]:
         """Return the status document."""
-        document: Mapping[str, Any] = json.loads((await self.run("status", "--json")).stdout)
-        return document
+        return cast("Mapping[str, Any]", json.loads((await self.run("status", "--json")).stdout))
 
     async def bridge(self) -> Mapping[str, Any]:
         """Return what the status document says of the bridge to GitHub."""
         (github,) = [bridge for bridge in (await self.status())["bridges"] if bridge["name"] == "github"]
-        return github
+        return cast("Mapping[str, Any]", github)
 
     async def plan(self) -> Mapping[str, Any]:
         """Return the one plan's part of the status document."""
         (plan,) = (await self.status())["plans"]
-        return plan
+        return cast("Mapping[str, Any]", plan)

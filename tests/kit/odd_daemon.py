@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 MODES = frozenset(sys.argv[1:])
@@ -24,7 +25,7 @@ def note(text: str) -> None:
         file.write(text + "\n")
 
 
-def answer(request: dict) -> bytes:
+def answer(request: dict[str, object]) -> bytes:
     method, number = request.get("method"), request.get("id")
     if number is None:
         note(json.dumps(request))
@@ -44,7 +45,7 @@ def answer(request: dict) -> bytes:
 def special(method: str, number: object, params: object) -> bytes:
     if method == "exit":
         os._exit(3)
-    answers = {
+    answers: dict[str, Callable[[], bytes]] = {
         "echo": lambda: line(number, result=params),
         "garbage": lambda: b"this is no JSON\n",
         "nothing": lambda: b"",

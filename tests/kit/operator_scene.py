@@ -21,8 +21,9 @@ from prloom.model.action import Action, Comment
 from prloom.model.activity import ActivityEvent
 from prloom.model.decision import Deferral
 from prloom.model.event import Target
+from prloom.model.kinds import OpenState
 from prloom.model.plan import Plan
-from prloom.model.record import Timestamp
+from prloom.model.record import Position, Timestamp
 from prloom.model.run import RunRecord, RunUsage
 from prloom.model.state import DispatchState, OpenEvent, QueuedAction
 from prloom.model.work import Block, Question, TodoWork
@@ -76,10 +77,10 @@ class OperatorScene:
         (bus / paths.DISPATCHER).write_text(json.dumps(record.to_builtins(state or DispatchState())))
         return local
 
-    def event(self, event_id: str, state: str, **fields: Any) -> OpenEvent:
+    def event(self, event_id: str, state: OpenState, **fields: Any) -> OpenEvent:
         """Return an open event, an hour old unless `since` says otherwise."""
-        given = {"position": (1, 0), "type": "pr_comment", "source": "github", "digest": "", "since": self.ago(hours=1)}
-        return OpenEvent(id=event_id, state=state, **{**given, **fields})
+        given = {"type": "pr_comment", "source": "github", "digest": "", "since": self.ago(hours=1), **fields}
+        return OpenEvent(id=event_id, state=state, position=Position(1, 0), **given)
 
     def deferred(self, event_id: str, **fields: Any) -> OpenEvent:
         wait = Deferral(

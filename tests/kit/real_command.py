@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import command_server
 import environment
@@ -101,7 +101,7 @@ class Repository:
     def plan(self) -> Mapping[str, Any]:
         """Return the one plan's part of the status document."""
         (plan,) = self.json("status")["plans"]
-        return plan
+        return cast("Mapping[str, Any]", plan)
 
     @property
     def local(self) -> Path:

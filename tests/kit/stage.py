@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import git_folder
 from fake_clock import Clock
@@ -389,11 +389,11 @@ class Stage:
     def state(self, plan_id: str = "pr-7") -> Mapping[str, Any]:
         """Return what `dispatcher.json` says; nothing where nothing was ever decided."""
         file = self.local(plan_id) / "bus/state/dispatcher.json"
-        return json.loads(file.read_text()) if file.exists() else {}
+        return cast("Mapping[str, Any]", json.loads(file.read_text())) if file.exists() else {}
 
     def open(self, plan_id: str = "pr-7") -> Mapping[str, Any]:
         """Return the open events of a plan, by id."""
-        return self.state(plan_id).get("open", {})
+        return cast("Mapping[str, Any]", self.state(plan_id).get("open", {}))
 
     def decisions(self, plan_id: str = "pr-7") -> list[Mapping[str, Any]]:
         """Return the decision log's records."""

@@ -18,7 +18,7 @@ from prloom.top.panes import Pane
 
 def app(where: RepositoryPaths) -> TopApp:
     made = TopApp(Operator(where, Options(str(where.root))), clock=lambda: NOW)
-    made.NOTIFICATION_TIMEOUT = 600.0  # type: ignore[misc] - what is told stays until the test has looked
+    made.NOTIFICATION_TIMEOUT = 600.0  # type: ignore[misc]  # what is told stays until the test has looked
     return made
 
 

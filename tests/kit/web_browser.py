@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from fake_clock import Clock as Time
 from starlette.testclient import TestClient
 
@@ -42,8 +44,8 @@ class Browser(TestClient):
         session = next(iter(self.sessions._sessions.values()))
         return session.take_notice()[0]
 
-    def json(self, path: str) -> dict:
+    def json(self, path: str) -> dict[str, Any]:
         """Return the document behind a page."""
         answer = self.get(path, headers={"accept": "application/json"})
         assert answer.status_code == 200, answer.text
-        return answer.json()
+        return cast("dict[str, Any]", answer.json())

@@ -15,6 +15,7 @@ from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.plan_files import PlanFile
 from prloom.model.decision import DecisionParts
+from prloom.model.kinds import DecisionStage
 from prloom.model.state import DispatchState
 from prloom.model.work import TodoWork
 from prloom.storage.safe_dir import SafeDir
@@ -63,7 +64,7 @@ class WorkedPlan:
         assert self.state.work is not None
         return self.state.work
 
-    def commit(self, parts: DecisionParts, *, by: str = "prloom", stage: str = "work") -> None:
+    def commit(self, parts: DecisionParts, *, by: str = "prloom", stage: DecisionStage = "work") -> None:
         """Commit a decision."""
         with SafeDir.make(self.stage.local(self.id)) as local, SafeDir.make(self.stage.local(self.id) / "bus") as bus:
             store = EventStore.open(bus, self.stage.clock, (PlanFile(local),))

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, cast
 
 import calls
 import httpx
@@ -241,7 +241,7 @@ def _wrong(root: Path) -> list[str]:
         found.append(f"P3: said {said}")
     if state.get("done") != {"handled": len(ANSWERS)} or state.get("delivered") != len(ANSWERS):
         found.append(f"P1: done {state.get('done')}, delivered {state.get('delivered')}, queue {state.get('queue')}")
-    return found
+    return cast("list[str]", found)
 
 
 def _clear(root: Path) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
@@ -148,8 +148,8 @@ class Load:
         longest = self.chance.choice((LONGEST, LONGER))
         if self.chance.random() < 0.25:
             self.comment()
-        with (self.root / ".git/said").open("w+") as file:
-            dispatcher = self.repository.begin("start", said=file.buffer)
+        with (self.root / ".git/said").open("w+b") as file:
+            dispatcher = self.repository.begin("start", said=file)
             self._wait_for_life(dispatcher)
             time.sleep(self.chance.uniform(0, longest / 2))
             self.append(self.chance.randint(0, 2))
@@ -157,7 +157,7 @@ class Load:
             dispatcher.send_signal(signal.SIGKILL)
             dispatcher.wait(PATIENCE)
             file.seek(0)
-            self.said += file.read()
+            self.said += file.read().decode()
         self.forge.look()
 
     def close(self) -> None:
@@ -188,7 +188,7 @@ class Load:
 
 def state_of(local: Path) -> dict[str, Any]:
     """Return a plan's projection."""
-    return json.loads((local / "bus/state/dispatcher.json").read_text())
+    return cast("dict[str, Any]", json.loads((local / "bus/state/dispatcher.json").read_text()))
 
 
 def wrong(load: Load) -> Iterator[str]:

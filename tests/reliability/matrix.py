@@ -9,6 +9,7 @@ import os
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,7 +155,7 @@ def broken(cell: Cell) -> list[str]:
     found = []
     try:
         for telling, layer in enumerate(_layers(root, cell)):
-            _, problems = _in_a_child(lambda telling=telling, layer=layer: told(story, root, layer, telling))
+            _, problems = _in_a_child(partial(told, story, root, layer, telling))
             found += problems
         return found + ended(story, root)
     finally:

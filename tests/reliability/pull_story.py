@@ -92,7 +92,7 @@ class KeptForge(ForgeBridge):
             case AddLabels(labels=names) | RequestReviewers(reviewers=names):
                 self.done.append(f"{type(action.payload).__name__} {' '.join(names)}")
             case ResolveThread():
-                self.done.append(f"resolved {action.target.token['thread']}")  # type: ignore[index]
+                self.done.append(f"resolved {action.target.token['thread']}")
             case other:
                 self.done.append(f"unexpected: {other}")
 

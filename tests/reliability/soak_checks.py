@@ -70,7 +70,7 @@ class Checks:
         if work is not None and work.get("retryAt") and not work.get("waitsFor"):
             yield f"{plan}: the work on {work['title']!r} waits for nobody knows what"
         for event in state.get("open", {}).values():
-            age = now - record.read_time(event["since"])
+            age = now - record.moment(event["since"])
             if event["state"] == "deferred" and not (event.get("reason") and event.get("deferral")):
                 yield f"{plan}: {event['id']} is deferred without a reason or an end"
             elif event["state"] in {"held", "parked"} and not event.get("reason"):

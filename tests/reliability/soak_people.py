@@ -147,8 +147,7 @@ class People:
             self._forge.comment(pull, "ann", "Thanks for asking, it is meant so")
         held = [key for key, event in state.get("open", {}).items() if event["state"] in {"held", "parked"}]
         if held and self._chance.random() < 0.03:
-            verb = "drop" if self._chance.random() < 0.5 else "approve"
-            self._stage.ask(verb, *held)  # type: ignore[arg-type]
+            self._stage.ask("drop" if self._chance.random() < 0.5 else "approve", *held)
         drafts = [key for key, action in state.get("queue", {}).items() if action.get("draft")]
         if drafts and self._chance.random() < 0.1:
             self._stage.ask("draft_send" if self._chance.random() < 0.5 else "draft_drop", *drafts)

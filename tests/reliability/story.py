@@ -14,12 +14,12 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "kit"), str(HERE.parents[1])]
@@ -126,7 +126,7 @@ class StoryBridge:
     """A source with a fixed past and a target that keeps what is posted, in one file that no kill of ours touches."""
 
     name = "story"
-    targets = ("story",)
+    targets: Sequence[str] = ("story",)
 
     def __init__(self, remote: Path) -> None:
         self._remote = remote
@@ -287,7 +287,9 @@ def _tell(root: Path, telling: int) -> None:
     play(ROUNDS, START + timedelta(days=telling), lambda now: _round(root, now), lambda: _quiet(root))
 
 
-def play(rounds: int, begin: datetime, one: Callable[[datetime], Coroutine[Any, Any, None]], quiet: Callable[[], bool]):
+def play(
+    rounds: int, begin: datetime, one: Callable[[datetime], Coroutine[Any, Any, None]], quiet: Callable[[], bool]
+) -> None:
     """Play a round an hour until all is quiet; a person starts again what has refused to start."""
     for hours in range(rounds):
         try:
@@ -335,7 +337,7 @@ def _quiet(root: Path) -> bool:
 
 def json_of(path: Path) -> Mapping[str, Any]:
     try:
-        return json.loads(path.read_text())
+        return cast("Mapping[str, Any]", json.loads(path.read_text()))
     except (OSError, ValueError):
         return {}
 

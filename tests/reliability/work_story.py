@@ -275,7 +275,7 @@ def _prepare() -> Path:
 
 def _tell(base: Path, telling: int) -> None:
     WatchedPopen.person = Person(base)
-    real, subprocess.Popen = subprocess.Popen, WatchedPopen  # type: ignore[misc]
+    real, subprocess.Popen = subprocess.Popen, WatchedPopen  # type: ignore[misc, assignment]
     try:
         play(ROUNDS, START + timedelta(days=1 + telling), lambda now: tick(base, now), lambda: _quiet(base))
     finally:
