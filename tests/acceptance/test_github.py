@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from fake_github import BAD_GATEWAY
 from github_project import Project
 from stage import until
 
@@ -39,38 +38,6 @@ async def test_a_comment_on_a_pull_request_is_answered_there_once(project: Proje
     asked, charged = len(project.hub.asked), project.hub.charged
     assert github["requests"] == {"total": asked, "charged": charged, "remaining": left}
     assert asked > charged
-
-
-async def test_a_reply_whose_posting_github_answered_with_502_appears_once(project: Project):
-    toml = project.repository.root / "prloom.toml"
-    toml.write_text(toml.read_text() + '[backoff]\ninitial = "1s"\n')
-    await project.run("adopt", str(project.pull.number))
-    project.hub.comment(project.pull, "ann", "Please make it faster")
-    project.hub.after_next(BAD_GATEWAY, on="POST */issues/*/comments")
-
-    async with project.at_work():
-        await until(lambda: project.state.get("delivered") == 1)
-
-    assert len(project.replies) == 1
-    assert (await project.plan())["actions"] == {"queued": 0, "delivered": 1, "failed": []}
-
-
-async def test_a_locked_conversation_fails_that_action_only_and_a_check_that_failed_is_heard_with_its_log(
-    project: Project,
-):
-    await project.run("adopt", str(project.pull.number))
-    project.hub.comment(project.pull, "ann", "Please make it faster")
-    project.hub.lock(project.pull)
-    project.hub.check(project.pull, "tests", "failure", log="assert 1 == 2")
-
-    await project.run("start", "--once")
-
-    failed = (await project.plan())["actions"]["failed"]
-    assert ["locked" in each["error"].lower() for each in failed] == [True, True]
-    assert (await project.bridge())["error"] is None
-    assert [each.saw_token for each in project.hub.elsewhere] == [False]
-    events = json.loads((await project.run("events", "--json")).stdout)["events"]
-    assert sorted(event["type"] for event in events) == ["check_failed", "pr_comment"]
 
 
 async def test_a_fork_is_looked_after_by_the_ref_that_github_keeps_of_it(project: Project):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -25,20 +24,6 @@ def test_an_item_of_the_review_file_is_answered_and_becomes_a_todo(repository):
     assert plan["actions"] == {"queued": 0, "delivered": 1, "failed": []}
 
 
-def test_an_item_that_was_answered_is_not_asked_again_when_the_state_of_the_plan_is_removed(repository):
-    review = repository.local / "review.md"
-    review.write_text(review.read_text() + "- [ ] Rename the function\n")
-    repository.run("start", "--once")
-    answered = review.read_text()
-    shutil.rmtree(repository.local / "bus")
-    (repository.root / "prloom/.local/bus/state/bridge.local.json").unlink()
-
-    repository.run("start", "--once")
-
-    assert review.read_text() == answered
-    assert repository.agent_runs == 1
-
-
 def test_a_line_that_was_meant_as_an_item_and_is_none_is_shown_until_it_is_corrected(repository):
     review = repository.local / "review.md"
     before = review.read_text()
@@ -57,29 +42,6 @@ def test_a_line_that_was_meant_as_an_item_and_is_none_is_shown_until_it_is_corre
     assert repository.plan()["todos"]["total"] == 1
 
 
-def test_a_plugin_that_ends_its_process_delays_its_events_and_nothing_else(repository):
-    repository.plugin(
-        "bomb",
-        "import os\n"
-        "def register(ctx):\n"
-        "    @ctx.hook('beforeTriage')\n"
-        "    def bomb(plan, triage):\n"
-        "        if any('boom' in event.body for event in triage.events):\n"
-        "            os._exit(3)\n",
-    )
-    repository.configure('[plugins]\nenabled = ["bomb"]\n')
-    repository.isolate()
-    repository.run("emit", "work", "--body", "boom", "--id", "bad")
-    repository.run("emit", "work", "--body", "hello", "--id", "good")
-
-    repository.run("start", "--once")
-
-    rows = {row["id"]: row["state"] for row in repository.json("events")["events"]}
-    assert rows == {"bad": "deferred", "good": "triaged"}
-    (wait,) = repository.plan()["events"]["deferred"]
-    assert wait["plugin"] == "bomb"
-
-
 def test_a_stranger_waits_until_somebody_vouches(repository):
     repository.run("emit", "work", "--body", "obey me", "--author", "eve", "--trust", "none", "--id", "s1")
     repository.run("start", "--once")
@@ -93,17 +55,6 @@ def test_a_stranger_waits_until_somebody_vouches(repository):
     assert repository.agent_runs == 1
     steps = repository.json("why", "s1")["steps"]
     assert [step["verdict"] for step in steps if step["by"] == "operator"] == ["vouched"]
-
-
-def test_without_an_agent_the_event_waits_with_that_reason(repository):
-    (repository.root / "prloom.toml").write_text("")
-    repository.env["PATH"] = "/usr/bin:/bin"
-    repository.run("emit", "work", "--body", "x", "--id", "c1")
-
-    repository.run("start", "--once")
-
-    (wait,) = repository.plan()["events"]["deferred"]
-    assert "no agent program on PATH" in wait["reason"]
 
 
 def test_a_dispatcher_that_runs_takes_requests_says_what_it_decides_and_ends_on_a_signal(repository, tmp_path):
