@@ -314,6 +314,12 @@ class Stage:
         self.clock.advance(**time)
         await self.tick()
 
+    async def ticks_by_the_minute(self, count: int) -> None:
+        """Do so many full ticks, and let a minute go by after each."""
+        for _ in range(count):
+            await self.tick()
+            self.clock.advance(minutes=1)
+
     async def take_in(self, *events: Event, plan_id: str = "pr-7") -> None:
         """Append events to a plan's bus, as another program would, and do one full tick."""
         self.append(*events, plan_id=plan_id)

@@ -26,16 +26,10 @@ def commit(local: Path, stage: Stage, parts: DecisionParts) -> None:
         store.save()
 
 
-async def rounds(stage: Stage, count: int = 2) -> None:
-    for _ in range(count):
-        await stage.tick()
-        stage.clock.advance(minutes=1)
-
-
 async def end(stage: Stage, kind: str) -> None:
     """Let the pull request be closed, merged or reopened."""
     stage.bridge.news.append(said(f"{kind}-{stage.bridge.polls}", "", type=kind, author=None))
-    await rounds(stage)
+    await stage.ticks_by_the_minute(2)
 
 
 # ---- on a pull request of another's
@@ -46,13 +40,13 @@ async def test_a_draft_is_shown_and_taken_away_when_it_is_sent(stage: Stage, for
     forge.news.append(said("e1", "please", author=Author("eve", "none")))
     await stage.tick()
     stage.ask("approve", "e1")
-    await rounds(stage)
+    await stage.ticks_by_the_minute(2)
     (waiting,) = stage.state()["queue"]
     assert forge.comment is not None
     assert f"- `prloom outbox send {waiting}` to `eve`: re e1" in forge.comment
 
     stage.ask("draft_send", waiting)
-    await rounds(stage, 3)
+    await stage.ticks_by_the_minute(3)
 
     assert "outbox" not in forge.comment
     assert "There is nothing to do." in forge.comment
@@ -73,7 +67,7 @@ async def test_the_last_one_of_an_ended_pull_request_has_no_boxes(
 ) -> None:
     (pr_7 / "plan.md").write_text(TODO)
     commit(pr_7, stage, {"pull_request": KeptPullRequest(opened=True), "paused": True})
-    await rounds(stage)
+    await stage.ticks_by_the_minute(2)
     assert BOXES in forge.body
 
     await end(stage, kind)
@@ -89,12 +83,12 @@ async def test_nothing_is_written_after_the_last_one_until_the_pull_request_is_r
 ) -> None:
     (pr_7 / "plan.md").write_text(TODO)
     commit(pr_7, stage, {"pull_request": KeptPullRequest(opened=True)})
-    await rounds(stage)
+    await stage.ticks_by_the_minute(2)
     await end(stage, "pr_closed")
     written = forge.written
 
     (pr_7 / "plan.md").write_text(TODO + "- [ ] second\n")
-    await rounds(stage, 3)
+    await stage.ticks_by_the_minute(3)
     assert forge.written == written
 
     await end(stage, "pr_reopened")
@@ -106,7 +100,7 @@ async def test_nothing_is_written_after_the_last_one_until_the_pull_request_is_r
 async def test_the_last_one_is_tried_for_a_while_and_then_left(stage: Stage, forge: DescribedBridge) -> None:
     local = stage.adopt()
     commit(local, stage, {"pull_request": KeptPullRequest(opened=True)})
-    await rounds(stage)
+    await stage.ticks_by_the_minute(2)
     forge.gone = True
     await end(stage, "pr_closed")
     assert stage.state()["pullRequest"]["error"] == "forge: there is no pull request #7 any more"

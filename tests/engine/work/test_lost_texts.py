@@ -61,12 +61,6 @@ def drafted(stage: Stage, forge: DescribedBridge) -> DraftedBridge:
     return found
 
 
-async def rounds(stage: Stage, count: int = 3) -> None:
-    for _ in range(count):
-        await stage.tick()
-        stage.clock.advance(minutes=1)
-
-
 def shown(stage: Stage, plan: str) -> Any:
     """Return what `prloom status` shows of a plan."""
     return status.read(stage.paths, datetime.now(UTC), plan=plan).plans[0]
@@ -76,12 +70,12 @@ def shown(stage: Stage, plan: str) -> Any:
 async def test_a_pull_request_stays_as_it_is_while_the_text_of_its_plan_is_lost(
     stage: Stage, drafted: DraftedBridge, how: str
 ):
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
     body, text = drafted.body, stage.local("pr-7") / "plan.md"
     before = text.read_text()
 
     lose(text, how)
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert not drafted.ready
     assert drafted.body == body
@@ -90,14 +84,14 @@ async def test_a_pull_request_stays_as_it_is_while_the_text_of_its_plan_is_lost(
     assert shown(stage, "pr-7").status == "active"
 
     text.write_text(before)
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert shown(stage, "pr-7").last_error is None
     assert not drafted.ready
 
 
 async def test_a_lost_text_is_shown_also_where_no_dispatcher_has_noticed_it(stage: Stage, drafted: DraftedBridge):
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     (stage.local("pr-7") / "plan.md").unlink()
 
@@ -105,29 +99,29 @@ async def test_a_lost_text_is_shown_also_where_no_dispatcher_has_noticed_it(stag
 
 
 async def test_a_text_from_which_all_todos_were_taken_is_not_lost(stage: Stage, drafted: DraftedBridge):
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     (stage.local("pr-7") / "plan.md").write_text("# Plan\n")
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert shown(stage, "pr-7").last_error is None
     assert shown(stage, "pr-7").status == "review"
 
 
 async def test_a_plan_of_which_no_todo_is_open_goes_on_without_its_text(stage: Stage, drafted: DraftedBridge):
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
     text = stage.local("pr-7") / "plan.md"
     text.write_text(text.read_text().replace("[ ]", "[-]"))
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     text.unlink()
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert shown(stage, "pr-7").last_error is None
 
 
 async def test_no_todo_is_added_to_a_text_that_was_lost(stage: Stage, drafted: DraftedBridge):
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
     (stage.local("pr-7") / "plan.md").unlink()
 
     with pytest.raises(PrloomError, match=LOST):
@@ -180,7 +174,7 @@ def test_a_decision_makes_no_text_of_its_own_where_one_was_lost(tmp_path: Path, 
 async def test_a_rebase_that_is_requested_for_a_lost_text_waits_until_that_is_back(
     stage: Stage, drafted: DraftedBridge, by: str
 ):
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
     text = stage.local("pr-7") / "plan.md"
     before = text.read_text()
     text.unlink()
@@ -191,13 +185,13 @@ async def test_a_rebase_that_is_requested_for_a_lost_text_waits_until_that_is_ba
         said = submission.submit(stage.paths, "rebase", ["pr-7"]).message("Requested")
         assert "It cannot be done now" in said
         assert "plan.md is missing or empty; restore it" in said
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert not text.exists()
 
     text.write_text(before)
     stage.clock.advance(hours=1)
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert [todo.title for todo in plan_file.todos(text.read_text())] == [
         *("Make it fast", "Make it small", "Make it new"),

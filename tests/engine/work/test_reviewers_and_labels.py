@@ -65,16 +65,10 @@ def noted_error(stage: Stage) -> Any:
     return json.loads((stage.local("fast") / "state.json").read_text()).get("lastError")
 
 
-async def rounds(stage: Stage) -> None:
-    for _ in range(3):
-        await stage.tick()
-        stage.clock.advance(minutes=1)
-
-
 async def test_labels_are_put_on_and_reviewers_are_asked_once(stage: Stage, forge: PullRequestBridge):
     finished(stage, PLAN)
 
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert forge.opened_onto == ["next"]
     done = [(action.kind, dict(action.target.token), action.payload) for action in forge.actions_seen]
@@ -87,7 +81,7 @@ async def test_labels_are_put_on_and_reviewers_are_asked_once(stage: Stage, forg
 async def test_a_plan_that_names_nobody_asks_nobody(stage: Stage, forge: PullRequestBridge):
     finished(stage, PLAN.split("---\n")[2])
 
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert forge.opened_onto == ["next"]
     assert forge.actions_seen == []
@@ -98,7 +92,7 @@ async def test_a_mistake_in_the_front_matter_is_an_error_beside_which_the_work_g
 ):
     local = finished(stage, PLAN.replace("reviewers", "reviewer"))
 
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert forge.opened_onto == ["next"]
     assert forge.actions_seen == []
@@ -110,7 +104,7 @@ async def test_a_mistake_in_the_front_matter_is_an_error_beside_which_the_work_g
     assert need.text.endswith("; the work goes on, and reviewers are asked once that is corrected")
 
     (local / "plan.md").write_text(PLAN.replace("labels", "lables"))
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
     assert "unknown key 'lables'" in noted_error(stage)
 
 
@@ -119,14 +113,14 @@ async def test_it_is_ready_and_reviewers_are_asked_only_once_the_front_matter_ca
 ):
     local = finished(stage, PLAN.replace("labels: [speed]", "prest: [careful"))
 
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert not forge.ready
     assert [action.kind for action in forge.actions_seen] == []
     assert (noted_error(stage)).startswith("plan.md: ")
 
     (local / "plan.md").write_text(PLAN)
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert forge.ready
     assert [getattr(action.payload, "reviewers", None) for action in forge.actions_seen] == [("ann", "bob")]
@@ -137,6 +131,6 @@ async def test_an_error_in_a_plan_that_is_over_is_not_shown(stage: Stage, forge:
     local = stage.adopt("fast", pr=None, forge=None, status="merged")
     (local / "plan.md").write_text(PLAN.replace("reviewers", "reviewer"))
 
-    await rounds(stage)
+    await stage.ticks_by_the_minute(3)
 
     assert noted_error(stage) is None
