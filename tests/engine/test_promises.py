@@ -227,7 +227,9 @@ async def test_p4_an_action_that_is_refused_waits_alone(stage: Stage, pr_7: Path
     assert [action["error"] for action in stage.state()["queue"].values()] == ["try later"]
 
 
-async def test_p4_a_plan_whose_files_cannot_be_used_keeps_no_other_from_its_events(stage: Stage):
+async def test_p1_p4_a_plan_whose_files_cannot_be_used_keeps_no_other_from_its_events_and_gets_its_own_once_mended(
+    stage: Stage,
+):
     stage.adopt("pr-1", pr=1)
     stage.adopt("pr-2", pr=2)
     (stage.local("pr-1") / "bus/events.jsonl").mkdir()
@@ -237,13 +239,6 @@ async def test_p4_a_plan_whose_files_cannot_be_used_keeps_no_other_from_its_even
     assert stage.bridge.said == ["re two"]
     published = json.loads((stage.root / "prloom/.local/bus/state/plans.json").read_text())
     assert "events.jsonl is a folder" in published["unreadable"]["pr-1"]
-
-
-async def test_p1_what_came_in_while_a_plan_could_not_be_read_comes_to_it_once_that_is_mended(stage: Stage):
-    stage.adopt("pr-1", pr=1)
-    stage.adopt("pr-2", pr=2)
-    (stage.local("pr-1") / "bus/events.jsonl").mkdir()
-    await stage.poll(said("one", pr=1), said("two", pr=2))
 
     (stage.local("pr-1") / "bus/events.jsonl").rmdir()
     await stage.tick()

@@ -373,16 +373,19 @@ def test_a_clean_worktree_is_removed_and_its_branch_kept(
     assert project.sha("feature")
 
 
-def test_prlooms_folder_is_no_work_even_if_the_branch_brings_it_back(
-    project: Project,
-    repo: Repository,
-    place: Path,
+@pytest.mark.parametrize(
+    ("ignored", "file", "is_shown"),
+    [("build/", "build/x", False), ("!/prloom/.local/", "prloom/.local/plan.md", True)],
+    ids=["ignored", "of prloom's own folder, which the branch brings back"],
+)
+def test_ignored_files_and_those_of_prlooms_folder_are_no_work(
+    project: Project, repo: Repository, place: Path, ignored: str, file: str, *, is_shown: bool
 ) -> None:
-    project.commit({".gitignore": "!/prloom/.local/\n"}, branch="feature")
+    project.commit({".gitignore": f"{ignored}\n"}, branch="feature")
     worktree.create(repo, place, "feature")
-    (place / "prloom" / ".local").mkdir(parents=True)
-    (place / "prloom" / ".local" / "plan.md").write_text("x")
-    assert project.git("status", "--porcelain", cwd=place)
+    (place / file).parent.mkdir(parents=True)
+    (place / file).write_text("x")
+    assert bool(project.git("status", "--porcelain", cwd=place)) == is_shown
 
     assert not worktree.is_dirty(repo, place)
     worktree.remove(repo, place)
@@ -430,18 +433,6 @@ def test_the_files_of_a_branch_that_was_deleted_are_removed_only_if_that_is_want
 
     assert "changed files: " in refused_removal(repo, place)
     worktree.remove(repo, place, lose_work=True)
-
-    assert not place.exists()
-
-
-def test_ignored_files_are_no_work(project: Project, repo: Repository, place: Path) -> None:
-    project.commit({".gitignore": "build/\n"}, branch="feature")
-    worktree.create(repo, place, "feature")
-    (place / "build").mkdir()
-    (place / "build" / "x").write_text("x")
-
-    assert not worktree.is_dirty(repo, place)
-    worktree.remove(repo, place)
 
     assert not place.exists()
 

@@ -174,22 +174,29 @@ async def test_a_list_of_all_that_leads_to_itself_ends_there(runtime: Any, part:
     assert len(await runtime.bridge.open_pull_requests(runtime.context())) == 1
 
 
-async def test_a_list_that_must_be_whole_is_an_error_if_it_leads_to_itself(
-    runtime: Any, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("path", "next_page", "why"),
+    [
+        (
+            "/issues/1/comments",
+            lambda url: url,
+            "/repos/ada/engine/issues/1/comments: a page of the list leads to one that was read already",
+        ),
+        ("/pulls/1/reviews", lambda _: "http://[::1", "GET: the address is not valid: Invalid IPv6 URL"),
+    ],
+    ids=["itself", "no address"],
+)
+async def test_a_page_that_leads_to_itself_or_to_no_address_stops_one_pull_request_only(
+    runtime: Any, caplog: pytest.LogCaptureFixture, path: str, next_page: Callable[[str], str], why: str
 ) -> None:
     pull, other = runtime.hub.pull(), runtime.hub.pull()
     runtime.track(pull, other)
-    links(runtime, "/issues/1/comments", lambda url: url)
+    links(runtime, path, next_page)
     runtime.hub.comment(other, "ann", "hello")
 
     assert await heard(runtime, 1) == {"hello"}
     assert len(runtime.requests()) < 20
-    assert [record.getMessage() for record in caplog.records] == [
-        (
-            "the next poll reads #1 again: /repos/ada/engine/issues/1/comments: "
-            "a page of the list leads to one that was read already"
-        )
-    ]
+    assert [record.getMessage() for record in caplog.records] == [f"the next poll reads #1 again: {why}"]
 
 
 async def test_a_list_without_an_end_is_an_error(
@@ -204,20 +211,6 @@ async def test_a_list_without_an_end_is_an_error(
 
     assert [record.getMessage() for record in caplog.records] == [
         "the next poll reads #1 again: /repos/ada/engine/issues/1/comments: more than 300 pages"
-    ]
-
-
-async def test_an_address_of_a_page_that_is_not_valid_stops_one_pull_request_only(
-    runtime: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    pull, other = runtime.hub.pull(), runtime.hub.pull()
-    runtime.track(pull, other)
-    links(runtime, "/pulls/1/reviews", lambda _: "http://[::1")
-    runtime.hub.comment(other, "ann", "hello")
-
-    assert await heard(runtime, 1) == {"hello"}
-    assert [record.getMessage() for record in caplog.records] == [
-        "the next poll reads #1 again: GET: the address is not valid: Invalid IPv6 URL"
     ]
 
 

@@ -201,18 +201,14 @@ async def test_a_file_that_cannot_be_read_keeps_no_other_from_being_read(caplog:
     ]
 
 
-async def test_what_was_asked_is_remembered_while_a_file_cannot_be_read() -> None:
-    plan = a_plan("## ready\n- [ ] one\n")
-    first = await LocalBridge().events(a_context(plan), None)
-    away = await LocalBridge().events(a_context(replace(plan, files=Unsafe())), first.state)
-
-    assert await poll(plan, state=away.state) == []
-
-
-async def test_what_was_asked_is_remembered_while_a_worktree_is_away() -> None:
+@pytest.mark.parametrize("is_away", [True, False])
+async def test_what_was_asked_is_remembered_while_a_worktree_is_away_or_its_file_cannot_be_read(
+    *, is_away: bool
+) -> None:
     plan = replace(a_plan("## ready\n- [ ] one\n"), adopted="2026-11-21T12:00:00.000Z")
     first = await LocalBridge().events(a_context(plan), None)
-    away = await LocalBridge().events(a_context(), first.state)
+    meanwhile = a_context() if is_away else a_context(replace(plan, files=Unsafe()))
+    away = await LocalBridge().events(meanwhile, first.state)
 
     assert await poll(plan, state=away.state) == []
 

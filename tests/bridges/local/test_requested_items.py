@@ -100,21 +100,16 @@ def test_an_item_that_is_moved_by_cutting_saving_and_pasting_is_no_new_event(rea
     assert reads.at("- [x] three", "- [ ] two", f"  > {MARK}", "  > Why?", "- [ ] one") == []
 
 
-def test_a_request_that_was_done_and_taken_out_can_be_made_again(reads: FileReads) -> None:
+@pytest.mark.parametrize(
+    "ended", [["- [x] one"], ["- [ ] one", f"  > {MARK}", "  > Because."]], ids=["done", "answered"]
+)
+def test_a_request_that_has_ended_and_was_taken_out_can_be_made_again(reads: FileReads, ended: list[str]) -> None:
     reads.at("- [ ] one")
-    reads.at("- [x] one")
+    reads.at(*ended)
     reads.at()
 
     assert reads.at("- [ ] one") == [f"{ONE}-1"]
     assert reads.at("- [ ] one") == []
-
-
-def test_so_can_one_that_was_answered(reads: FileReads) -> None:
-    reads.at("- [ ] one")
-    reads.at("- [ ] one", f"  > {MARK}", "  > Because.")
-    reads.at()
-
-    assert reads.at("- [ ] one") == [f"{ONE}-1"]
 
 
 def test_so_can_one_of_which_prloom_says_that_it_has_ended(reads: FileReads) -> None:

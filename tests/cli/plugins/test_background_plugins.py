@@ -163,23 +163,23 @@ KINDS = {
 """A manifest and Python code that name a hook point, for each kind of plugin."""
 
 
-def add_kind(repository: Repository, kind: str, hook: str) -> None:
+def told_of(repository: Repository, kind: str, hook: str) -> tuple[str, Any, list[tuple[str, str, str]]]:
+    """Return what the start, the list and doctor tell of a plugin of this kind that names the hook point."""
     manifest, code = KINDS[kind]
     add(repository, "odd", manifest.format(hook))
     if code:
         (repository.root / "prloom/plugins/odd/__init__.py").write_text(code.format(hook))
     repository.configure('[plugins]\nenabled = ["odd"]\n')
+    said = repository.run("start", "--once").stderr
+    (listed,) = [each for each in repository.json("plugins", "list")["plugins"] if each["name"] == "odd"]
+    return said, listed, of_plugins(repository.json_of_failure("doctor"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_guard_that_nothing_would_call_is_refused_at_the_start_in_the_list_and_by_doctor(
     repository: Repository, kind: str
 ) -> None:
-    add_kind(repository, kind, "preTol")
-
-    said = repository.run("start", "--once").stderr
-    (listed,) = [each for each in repository.json("plugins", "list")["plugins"] if each["name"] == "odd"]
-    found = of_plugins(repository.json_of_failure("doctor"))
+    said, listed, found = told_of(repository, kind, "preTol")
 
     what = "no hook point is named 'preTol', and a guard that is never called refuses nothing"
     assert f"{what}; did you mean 'preTool'?" in said
@@ -192,11 +192,7 @@ def test_a_guard_that_nothing_would_call_is_refused_at_the_start_in_the_list_and
 def test_a_hook_point_that_does_not_exist_is_a_warning_at_the_start_in_the_list_and_by_doctor(
     repository: Repository, kind: str
 ) -> None:
-    add_kind(repository, kind, "beforeTriag")
-
-    said = repository.run("start", "--once").stderr
-    (listed,) = [each for each in repository.json("plugins", "list")["plugins"] if each["name"] == "odd"]
-    found = of_plugins(repository.json_of_failure("doctor"))
+    said, listed, found = told_of(repository, kind, "beforeTriag")
 
     what = "no hook point is named 'beforeTriag'"
     assert f"{what}; did you mean 'beforeTriage'?" in said

@@ -116,13 +116,18 @@ async def test_of_several_in_one_poll_the_last_counts(stage: Stage, pr_7: Path):
     assert plan_status(stage) == "review"
 
 
+def killed_after_the_intake(local: Path) -> None:
+    """Leave of a plan's folder what a kill right after the first record of the log would have left."""
+    log = local / "bus/decisions.jsonl"
+    log.write_text(log.read_text().splitlines(keepends=True)[0])
+    (local / "bus/state/dispatcher.json").unlink()
+    state = json.loads((local / "state.json").read_text())
+    (local / "state.json").write_text(json.dumps({**state, "status": "active"}))
+
+
 async def test_a_kill_before_the_status_is_written_leaves_it_to_the_next_start(stage: Stage, pr_7: Path):
     await stage.poll(told("pr_merged"))
-    log = pr_7 / "bus/decisions.jsonl"
-    log.write_text(log.read_text().splitlines(keepends=True)[0])  # killed right after the intake's record
-    (pr_7 / "bus/state/dispatcher.json").unlink()
-    state = json.loads((pr_7 / "state.json").read_text())
-    (pr_7 / "state.json").write_text(json.dumps({**state, "status": "active"}))
+    killed_after_the_intake(pr_7)
 
     await stage.tick()
 
@@ -132,11 +137,7 @@ async def test_a_kill_before_the_status_is_written_leaves_it_to_the_next_start(s
 
 async def test_a_command_beside_no_dispatcher_writes_the_status_that_a_kill_left_undone(stage: Stage, pr_7: Path):
     await stage.poll(said("held", author=Author("eve", "none")), told("pr_merged"))
-    log = pr_7 / "bus/decisions.jsonl"
-    log.write_text(log.read_text().splitlines(keepends=True)[0])
-    (pr_7 / "bus/state/dispatcher.json").unlink()
-    state = json.loads((pr_7 / "state.json").read_text())
-    (pr_7 / "state.json").write_text(json.dumps({**state, "status": "active"}))
+    killed_after_the_intake(pr_7)
     stage.ask("drop", "held", reason="spam")
 
     assert offline.carry_out(stage.paths, stage.clock) is None
