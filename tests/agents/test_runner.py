@@ -97,24 +97,6 @@ async def test_a_run_whose_folder_disappears_has_failed_and_is_ended(launch: Lau
     assert processes.tagged(environment.RUN_VARIABLE, run.id) == []
 
 
-async def test_a_failed_run_says_why(launch: Launch) -> None:
-    run = launch("import sys; sys.exit('no such model: x')")
-
-    result = await started_runs.result(run)
-
-    assert result.error == "the program ended with exit code 1: no such model: x"
-
-
-async def test_a_run_that_was_stopped_is_no_failed_attempt(launch: Launch, up: Up) -> None:
-    run = launch("import time; print('up', flush=True); time.sleep(600)")
-    await up(run)
-
-    await started_runs.stop(run)
-    result = await started_runs.result(run)
-
-    assert (result.status, result.trouble) == ("interrupted", "stopped")
-
-
 async def test_a_run_that_is_waited_for_no_more_is_ended(launch: Launch, up: Up) -> None:
     run = launch("import time; print('up', flush=True); time.sleep(600)")
     await up(run)

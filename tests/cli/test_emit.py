@@ -65,17 +65,6 @@ def test_the_body_can_come_from_stdin(stage: Stage, prloom: Prloom) -> None:
     assert appended(stage)[0]["body"] == "gr\ufffd\ufffde\n\ufffd"
 
 
-def test_an_id_that_is_known_already_is_refused_and_nothing_appended(
-    stage: Stage, prloom: Prloom, refused: Refusal
-) -> None:
-    prloom("emit", "pr-7", "--body", "b", "--id", "e1")
-
-    assert refused("emit", "pr-7", "--body", "c", "--id", "e1") == (
-        "prloom: plan pr-7 already has an event e1, so nothing was appended; `prloom why` shows what happened to it\n"
-    )
-    assert [event["body"] for event in appended(stage)] == ["b"]
-
-
 def test_a_file_of_events_is_appended_whole(stage: Stage, prloom: Prloom, tmp_path: Path) -> None:
     file = tmp_path / "events.json"
     file.write_text('[{"id": "a", "source": "ci", "type": "t"}, {"id": "b", "source": "ci", "type": "t"}]')

@@ -72,15 +72,6 @@ async def test_a_failed_action_is_tried_again_by_its_id_or_its_events(waiting: S
     assert not waiting.state()["queue"][action].get("failed")
 
 
-async def test_a_running_dispatcher_is_handed_the_request(waiting: Stage, prloom: Prloom) -> None:
-    with SafeDir.make(waiting.root, "prloom", ".local") as local, DispatcherLock(local):
-        assert prloom("retry", "d1").out == "Sent to the running dispatcher, to retry: d1.\n"
-        assert states(waiting)["d1"] == "deferred"
-
-    await waiting.tick()
-    assert waiting.fate("d1") == ["pending", "deferred", "pending", "deferred"]
-
-
 async def test_a_dispatcher_that_does_not_answer_is_not_said_to_do_it(waiting: Stage, prloom: Prloom) -> None:
     with SafeDir.make(waiting.root, "prloom", ".local") as local, DispatcherLock(local):
         long_ago = (datetime.now(UTC) - timedelta(minutes=5)).timestamp()

@@ -77,16 +77,6 @@ async def test_a_draft_waits_in_the_inbox_until_it_is_queued(git_stage: Stage, p
     assert not git_stage.paths.worktree("fast").exists()
 
 
-async def test_a_draft_that_cannot_be_read_is_shown_with_what_is_wrong(git_stage: Stage, project: Project):
-    put(git_stage, "---\nstatus: soon\n---\n# Make it fast\n")
-
-    await git_stage.tick()
-
-    found = shown(git_stage)
-    assert (found["status"], found["blocked"], found["title"]) == ("draft", True, "Make it fast")
-    assert "fast.md: the front matter has the status 'soon' (line 2); write draft or queued" in found["lastError"]
-
-
 async def test_a_draft_whose_branch_is_there_is_blocked_until_that_is_gone(git_stage: Stage, project: Project):
     put(git_stage)
     project.git("branch", "fast")

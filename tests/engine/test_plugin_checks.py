@@ -150,17 +150,6 @@ def test_a_command_that_cannot_be_started_is_an_error_before_any_dispatcher_has_
     assert of_tool.what.startswith(f"each call of its tool look fails: {what}")
 
 
-def test_a_hook_point_that_does_not_exist_is_a_warning_before_any_dispatcher_has_asked(
-    root: Path, environ: dict[str, str]
-) -> None:
-    (found,) = findings(root, environ, provides_hooks=["beforeTriag", "afterTodo"])
-
-    assert (found.what, found.fix) == (
-        f"{root}/prloom/plugins/odd/plugin.json: provides_hooks: no hook point is named 'beforeTriag'",
-        "did you mean 'beforeTriage'?",
-    )
-
-
 @pytest.mark.parametrize("background", [True, False])
 @pytest.mark.parametrize("code", [True, False])
 def test_what_is_misspelt_in_a_manifest_is_told_whatever_the_kind_of_plugin(

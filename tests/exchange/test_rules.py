@@ -82,16 +82,3 @@ def test_waits_double_up_to_the_longest_and_are_a_little_shorter_by_the_key():
 )
 def test_a_conversations_outcome_is_that_of_its_work(entries: list[MessageEntry], outcome: str):
     assert rules.outcome(entries, {"work"}) == outcome
-
-
-def test_a_message_is_dead_at_its_last_attempt_and_not_before():
-    stands = Delivery(message_id="m", topic="work", state="leased", attempts=2, max_attempts=3)
-
-    again = rules.again("failed", "died", stands, NOW, POLICY)
-    dead = rules.again("failed", "died", rules.claimed(again.delivery, 9), NOW, POLICY)
-
-    assert (again.delivery.state, again.reply) == ("ready", None)
-    assert again.delivery.available_at is not None
-    assert (dead.delivery.state, dead.delivery.available_at) == ("dead", None)
-    assert dead.reply is not None
-    assert dead.reply.topic == "work.dead"

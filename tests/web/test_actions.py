@@ -58,23 +58,10 @@ async def test_a_deferred_event_is_due_now(waiting: Stage, browser: Browser):
     assert browser.act("retry", id="d1", plan="pr-7").startswith("d1 is already pending")
 
 
-async def test_a_failed_action_is_tried_again(waiting: Stage, browser: Browser):
-    (action,) = waiting.state()["queue"]
-
-    assert browser.act("retry", id=action, plan="pr-7") == f"Due now: {action}."
-    assert not waiting.state()["queue"][action].get("failed")
-
-
 async def test_an_event_is_dropped_with_a_reason(waiting: Stage, browser: Browser):
     assert browser.act("drop", id="d1", plan="pr-7").startswith("the reason is missing")
     assert browser.act("drop", id="d1", plan="pr-7", reason="no longer wanted") == "Dropped: d1."
     assert state(waiting, "d1") is None
-
-
-async def test_a_running_dispatcher_is_handed_the_request(waiting: Stage, browser: Browser):
-    with SafeDir.make(waiting.root, "prloom", ".local") as local, DispatcherLock(local):
-        assert browser.act("retry", id="d1") == "Sent to the running dispatcher, to retry: d1."
-        assert state(waiting, "d1") == "deferred"
 
 
 async def test_a_plan_is_paused_and_resumed(waiting: Stage, browser: Browser):

@@ -56,15 +56,6 @@ async def test_a_request_for_what_nobody_has_changes_nothing_and_is_not_kept(sta
     assert {event["state"] for event in stage.open("pr-1").values()} == {"deferred"}
 
 
-async def test_while_it_is_asked_for_a_running_dispatcher_polls_at_once(stage: Stage):
-    stage.adopt()
-    async with stage.running() as dispatcher:
-        await stage.until(lambda: stage.bridge.polls == 1 and not dispatcher._pollers)
-        stage.ask("poll")
-
-        await stage.until(lambda: stage.bridge.polls == 2)
-
-
 async def test_a_poll_that_is_asked_for_during_a_poll_is_made_after_it(stage: Stage):
     stage.adopt()
     asked, release = asyncio.Event(), asyncio.Event()

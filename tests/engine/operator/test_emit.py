@@ -1,21 +1,10 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 from stage import Stage, said
 
 from prloom.engine.operator import emit
 from prloom.errors import PrloomError
-
-
-def test_events_are_appended_in_their_order(stage: Stage) -> None:
-    local = stage.adopt()
-
-    emit.append(stage.paths, "pr-7", [said("a"), said("b")], stage.clock())
-
-    lines = (local / "bus/events.jsonl").read_text().splitlines()
-    assert [json.loads(line)["data"]["id"] for line in lines] == ["a", "b"]
 
 
 def test_all_are_appended_or_none(stage: Stage) -> None:
@@ -27,15 +16,6 @@ def test_all_are_appended_or_none(stage: Stage) -> None:
         emit.append(stage.paths, "pr-7", [said("a"), said("b")], stage.clock())
 
     assert (local / "bus/events.jsonl").read_bytes() == before
-
-
-async def test_what_is_handed_in_is_worked_on(stage: Stage) -> None:
-    stage.adopt()
-
-    emit.append(stage.paths, "pr-7", [said("a")], stage.clock())
-    await stage.tick()
-
-    assert stage.triager.batches == [("a",)]
 
 
 def test_a_plan_whose_folder_is_gone_takes_nothing(stage: Stage) -> None:

@@ -82,17 +82,6 @@ async def test_while_a_dispatcher_runs_it_is_left_to_that(stage: Stage) -> None:
     assert stage.fate("e")[-1] == "dropped"
 
 
-async def test_a_request_about_an_event_that_has_yet_to_be_taken_in_is_left_to_the_dispatcher(stage: Stage) -> None:
-    stage.adopt()
-    stage.append(said("e"))
-
-    assert ask(stage, "drop", "e", reason="no") == "it names an event that was not taken in yet"
-    await stage.tick()
-
-    assert stage.fate("e") == ["pending", "dropped"]
-    assert stage.triager.batches == []
-
-
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 async def test_a_request_that_waits_only_for_an_earlier_one_says_so(stage: Stage, verb: str) -> None:
     stage.adopt()

@@ -189,19 +189,6 @@ async def test_an_edit_is_not_acknowledged_again(stage: Stage, source: Signing, 
     assert [sign.related_event_id for sign in source.signs] == ["a"]
 
 
-async def test_an_edit_is_acknowledged_where_nothing_before_it_was(stage: Stage, source: Signing, pr_7: Path):
-    edit = {"updatedAt": record.iso(NOON)}
-    source.news = [
-        wrote("a"),
-        wrote("a2", context={"supersedes": "a", **edit}),  # they came together
-        wrote("b2", context={"supersedes": "b", **edit}),  # the first wording was never seen
-    ]
-
-    await stage.tick()
-
-    assert sorted(str(sign.related_event_id) for sign in source.signs) == ["a2", "b2"]
-
-
 async def test_replies_go_before_acknowledgements_of_any_plan(stage: Stage, source: Signing, pr_7: Path):
     stage.adopt("pr-8", pr=8)
     both = asyncio.Event()

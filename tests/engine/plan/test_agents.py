@@ -337,16 +337,6 @@ async def test_a_run_that_says_nothing_for_too_long_is_ended(bench: Bench, stage
     assert "the run printed nothing for longer than the limit" in waits(bench)["a"]["reason"]
 
 
-async def test_an_agent_that_is_not_there_is_a_failed_attempt_with_a_remedy(bench: Bench, stage: Stage):
-    bench.plays("")
-    stage.configure('[stages]\ndefault = "codex"\n')
-
-    await stage.take_in(said("a"))
-
-    assert "codex is not on PATH" in waits(bench)["a"]["reason"] or "codex" in waits(bench)["a"]["reason"]
-    assert stage.open()["a"].get("run") is None
-
-
 async def test_without_any_agent_on_the_machine_every_event_waits_and_says_what_to_do(bench: Bench, stage: Stage):
     bench.environ = {"PATH": str(bench.home), "HOME": str(bench.home)}
     bench.plays("")
@@ -640,22 +630,6 @@ async def test_a_hook_may_run_an_agent_and_gets_its_final_message(bench: Bench, 
     assert stage.bridge.said == ["33 letters about ['app.py']"]
     (run,) = listing.spent(stage.paths, stage.clock())
     assert (run.stage, run.plugin) == ("worker", "asker")
-
-
-async def test_an_agents_run_that_fails_fails_the_hook_that_asked_for_it(bench: Bench, stage: Stage):
-    bench.plays("sys.exit(3)")
-
-    def register(ctx: PluginContext) -> None:
-        @ctx.hook("beforeTriage")
-        async def ask(plan: str, triage: TriageContext) -> None:
-            await triage.run_agent("Look.")
-
-    stage.plugin("asker", register)
-
-    await stage.take_in(said("a"))
-
-    assert waits(bench)["a"]["owner"] == "asker"
-    assert "the program ended with exit code 3" in waits(bench)["a"]["reason"]
 
 
 async def test_a_daily_limit_holds_for_plugins_runs_of_several_plans_that_begin_at_the_same_time(

@@ -27,14 +27,6 @@ async def ask(stage: Stage, verb: RequestVerb, action_id: str, **about: Any) -> 
     await stage.carry_out(verb, action_id, **about)
 
 
-async def test_a_draft_is_sent_once_a_person_says_so(stage: Stage):
-    await ask(stage, "draft_send", await a_draft(stage))
-    await stage.tick()
-
-    assert stage.bridge.said == ["re e1"]
-    assert stage.state()["queue"] == {}
-
-
 async def test_a_draft_that_is_dropped_is_never_sent(stage: Stage):
     await ask(stage, "draft_drop", await a_draft(stage))
 

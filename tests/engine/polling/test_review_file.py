@@ -81,35 +81,6 @@ async def test_an_item_that_is_written_again_before_its_answer_was_read_is_answe
     assert review.asked == [first, second]
 
 
-async def test_so_is_one_that_is_written_again_after_its_worktree_was_away(review: ReviewScene, tmp_path: Path) -> None:
-    await review.once(ITEM)
-    await review.once()
-    review.remove_all()
-    await review.once()
-    worktree = review.stage.paths.worktree("work")
-    shutil.move(worktree, tmp_path / "away")
-    await review.once()
-    shutil.move(tmp_path / "away", worktree)
-
-    await review.once(ITEM)
-
-    first, second = review.asked
-    assert (second, review.replies) == (f"{first}-1", [f"re {second}"])
-
-
-async def test_so_is_one_that_is_written_again_after_the_cursor_was_removed(review: ReviewScene) -> None:
-    await review.once(ITEM)
-    await review.once()
-    review.remove_all()
-    await review.once()
-    review.cursor.unlink()
-
-    await review.once(ITEM)
-
-    first, second = review.asked
-    assert (second, review.replies) == (f"{first}-1", [f"re {second}"])
-
-
 async def test_so_is_one_that_was_edited_and_is_as_it_was_again(review: ReviewScene) -> None:
     review.stage.triager.answer = acknowledged
     await review.once(ITEM)

@@ -29,12 +29,6 @@ async def a_sound_stage(stage: Stage) -> Path:
     return local
 
 
-async def test_a_sound_repository_has_no_findings(stage: Stage) -> None:
-    await a_sound_stage(stage)
-
-    assert found(stage) == ()
-
-
 async def test_the_activity_of_a_plan_is_known_and_a_line_that_is_none_is_named(stage: Stage) -> None:
     local = await a_sound_stage(stage)
     event = ActivityEvent(id="a-1", seq=1, type="TODO_UPDATE", plan_id="pr-7", timestamp=1, data={})

@@ -38,7 +38,7 @@ def test_the_workers_own_environment_is_inherited_byte_by_byte():
 
 
 def test_a_command_finds_its_message_its_exchange_and_its_worker():
-    made = environment_of({b"PRLOOM_MESSAGE_ID": b"an outer one"})
+    made = environment_of({b"PRLOOM_MESSAGE_ID": b"an outer one"}, pr=7)
 
     assert made == {
         b"PRLOOM_MESSAGE_ID": b"m",
@@ -47,6 +47,7 @@ def test_a_command_finds_its_message_its_exchange_and_its_worker():
         b"PRLOOM_ATTEMPT": b"3",
         b"PRLOOM_EXCHANGE": "/x/ä.db".encode(),
         b"PRLOOM_WORKER": b"w-1",
+        b"PRLOOM_META_PR": b"7",
     }
 
 

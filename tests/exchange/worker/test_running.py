@@ -175,16 +175,3 @@ def test_what_is_no_utf_8_is_replaced(jobs: Any, message: Message):
     jobs.once(command=["printf", r"a\377b\0c"])
 
     assert jobs.reply(message).body == "a\ufffdb\0c"
-
-
-def test_a_command_knows_its_message_and_where_to_publish_more(jobs: Any):
-    message = jobs.exchange.publish("jobs", "x", metadata={"pr-number": 7, "draft": False, "who": "a\0b"})
-    script = (
-        'echo "$PRLOOM_MESSAGE_ID $PRLOOM_TOPIC $PRLOOM_CONVERSATION_ID $PRLOOM_ATTEMPT $HERITAGE'
-        ' $PRLOOM_META_PR_NUMBER $PRLOOM_META_DRAFT $PRLOOM_META_WHO [$PRLOOM_META_OLD] $PRLOOM_EXCHANGE"'
-    )
-
-    jobs.once(command=["env", "HERITAGE=yes", "sh", "-c", script])
-
-    here = Path(jobs.folder, "jobs.db")
-    assert jobs.reply(message).body == f"{message.id} jobs {message.id} 1 yes 7 false a\ufffdb [] {here}\n"
