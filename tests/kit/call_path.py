@@ -49,11 +49,12 @@ print(json.dumps({"items": items, "todos": [], "rebaseRequested": False}))
 """
 COUNTED = tuple(f"{ROOT / package}{os.sep}" for package in ("prloom", "bridges"))
 
-_LAYERS = ("storage/", "model/", "transport/", "exchange/", "api/", "config/", "errors.py")
-BELOW = tuple(f"prloom/{layer}" for layer in _LAYERS)
+_LAYERS = ("storage", "model", "transport", "exchange", "api", "config")
+BELOW = (*(f"prloom/{layer}/" for layer in _LAYERS), *(f"prloom/{file.name}" for file in ROOT.glob("prloom/*.py")))
 """What every part of prloom uses."""
 
-BESIDE = ("prloom/core/activity", "prloom/engine/activity/", "prloom/agents/activity/")
+_ACTIVITY = ("prloom/core/activity", "prloom/engine/activity/", "prloom/agents/activity/")
+BESIDE = (*_ACTIVITY, "prloom/agents/run_status.py")
 """What reads along while an agent works."""
 
 Called = dict[tuple[str, str], set[str]]
