@@ -108,7 +108,7 @@ class Load:
                     waiting[number] = self._say(plan, queues[number].pop(0))
             if time.monotonic() - moved > PATIENCE:
                 raise TimeoutError(f"nothing moves; {waiting} are open")
-            time.sleep(0.01)
+            time.sleep(0.05)
 
     def close(self) -> Iterator[str]:
         """End the dispatcher, and yield which processes were there that should not have been, before and after."""
