@@ -153,7 +153,7 @@ async def test_an_unknown_command_is_answered_with_help_and_does_nothing_with_wh
     assert "`/prloom help`" in answer
 
 
-async def test_a_plugin_cannot_shadow_a_built_in_command(stage: Stage, pr_7: Path):
+async def test_a_plugins_command_is_carried_out_and_help_lists_it_beside_the_built_in_ones(stage: Stage, pr_7: Path):
     called: list[Any] = []
 
     def register(ctx: PluginContext) -> None:
