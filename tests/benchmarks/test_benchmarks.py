@@ -44,25 +44,31 @@ GROUPS = {
     "machines": {"machines"},
     "web": {"web page", "web change"},
     "memory": {"memory web", "memory top"},
+    "exchange-work": {"exchange-work"},
+    "exchange-idle": {"exchange-idle"},
+    "exchange-hosts": {"exchange-host-writes", "exchange-host-idle"},
+    "MCP calls": {"mcp-call"},
 }
+"""Rows, and their figures, of which many a row has one."""
 
+DAEMONS = ("event to daemon", "events to daemons", "idle daemons", "beside daemons", "plans beside daemons")
+POSTGRES = ("exchange-postgres", "exchange-postgres-history", "exchange-postgres-idle", "machines")
+EXCHANGE = ("exchange-publish", "exchange-work", "exchange-history", "exchange-crowd", "exchange-idle")
 REAL = (
-    "beside an agent",
-    "history",
-    "working",
-    "latency",
-    "latency without inotify",
-    "idle dispatcher",
-    "machines",
-    "plugin",
+    *("beside an agent", "history", "working", "latency", "latency without inotify", "idle dispatcher"),
+    *("plugin", "MCP start", "MCP calls", "beside web attacks", *DAEMONS),
 )
 """The rows that start real dispatchers, which takes seconds each: `make bench` measures all of them."""
-LONG = ("catch-up", "idle tick", "idle completed", "agent runs", "commands", "web", "memory")
+LONG = (
+    *("catch-up", "idle tick", "idle completed", "agent runs", "commands", "web", "memory"),
+    *(*EXCHANGE, *POSTGRES, "exchange-request", "exchange-hosts"),
+)
 """The others that take seconds."""
 TURN = int(os.environ.get("PRLOOM_CRASH_TURN") or random.SystemRandom().randrange(len(REAL) * len(LONG)))
 ALL = os.environ.get("PRLOOM_CRASHES") == "all"
 SOME = {"one that starts dispatchers": REAL, "another that takes seconds": LONG}
-TRIED = list(GROUPS) if ALL else [*SOME, *(group for group in GROUPS if group not in {*REAL, *LONG})]
+EACH = tuple(dict.fromkeys((*GROUPS, *REAL, *LONG)))
+TRIED = EACH if ALL else [*SOME, *(group for group in EACH if group not in {*REAL, *LONG})]
 
 Bench = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -76,17 +82,17 @@ def bench() -> Bench:
 
 @pytest.mark.parametrize("tried", TRIED)
 def test_a_row_can_be_measured_and_the_page_has_it(tried: str, tmp_path: Path, bench: Bench):
-    group = tried if tried in GROUPS else SOME[tried][TURN % len(SOME[tried])]
+    group = tried if tried in EACH else SOME[tried][TURN % len(SOME[tried])]
     if group == "latency without inotify" and not can_be_watchless():
         pytest.skip("this machine lets nobody make a user namespace")
-    if group == "machines" and not can_have_postgres():
+    if group in POSTGRES and not can_have_postgres():
         pytest.skip("no PostgreSQL server can be had here")
 
     ended = bench("--tiny", "--only", group, "--json", str(tmp_path / "results.json"))
 
     assert ended.returncode == 0, f"{group}: {ended.stderr}"
     figures = json.loads((tmp_path / "results.json").read_text())["figures"]
-    assert {figure["row"] for figure in figures} == GROUPS[group]
+    assert {figure["row"] for figure in figures} == GROUPS.get(group, {group.lower().replace(" ", "-")})
     assert [figure for figure in figures if in_words(figure) not in words(PAGE)] == []
 
 
@@ -94,7 +100,8 @@ def test_a_row_that_does_not_exist_is_a_mistake(bench: Bench):
     ended = bench("--only", "no such row")
 
     assert ended.returncode == 2
-    assert all(group in ended.stderr for group in GROUPS)
+    assert [group for group in EACH if f"'{group}'" not in ended.stderr] == []
+    assert len(re.findall("'[^']+'", ended.stderr)) == len(EACH) + len(["no such row"])
 
 
 def test_a_figure_holds_up_to_its_target_and_not_beyond(tmp_path: Path):
@@ -116,7 +123,7 @@ def in_words(figure: dict[str, Any]) -> str:
 
 def words(text: str) -> str:
     """Return a text without its numbers, which the sizes of a run decide."""
-    return re.sub(r"\d[\d,]*", "N", text)
+    return re.sub(r"\d[\d,]*(\.\d+)?", "N", text)
 
 
 def can_have_postgres() -> bool:
