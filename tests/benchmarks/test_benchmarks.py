@@ -44,12 +44,10 @@ GROUPS = {
     "machines": {"machines"},
     "web": {"web page", "web change"},
     "memory": {"memory web", "memory top"},
-    "exchange-work": {"exchange-work"},
-    "exchange-idle": {"exchange-idle"},
     "exchange-hosts": {"exchange-host-writes", "exchange-host-idle"},
     "MCP calls": {"mcp-call"},
 }
-"""Rows, and their figures, of which many a row has one."""
+"""The figures of rows; a row that is not listed has one, of its own name."""
 
 DAEMONS = ("event to daemon", "events to daemons", "idle daemons", "beside daemons", "plans beside daemons")
 POSTGRES = ("exchange-postgres", "exchange-postgres-history", "exchange-postgres-idle", "machines")
