@@ -57,7 +57,10 @@ def parse(content: bytes, path: Path) -> ManifestFile:
         table = {}
     if not isinstance(table, Mapping):
         raise ExtensionError(f"{path} does not contain a table; write keys such as `name: {path.parent.name}`")
-    return _checked(table, path)
+    try:
+        return _checked(table, path)
+    except ValueError as error:  # a number of more digits than Python writes
+        raise ExtensionError(f"{path} cannot be used: {_one_line(error)}") from error
 
 
 def _content(path: Path) -> bytes:
@@ -84,10 +87,11 @@ def _decoded(content: bytes, suffix: str) -> Json:
     import yaml  # noqa: PLC0415 - likewise, and 20 ms
 
     try:
-        # The parser in C takes a tenth of the time; PyYAML has it where libyaml was there when it was built.
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
+    except (KeyError, AttributeError, TypeError) as error:  # so PyYAML ends at `!!bool maybe`
+        raise ValueError("a value is not what its tag says; remove the tag, the word with `!!`") from error
 
 
 def _checked(table: Mapping[Json, Json], path: Path) -> ManifestFile:

@@ -126,10 +126,9 @@ _GUARDED = {
     "status": ("--ignore-submodules=dirty",),
 }
 
-# These use objects, refs, the configuration and the network only. Any other command may run a driver, `write-tree` too.
+# These use the object store, the configuration and the network only. Any other command may run a driver or a hook.
 _READ_ONLY = ("cat-file", "config", "diff-tree", "for-each-ref", "ls-remote", "ls-tree", "merge-base", "remote")
-_REFS = ("symbolic-ref", "update-ref")
-_WITHOUT_DRIVERS = frozenset((*_READ_ONLY, *_REFS, "commit-tree", "rev-list", "rev-parse", "var", "version"))
+_WITHOUT_DRIVERS = frozenset((*_READ_ONLY, "commit-tree", "rev-list", "rev-parse", "var", "version"))
 _LIST = ("config", "--null", "--name-only", "--list")
 
 _MACHINE = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")

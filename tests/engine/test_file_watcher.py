@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from stage import Stage
+from stage import Stage, said
 from stage_parts import handling
 
 from prloom.engine.file_watcher import FileWatcher
@@ -73,6 +73,16 @@ async def test_a_request_is_carried_out_without_waiting_for_a_tick(stage: Stage,
         stage.ask("poll")
 
         await stage.until(lambda: stage.bridge.polls == 2)
+
+
+async def test_where_nothing_can_be_watched_the_tick_finds_everything(stage: Stage, pr_7: Path):
+    async with stage.running() as dispatcher:
+        await stage.until(lambda: stage.bridge.polls == 1)
+        assert dispatcher._watcher is not None
+        dispatcher._watcher.follow([])
+        stage.append(said("a"))
+
+        await stage.until(lambda: stage.triager.batches == [("a",)])
 
 
 # ---- the watcher itself

@@ -118,10 +118,20 @@ def test_a_wrong_value_is_one_line_that_names_the_file_and_the_key(text: str, sa
         ("a: !!python/object/apply:os.getcwd []", "plugin.yaml"),
         ("[" * 100_000, "plugin.json"),
         ("- " * 5_000, "plugin.yaml"),
+        ("name: !!bool maybe", "plugin.yaml"),
+        ("name: !!timestamp later", "plugin.yaml"),
     ],
 )
 def test_what_does_not_parse_is_one_line_that_names_the_file(text: str, name: str) -> None:
     assert problem(text, name).startswith(f"/p/notes/{name} cannot be read as ")
+
+
+@pytest.mark.parametrize("text", ["manifest_version: {}", "name: {}", "? {}\n: notes"])
+def test_a_number_of_more_digits_than_python_writes_is_one_line_that_names_the_file(text: str) -> None:
+    said = problem(text.format("0x" + "f" * 5_000))
+
+    assert said.startswith("/p/notes/plugin.yaml cannot be used: Exceeds the limit (4300 digits)")
+    assert "\n" not in said
 
 
 def test_bytes_that_are_no_text_are_an_error() -> None:

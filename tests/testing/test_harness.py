@@ -138,6 +138,28 @@ def test_what_a_hook_raises_is_raised_by_the_showing_with_its_cause() -> None:
     assert isinstance(caught.value.__cause__, ValueError)
 
 
+def test_nothing_of_a_hook_that_raises_takes_effect_and_its_event_waits() -> None:
+    bench = harness(both_then_boom, strict=False)
+    event = a_comment("hello")
+
+    seen = bench.show(event)
+
+    assert bench.state() == {}
+    assert seen.actions == ()
+    assert seen[event].verdict == "deferred"
+    assert seen[event].reason == "plugin plugin: beforeTriage raised ValueError: at the end"
+    assert [fault.hook for fault in seen.faults] == ["beforeTriage"]
+
+
+def both_then_boom(ctx: PluginContext) -> None:
+    @ctx.hook("beforeTriage")
+    def look(plan: str, triage: TriageContext) -> None:
+        triage.set_state("seen", value=True)
+        triage.emit_comment(None, "hello")
+        triage.mark_event_handled(triage.events[0].id)
+        raise ValueError("at the end")
+
+
 def test_an_event_that_fails_in_company_harms_no_other() -> None:
     bench = harness(notes, strict=False)
     note, bad = a_comment("note"), a_comment("boom")

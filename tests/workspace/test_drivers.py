@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
+import executable
 import pytest
 
 from prloom.errors import WorkspaceError
@@ -132,6 +134,23 @@ def test_every_kind_of_driver_is_turned_off_once() -> None:
         ("merge.m.driver", "false"),
         ("hook.h.enabled", "false"),
     )
+
+
+@pytest.mark.parametrize(
+    "argv", [("update-ref", "refs/heads/x", "HEAD"), ("symbolic-ref", "refs/x", "refs/heads/main")]
+)
+def test_a_hook_of_the_configuration_is_turned_off_where_refs_move(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, ...]
+) -> None:
+    """Only git 2.54 and later would run it; so what git is told counts."""
+    said, real = tmp_path / "said", shutil.which("git")
+    project.git("config", "hook.h.command", "evil")
+    executable.write(tmp_path / "bin/git", f"#!/bin/sh\necho \"$@\" >>'{said}'\nexec '{real}' \"$@\"\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+
+    git.run(argv, cwd=project.root)
+
+    assert "hook.h.enabled=false" in said.read_text().splitlines()[-1]
 
 
 def test_a_merge_without_its_driver_is_a_conflict_and_not_a_success(project: Project) -> None:

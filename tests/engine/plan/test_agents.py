@@ -632,6 +632,22 @@ async def test_a_hook_may_run_an_agent_and_gets_its_final_message(bench: Bench, 
     assert (run.stage, run.plugin) == ("worker", "asker")
 
 
+async def test_an_agents_run_that_fails_fails_the_hook_that_asked_for_it(bench: Bench, stage: Stage):
+    bench.plays("sys.exit(3)")
+
+    def register(ctx: PluginContext) -> None:
+        @ctx.hook("beforeTriage")
+        async def ask(plan: str, triage: TriageContext) -> None:
+            await triage.run_agent("Look.")
+
+    stage.plugin("asker", register)
+
+    await stage.take_in(said("a"))
+
+    assert waits(bench)["a"]["owner"] == "asker"
+    assert "the program ended with exit code 3" in waits(bench)["a"]["reason"]
+
+
 async def test_a_daily_limit_holds_for_plugins_runs_of_several_plans_that_begin_at_the_same_time(
     bench: Bench, stage: Stage
 ):

@@ -59,6 +59,15 @@ async def test_retry_after_is_kept(stage: Stage, pr_7: Path):
     assert queue(stage)[0]["nextTry"] == "2026-01-01T12:07:00.000Z"
 
 
+async def test_a_failed_action_is_revived_by_a_retry(stage: Stage, pr_7: Path):
+    stage.bridge.refuse = refusing(Refused("locked"))
+    await stage.poll(said("a"))
+
+    await stage.poll(said("again", "/prloom retry"))
+
+    assert sorted(stage.bridge.said) == ["Retrying 0 events and 1 failed action.", "re a"]
+
+
 async def test_an_action_for_a_target_that_nobody_claims_is_failed_with_a_remedy(stage: Stage, pr_7: Path):
     await stage.poll(said("a", reply_to=Target("carrier-pigeon", {})))
 
