@@ -42,7 +42,7 @@ def checked(
 
 def snake(key: Json) -> str:
     """Return the name that a key means, whichever way it is written."""
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda match: f"_{match[1].lower()}", str(key))
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda match: f"_{match[1].lower()}", _text(key))
 
 
 def table(value: Json, where: str) -> Mapping[Json, Json]:
@@ -76,8 +76,16 @@ def check_characters(value: Json, where: str) -> None:
         msgspec.json.encode(value)
     except UnicodeEncodeError as error:
         raise ExtensionError(f"{where}: {shown(value)} contains half of a surrogate pair; remove it") from error
+    except ValueError as error:
+        raise ExtensionError(f"{where}: a number has thousands of digits; write a shorter one") from error
     except (TypeError, RecursionError):  # a date of YAML, or too deep: whoever uses the value says so
         pass
+
+
+def _text(key: Json) -> str:
+    if isinstance(key, str):
+        return key
+    return shown(key)
 
 
 def _expected(kind: Json) -> str:
@@ -92,7 +100,7 @@ def _expected(kind: Json) -> str:
 
 
 def _unknown(key: Json, known: Iterable[str], where: str) -> str:
-    close = keys.nearest(str(key), known)
+    close = keys.nearest(_text(key), known)
     hint = ""
     if close:
         hint = f"; did you mean {close!r}?"
@@ -101,5 +109,8 @@ def _unknown(key: Json, known: Iterable[str], where: str) -> str:
 
 def shown(value: Json) -> str:
     """Return a value as an error shows it."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no more than some 4,300 digits
+        text = "a number of thousands of digits"
     return text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004 - what fits beside the rest on a line

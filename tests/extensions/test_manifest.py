@@ -120,18 +120,29 @@ def test_a_wrong_value_is_one_line_that_names_the_file_and_the_key(text: str, sa
         ("- " * 5_000, "plugin.yaml"),
         ("name: !!bool maybe", "plugin.yaml"),
         ("name: !!timestamp later", "plugin.yaml"),
+        ('name: !!int ""', "plugin.yaml"),
     ],
 )
 def test_what_does_not_parse_is_one_line_that_names_the_file(text: str, name: str) -> None:
     assert problem(text, name).startswith(f"/p/notes/{name} cannot be read as ")
 
 
-@pytest.mark.parametrize("text", ["manifest_version: {}", "name: {}", "? {}\n: notes"])
-def test_a_number_of_more_digits_than_python_writes_is_one_line_that_names_the_file(text: str) -> None:
-    said = problem(text.format("0x" + "f" * 5_000))
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("manifest_version: {}", "manifest_version: a number has thousands of digits; write a shorter one"),
+        ("name: {}", "name: expected a text, got a number of thousands of digits; put it in quotes"),
+        ("requires_env: [{}]", "requires_env: expected a list of texts, got a number of thousands of digits"),
+    ],
+)
+def test_a_number_of_more_digits_than_python_writes_is_one_line_that_names_the_key(text: str, said: str) -> None:
+    assert problem(text.format("0x" + "f" * 5_000)) == f"/p/notes/plugin.yaml: {said}"
 
-    assert said.startswith("/p/notes/plugin.yaml cannot be used: Exceeds the limit (4300 digits)")
-    assert "\n" not in said
+
+def test_a_key_of_more_digits_than_python_writes_is_an_unknown_one() -> None:
+    found = manifest.parse(b"? 0x" + b"f" * 5_000 + b"\n: notes", Path("/p/notes/plugin.yaml"))
+
+    assert "the key a number of thousands of digits is not known" in found.warnings[0]
 
 
 def test_bytes_that_are_no_text_are_an_error() -> None:

@@ -103,7 +103,7 @@ def _healthcheck(value: Json, where: str, warnings: list[str]) -> HealthCheck:
 
 def _check_milliseconds(value: int, where: str) -> None:
     if not 0 < value <= _LONGEST:
-        raise ExtensionError(f"{where}: {value} is out of range; use 1 to {_LONGEST}")
+        raise ExtensionError(f"{where}: {manifest_fields.shown(value)} is out of range; use 1 to {_LONGEST}")
 
 
 def _socket_path(value: Json, where: str, warnings: list[str]) -> str | None:
@@ -111,7 +111,10 @@ def _socket_path(value: Json, where: str, warnings: list[str]) -> str | None:
     kind = table.get("type", _TRANSPORT)
     if kind != _TRANSPORT:
         raise ExtensionError(f"{where}: type: {manifest_fields.shown(kind)} is not supported; use {_TRANSPORT}")
-    warnings += [f"{where}: the key {key!r} is not known and has no effect" for key in table.keys() - {"type", "path"}]
+    warnings += [
+        f"{where}: the key {manifest_fields.shown(key)} is not known and has no effect"
+        for key in table.keys() - {"type", "path"}
+    ]
     path = table.get("path")
     if path is None:
         return None
