@@ -53,6 +53,10 @@ class AgentError(PrloomError):
     """An agent program could not be started, or its run cannot be read."""
 
 
+class AgentMissingError(AgentError):
+    """An agent program is not there: all of its runs wait until it is."""
+
+
 class ExtensionError(PrloomError):
     """A plugin or a bridge is at fault; the text names it and the call."""
 

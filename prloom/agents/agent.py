@@ -182,6 +182,10 @@ class Agent(Protocol):
         """Whether the tokens that it reports are those of the whole session, earlier runs included."""
 
     @property
+    def sign_in(self) -> str:
+        """What a person does where the program is not signed in: a command, or what to set."""
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The environment variables that belong to this agent: keys, addresses, settings."""
 

@@ -18,6 +18,7 @@ from prloom.agents.mcp_server import McpServer
 name: Final = "check"
 program: Final = None
 counts_sessions: Final = False
+sign_in: Final = ""
 resumes: Final = False
 session_variables: Final = ()
 worktree_files: Final = ()

@@ -153,6 +153,8 @@ def _status(trouble: ErrorKind | None) -> RunOutcome:
         return "interrupted"
     if trouble == "usage_limit":
         return "limited"
+    if trouble in ("auth", "start"):
+        return "unusable"
     return "failed"
 
 

@@ -48,7 +48,7 @@ class LocalRuns:
             folder, asked = located(lease.claimed.message)
             agent = registry.runnable(asked.agent)
         except AgentError as error:
-            return replied(RunResult(status="failed", trouble="start", error=str(error)))
+            return replied(RunResult(status="unusable", trouble="start", error=str(error)))
         lock = self._begin(folder, signals)
         ended = None
         if lock is not None:

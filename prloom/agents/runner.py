@@ -31,7 +31,7 @@ from prloom.agents.mcp_server import Access
 from prloom.agents.run_message import RunMessage
 from prloom.agents.run_spec import RunLimits, RunSpec
 from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted, RunLost, RunStatus
-from prloom.errors import AgentError
+from prloom.errors import AgentError, AgentMissingError
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def build_launch(agent: Agent, request: RunRequest, *, environ: Mapping[str, str
     env |= dict(invocation.env) | {environment.RUN_VARIABLE: request.run}
     program = programs.locate(invocation.argv[0], env)
     if program is None:
-        raise AgentError(_missing(agent, invocation.argv[0], request.stage))
+        raise AgentMissingError(_missing(agent, invocation.argv[0], request.stage))
     cwd = request.cwd
     if invocation.outside:
         cwd = environment.outside(env)

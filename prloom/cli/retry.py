@@ -1,4 +1,4 @@
-"""`prloom retry`: make waiting events due now, and try failed actions again."""
+"""`prloom retry`: try again now what waits: events, actions, TODOs, and all that waits for an agent program."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from prloom.cli import completion, context, selection, submit
 from prloom.cli.context import Options, pass_options
+from prloom.model.agent_names import AGENT_NAMES
 from prloom.model.kinds import PUT_OFF
 
 if TYPE_CHECKING:
@@ -16,25 +17,45 @@ if TYPE_CHECKING:
 
 
 @click.command("retry")
-@click.argument("events", nargs=-1, metavar="[EVENT|@AUTHOR]…", shell_complete=completion.events)
+@click.argument("events", nargs=-1, metavar="[EVENT|TODO|@AUTHOR]…", shell_complete=completion.events)
 @click.option("--deferred", is_flag=True, help="Retry all deferred events, of all plans or of the named plans.")
 @click.option("--parked", is_flag=True, help="Retry all parked events, of all plans or of the named plans.")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    type=click.Choice(AGENT_NAMES),
+    help="Try this agent program again, for all that waits until it can be used.",
+)
 @selection.plan_option
 @selection.yes_option
 @pass_options
 def command(
-    given: Options, events: tuple[str, ...], *, deferred: bool, parked: bool, plan: str | None, yes: bool
+    given: Options,
+    events: tuple[str, ...],
+    *,
+    deferred: bool,
+    parked: bool,
+    agent: str | None,
+    plan: str | None,
+    yes: bool,
 ) -> None:
-    """Make deferred and parked events due now, and try failed actions again.
+    """Make deferred and parked events due now, and try TODOs that wait and failed actions again.
 
     EVENT is the id of an event or of an action; @AUTHOR stands for all deferred and parked events by this author. With
-    --deferred or --parked, EVENT is a plan instead.
+    --deferred or --parked, EVENT is a plan instead. --agent ends the wait for a usage limit or for a sign-in.
     """
     from prloom.engine.operator import event_requests  # noqa: PLC0415 - `prloom retry --help` needs none
 
     states = [name for name, asked in (("deferred", deferred), ("parked", parked)) if asked]
+    if agent is not None:
+        if events or states or plan is not None:
+            raise click.UsageError("give --agent or what to retry, not both", click.get_current_context())
+        submit.submit_ids(context.repository(given), "retry_agent", [agent], done="Due now")
+        return
     if not events and not states and plan is None:
-        raise click.UsageError("name an event, an action or an @AUTHOR, or use --plan, --deferred or --parked")
+        raise click.UsageError(
+            "name an event, a TODO, an action or an @AUTHOR, or use --plan, --deferred, --parked or --agent"
+        )
     where = context.repository(given)
     if states:
         wanted = selection.Selection((), plan, yes, options=(*(f"--{name}" for name in states), *events))
@@ -44,10 +65,15 @@ def command(
             return
     else:
         wanted = selection.Selection(events, plan, yes)
-        found = selection.find(where, wanted, PUT_OFF, actions="failed")
+        found = selection.find(where, wanted, PUT_OFF, actions="failed", todos=True)
         event_requests.check_retry(found)
     selection.confirm("retry", wanted, found)
-    submit.submit_request(where, "retry", found, done="Due now")
+    others = [each for each in found if each.todo is None]
+    if others:
+        submit.submit_request(where, "retry", others, done="Due now")
+    for todo in found:
+        if todo.todo is not None:
+            submit.submit_ids(where, "todo_open", [todo.id], plan=todo.plan, done="Due now")
 
 
 def _in_states(

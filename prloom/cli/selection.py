@@ -40,11 +40,16 @@ class Selection(NamedTuple):
 
 
 def find(
-    where: RepositoryPaths, wanted: Selection, states: Collection[str], *, actions: str | None = None
+    where: RepositoryPaths,
+    wanted: Selection,
+    states: Collection[str],
+    *,
+    actions: str | None = None,
+    todos: bool = False,
 ) -> list[RequestTarget]:
     """Return what is selected, each once. What is not named by its own id must be in one of these states.
 
-    A whole plan includes its actions in the state `actions`.
+    A whole plan includes its actions in the state `actions`; with `todos`, a name may be that of a TODO.
 
     Raises PrloomError for a name that means nothing, or where nothing qualifies; UsageError where nothing is selected.
     """
@@ -61,7 +66,7 @@ def find(
             case ByAuthor(login):
                 found += request_targets.by_author(where, login, states, plan=plan)
             case ById(event_id):
-                found += request_targets.named(where, [event_id], plan=plan)
+                found += request_targets.named(where, [event_id], plan=plan, todos=todos)
     if not wanted.names:
         found += request_targets.in_state(where, states, plan=plan)
         if actions is not None:

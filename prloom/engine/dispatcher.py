@@ -153,6 +153,7 @@ class Dispatcher:
             self._check_drafts,
             self._adopt_by_rules,
             self._run_requests,
+            self._end_agent_waits,
             self._poll,
             self._work_through_all,
             self._publish,
@@ -221,6 +222,12 @@ class Dispatcher:
         take_in = partial(admission.take_in, sign=self.bridges.acknowledgement)
         if control.carry_out_all(self._control, self.registry, take_in):
             self.poll()
+
+    def _end_agent_waits(self) -> None:
+        """Have all plans go on that wait for an agent program which can be used again."""
+        usable = self._todo_worker.take_usable() if self._todo_worker is not None else frozenset()
+        if usable:
+            control.end_agent_waits(self.registry, usable)
 
     def _poll(self) -> None:
         self._pollers.begin(partial(self._tasks.spawn, None), self._queue.add_all)

@@ -69,6 +69,10 @@ class DryWorker:
         self._agent = stages.stage(config, "worker").agent
         self._root = root
 
+    def take_usable(self) -> frozenset[str]:
+        """Return none: no agent is run."""
+        return frozenset()
+
     async def close(self) -> None:
         """Do nothing: there is nothing that runs."""
 

@@ -10,6 +10,7 @@ from prloom.model.event import Target
 from prloom.model.kinds import PlanState, State, Verdict
 from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Cursor, Json, Position, Record, Timestamp
+from prloom.model.run import UnusableAgent
 from prloom.model.work import Block, CiFixes, Kept, WorkStep
 
 OnExpire = Literal["park", "pass", "drop"]
@@ -34,7 +35,8 @@ def _park() -> OnExpire:
 class Deferral(Record, frozen=True, omit_defaults=True):
     """Why an event waits and how the wait ends: `owner` put it off, `attempts` times in a row.
 
-    It ends at `deferred_until`, or as `wake_on` says, if that comes first.
+    It ends at `deferred_until`, or as `wake_on` says, if that comes first. `agent` is the program that it waits for, if
+    it waits for one.
 
     At `deadline` the wait ends as `on_expire` says: the event is parked for a person,
     passes on as if the owner had let it through, or is dropped.
@@ -48,6 +50,7 @@ class Deferral(Record, frozen=True, omit_defaults=True):
     deadline: Timestamp
     on_expire: OnExpire = field(default_factory=_park)  # so that it is always written
     wake_on: WakeOn | None = None
+    agent: UnusableAgent | None = None
 
 
 class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):

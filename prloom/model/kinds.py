@@ -161,10 +161,11 @@ StageName = Literal["default", "triage", "worker", "designer", "commit_review"]
 STAGES: tuple[StageName, ...] = get_args(StageName)
 """The stages of the work, for each of which an agent and a model are configured."""
 
-RunOutcome = Literal["ok", "failed", "limited", "interrupted"]
+RunOutcome = Literal["ok", "failed", "limited", "unusable", "interrupted"]
 """What a run came to.
 
 `limited` is a used-up allowance: a wait, not a failed attempt. It lasts until `retry_at`, or nobody knows until when.
+`unusable` is a program that is not signed in or does not start: a wait for a person, and not a failed attempt.
 `interrupted` is a run that prloom itself ended or lost, for instance with its own end: not a failed attempt either.
 """
 

@@ -12,6 +12,18 @@ INVOCATION = "invocation.json"
 LOCK = "running.lock"
 """The file there whose lock the run's supervisor has as long as the run goes on."""
 
+UnusableCause = Literal["usage_limit", "sign_in", "start"]
+"""Why an agent program cannot be used: its allowance is used up, it is not signed in, or it does not start."""
+
+
+class UnusableAgent(Record, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent program that cannot be used now, and why; `remedy` says what a person does about it, if anything."""
+
+    agent: str
+    cause: UnusableCause
+    remedy: str = ""
+
+
 RunState = Literal["queued", "running", RunOutcome]
 """What has become of a run: no worker has begun it yet, it goes on, or what it came to."""
 

@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import field
 
 from prloom.model.record import Cursor, Record, Timestamp
+from prloom.model.run import UnusableAgent
 
 Phase = Literal[
     "taken", "prepared", "ready", "running", "changed", "checked", "reviewed", "accepted", "committed", "pushed"
@@ -69,7 +70,8 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     what a person answered to a question of an earlier one, `fingerprints` are digests of what that one produced, and
     `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the worker's own words
     about it, `commit` what it became. Nothing is done before `retry_at`, because of `waits_for`, which began at
-    `waits_since`; `limited` says that this is a limit, which ends then. `hooked` are the plugins whose hooks of this
+    `waits_since`; `limited` says that this is a limit, which ends then, and `unusable` which agent program it
+    waits for; `tried` that a person has the program tried before that. `hooked` are the plugins whose hooks of this
     phase have run. A `rebase` is one of the branch: `base` is its old tip, `commit` its new one, and `tree` a commit:
     the note of a conflict, its inspected resolution, or the new tip. `lifted` says that a person lifted the daily
     limits for this TODO. `refusals` counts how often machines refused its run, or then the remote its commit, and
@@ -102,6 +104,8 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     waits_for: str | None = None
     waits_since: Timestamp | None = None
     limited: bool = False
+    unusable: UnusableAgent | None = None
+    tried: bool = False
     hooked: tuple[str, ...] = ()
     rebase: bool = False
     lifted: bool = False

@@ -45,7 +45,7 @@ def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
 
 FUNCTIONS = ("server_settings", "settings_files", "invocation", "interactive", "refusal", "entries", "read")
 VALUES = (
-    *("name", "program", "resumes", "counts_sessions", "variables", "session_variables", "worktree_files"),
+    *("name", "program", "resumes", "counts_sessions", "sign_in", "variables", "session_variables", "worktree_files"),
     *("activity", "tool_prefix"),
 )
 
@@ -141,7 +141,7 @@ def test_no_output_is_no_success(agent: Agent, ending: Callable[..., ProgramEndi
     [
         (-15, "terminated", ("interrupted", "stopped")),  # which is no failed attempt
         *((-15, limit, ("failed", limit)) for limit in ("timeout", "silence", "output")),
-        (127, "exit", ("failed", "start")),
+        (127, "exit", ("unusable", "start")),
     ],
 )
 def test_how_a_run_without_output_ended_is_named(

@@ -205,7 +205,7 @@ def an_ending(name: str, code: int, ended_by: str = "exit") -> ProgramEnding:
 def test_a_program_without_an_account_is_not_signed_in(name: str, code: int, said: str) -> None:
     result = registry.get(name.partition("-")[0]).read("", an_ending(name, code))
 
-    assert (result.status, result.trouble) == ("failed", "auth")
+    assert (result.status, result.trouble) == ("unusable", "auth")
     assert said in (result.error or "")
 
 

@@ -45,7 +45,8 @@ class Case(NamedTuple):
 
 def failed(file: str, trouble: str, **more: object) -> Case:
     """A run that failed by itself: these programs then exit with 1."""
-    return Case(file, **({"code": 1, "status": "failed", "trouble": trouble, "message": ""} | more))  # type: ignore[arg-type]
+    status = "unusable" if trouble == "auth" else "failed"
+    return Case(file, **({"code": 1, "status": status, "trouble": trouble, "message": ""} | more))  # type: ignore[arg-type]
 
 
 def cut_off(file: str, trouble: str, **more: object) -> Case:

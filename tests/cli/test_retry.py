@@ -8,8 +8,11 @@ import pytest
 from command_line import Prloom, Refusal
 from stage import Stage, said
 from stage_parts import deferring
+from worked_plan import WorkedPlan
 
 from prloom.api import Author, Refused
+from prloom.core.waits import agent_wait
+from prloom.core.work import work_failures
 from prloom.storage.dispatcher_files import OWNER, DispatcherLock
 from prloom.storage.safe_dir import SafeDir
 
@@ -118,8 +121,41 @@ async def test_an_event_that_is_done_or_due_already_is_refused(waiting: Stage, p
 
 def test_nothing_named_is_a_mistake_of_usage(refused: Refusal) -> None:
     assert refused("retry", code=2).startswith(
-        "prloom: name an event, an action or an @AUTHOR, or use --plan, --deferred or --parked."
+        "prloom: name an event, a TODO, an action or an @AUTHOR, or use --plan, --deferred, --parked or --agent."
     )
+
+
+def test_a_todo_that_waits_for_its_agent_is_due_now_by_its_name_or_that_of_the_agent(
+    stage: Stage, prloom: Prloom
+) -> None:
+    plan = WorkedPlan(stage, "Make it fast").at("ready")
+    wait = agent_wait.limited("claude", "the limit is reached", None, stage.clock())
+
+    for words, due in ((["t-1"], "t-1"), (["--agent", "claude"], "claude")):
+        plan.commit(work_failures.limited(plan.ctx, plan.work, wait))
+        assert prloom("retry", *words).out == f"Due now: {due}.\n"
+        assert (plan.work.retry_at, plan.work.tried) == (None, True)
+
+
+def test_a_retry_that_changes_nothing_says_so(stage: Stage, prloom: Prloom, refused: Refusal) -> None:
+    WorkedPlan(stage, "Make it fast").at("ready")
+
+    assert refused("retry", "t-1") == (
+        "prloom: the TODO t-1 waits for nothing that a retry ends; `prloom why t-1` shows how far it is\n"
+    )
+    assert prloom("retry", "--agent", "codex").out == "Nothing changed: codex is not waited for.\n"
+    assert prloom("todo", "pr-7", "open", "t-1").out == (
+        "Nothing changed: t-1 is open already, and waits for nothing that a person can end.\n"
+    )
+    assert prloom("resume", "pr-7").out == (
+        "Nothing changed: pr-7 is not paused, not blocked, and waits for nothing that a person can end.\n"
+    )
+
+
+def test_a_todo_that_is_done_is_not_retried(stage: Stage, refused: Refusal) -> None:
+    WorkedPlan(stage, "Make it fast").done()
+
+    assert refused("retry", "t-1") == "prloom: the TODO t-1 is done; `prloom todo pr-7 open t-1` requests it again\n"
 
 
 async def test_an_authors_waiting_events_are_due_now_after_a_yes(stage: Stage, prloom: Prloom) -> None:

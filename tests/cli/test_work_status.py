@@ -12,6 +12,7 @@ from stage import Stage
 from worked_plan import WorkedPlan
 
 from prloom.cli.start import _outcome
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import work_failures
 from prloom.model.record import Timestamp
 from prloom.model.work import Kept
@@ -43,7 +44,7 @@ def test_what_is_blocked_needs_the_operator_and_names_the_command_that_goes_on(s
 def test_a_wait_of_the_work_is_shown_with_its_reason_and_its_end(stage: Stage, prloom: Prloom) -> None:
     plan = WorkedPlan(stage, "Make it fast").at("ready")
     until = stage.clock() + timedelta(days=36500)
-    plan.commit(work_failures.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+    plan.commit(work_failures.limited(plan.ctx, plan.work, AgentWait("the usage limit is reached", until, known=True)))
 
     text = prloom("status", "--all").out
 
@@ -66,7 +67,9 @@ def test_the_last_line_of_a_round_says_what_is_left_of_the_work(stage: Stage, ph
     if phase == "waiting":
         plan.at("ready")
         until = stage.clock() + timedelta(hours=1)
-        plan.commit(work_failures.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+        plan.commit(
+            work_failures.limited(plan.ctx, plan.work, AgentWait("the usage limit is reached", until, known=True))
+        )
 
     expected = {"parked": "1 plan blocked", "waiting": "1 TODO waiting", "open": "1 TODO open"}
 

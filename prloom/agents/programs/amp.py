@@ -25,6 +25,7 @@ from prloom.model.record import JsonObject
 name: Final = "amp"
 program: Final = "amp"
 counts_sessions: Final = False
+sign_in: Final = "run `amp login`, or start prloom with a valid AMP_API_KEY"
 resumes: Final = False
 """Its threads are continued by another command, which was never seen to work."""
 session_variables: Final = ()

@@ -40,6 +40,7 @@ from prloom.model.record import JsonObject
 name: Final = "claude"
 program: Final = "claude"
 counts_sessions: Final = False
+sign_in: Final = "run `claude auth login`, or start prloom with a valid ANTHROPIC_API_KEY"
 resumes: Final = True
 session_variables: Final = (
     "CLAUDE_CODE_ENTRYPOINT",

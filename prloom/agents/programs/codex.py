@@ -45,6 +45,7 @@ from prloom.model.record import JsonObject
 
 name: Final = "codex"
 program: Final = "codex"
+sign_in: Final = "run `codex login`, or start prloom with a valid OPENAI_API_KEY"
 resumes: Final = True
 session_variables: Final = ()
 worktree_files: Final = ("AGENTS.md", "AGENTS.override.md", ".codex/**", ".agents/**")

@@ -21,6 +21,7 @@ from prloom.model.activity import ActivityDraft
 name: Final = "command"
 program: Final = None
 counts_sessions: Final = False
+sign_in: Final = "give the program of [agents.command] what it signs in with"
 resumes: Final = False
 session_variables: Final = ()
 worktree_files: Final = ()

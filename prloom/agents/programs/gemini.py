@@ -49,6 +49,7 @@ from prloom.model.record import JsonObject
 name: Final = "gemini"
 program: Final = "gemini"
 counts_sessions: Final = False
+sign_in: Final = "run `gemini` and sign in, or start prloom with a valid GEMINI_API_KEY"
 resumes: Final = True
 session_variables: Final = ()
 worktree_files: Final = ("GEMINI.md", ".gemini/**", ".agents/**")

@@ -39,6 +39,7 @@ from prloom.model.record import JsonObject
 name: Final = "opencode"
 program: Final = "opencode"
 counts_sessions: Final = False
+sign_in: Final = "run `opencode auth login`"
 resumes: Final = True
 session_variables: Final = ()
 worktree_files: Final = (

@@ -20,7 +20,7 @@ from prloom.model.state import DispatchState, OpenEvent
 
 DraftVerb = Literal["draft_send", "draft_edit", "draft_drop"]
 WorkVerb = Literal["pause", "resume", "block", "unblock", "rebase", "todo_go", "todo_open"]
-RequestVerb = Literal["retry", "approve", "drop", "poll", "forget", WorkVerb, DraftVerb]
+RequestVerb = Literal["retry", "retry_agent", "approve", "drop", "poll", "forget", WorkVerb, DraftVerb]
 
 SOURCE = "cli"
 """The source of a request's event in `control.jsonl`."""
@@ -35,6 +35,7 @@ class OperatorRequest:
 
     `forget` needs only to be read: by then the dispatcher has let go of a plan that is none any more.
 
+    `retry_agent` names agent programs: what waits for them, in any plan, has them tried at once.
     `todo_go` (a TODO may begin) and `todo_open` (it is requested again) name TODOs of a `plan`.
 
     `states` widens a retry to all events in these states. `digests` are the texts that an approval covers, by
@@ -102,7 +103,18 @@ def changes(request: OperatorRequest, state: DispatchState) -> tuple[Change, ...
         case "drop":
             reason = request.reason or "dropped by the operator"
             return tuple(Change(event_id=e.id, verdict="dropped", state="dropped", reason=reason) for e in named)
-        case "poll" | "forget" | "pause" | "resume" | "block" | "unblock" | "rebase" | "todo_go" | "todo_open":
+        case (
+            "poll"
+            | "forget"
+            | "retry_agent"
+            | "pause"
+            | "resume"
+            | "block"
+            | "unblock"
+            | "rebase"
+            | "todo_go"
+            | "todo_open"
+        ):
             return ()
         case "draft_send" | "draft_edit" | "draft_drop":
             return ()
@@ -180,6 +192,8 @@ def work(
             decisions = [work_requests.rebase_requested(state, plan_id, request.id)]
         case "todo_go" if plan_id == request.plan:
             decisions = [work_requests.granted(state, todo_id) for todo_id in request.ids]
+        case "retry_agent":
+            decisions = [work_requests.agents_retried(state, request.ids)]
         case "todo_open" if plan_id == request.plan:
             decisions = [work_requests.opened(state, todo_id) for todo_id in request.ids]
         case _:
@@ -193,6 +207,8 @@ def ids_of_plan(request: OperatorRequest, plan_id: str, state: DispatchState) ->
         return frozenset({plan_id} & set(request.ids))
     if request.verb in {"todo_go", "todo_open"}:
         return frozenset(request.ids if request.plan == plan_id else ())
+    if request.verb == "retry_agent":
+        return frozenset(request.ids)
     return frozenset(each for each in request.ids if each in state.open or each in state.queue)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 
-from prloom.core.waits.usage_limit import UsageLimit
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.model.kinds import CHECK
 from prloom.model.run import RunRecord
 
@@ -27,7 +27,7 @@ DAILY = tuple(each.name for each in fields(DailyLimits))
 
 def tripped(
     limits: DailyLimits, plan_id: str, ended: Collection[RunRecord], running: Collection[str], now: datetime
-) -> UsageLimit | None:
+) -> AgentWait | None:
     """Return the brake that keeps a run for a plan from being started, or None.
 
     `ended` are the runs of today that are over, and `running` the plans of those that are not, one for each run. What
@@ -49,7 +49,7 @@ def tripped(
     for name, limit, used, words in counts:
         if limit and used >= limit:
             reason = f"the brake {name} = {limit:g} is on: {words} today; `prloom resume {plan_id}` lifts it"
-            return UsageLimit(reason, _midnight(now), known=True, since=now, brake=name)
+            return AgentWait(reason, _midnight(now), known=True, since=now, brake=name)
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Literal, assert_never
 from msgspec.structs import replace
 
 from prloom import backoff
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import work_results
 from prloom.core.work.work_results import moved, todo_block, without_change
 from prloom.core.work.work_steps import WorkContext, WorkRules
@@ -133,12 +134,13 @@ def parked(ctx: WorkContext, work: TodoWork, reason: str, *, notes: str | None =
     return {"work": step, "block": block}
 
 
-def limited(ctx: WorkContext, work: TodoWork, reason: str, retry_at: datetime) -> DecisionParts:
-    """Return the wait for a usage limit, which is no failed attempt."""
+def limited(ctx: WorkContext, work: TodoWork, wait: AgentWait) -> DecisionParts:
+    """Return the wait for an agent program that is not run now, which is no failed attempt."""
     after = work
-    if work.phase == "running":  # the run that met the limit is over
+    if work.phase == "running":  # the run that found it is over
         after = without_change(work)
-    return _delayed(after, "limited", reason, retry_at, since=work.waits_since or Timestamp.of(ctx.now))
+    after = replace(after, unusable=wait.unusable, tried=False)
+    return _delayed(after, "limited", wait.reason, wait.until, since=work.waits_since or Timestamp.of(ctx.now))
 
 
 def delayed(ctx: WorkContext, work: TodoWork, reason: str, *, refused: bool = False) -> DecisionParts:
@@ -195,12 +197,18 @@ def refused(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
 
 def lifted(work: TodoWork) -> WorkStep:
     """Return the end of a TODO's wait because a person requested that; daily limits do not hold for it any more."""
-    after = replace(work_results.without_wait(work), lifted=True)
+    after = replace(work_results.without_wait(work), lifted=True, tried=work.unusable is not None)
     return WorkStep(todo_id=work.id, verdict="lifted", reason="a person ended the wait", work=after)
 
 
+def tried(work: TodoWork, reason: str) -> WorkStep:
+    """Return the end of a TODO's wait for an agent program, which is tried whatever the last run of it has shown."""
+    after = replace(work_results.without_wait(work), tried=True)
+    return WorkStep(todo_id=work.id, verdict="lifted", reason=reason, work=after)
+
+
 def limit_changed(work: TodoWork, reason: str) -> WorkStep:
-    """Return the end of a TODO's wait for a limit that is not what it was; the one that there is now holds."""
+    """Return the end of a TODO's wait for what is not as it was; what there is to wait for now holds."""
     return WorkStep(todo_id=work.id, verdict="lifted", reason=reason, work=work_results.without_wait(work))
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from prloom.core.delivery import reply_limit
-from prloom.core.waits import brakes
+from prloom.core.waits import agent_wait, brakes
 from prloom.core.work import automatic_todos, brake_notices, work_failures, work_results
 from prloom.model.decision import Change, DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
-from prloom.model.work import Block, WorkStep
+from prloom.model.work import Block, TodoWork, WorkStep
 
 _DAILY = tuple(f"{brake_notices.NAMED}{limit} " for limit in brakes.DAILY)
 _IS_ON = " is on"
@@ -31,9 +31,9 @@ def resumed(state: DispatchState, ended: Collection[str] = ()) -> DecisionParts:
     parts.update(automatic_todos.lifted(state))  # also where something else blocks the plan, or nothing does
     if state.paused:
         parts["paused"] = False
-    braked = _braked(state)
-    if braked:
-        parts["changes"] = (*parts.get("changes", ()), *braked)
+    retried = (*_braked(state), *(_retried(event, "a person ended the wait") for event in agent_wait.waiting(state)))
+    if retried:
+        parts["changes"] = (*parts.get("changes", ()), *retried)
     deliveries = reply_limit.lifted(state.queue.values())
     if deliveries:
         parts["deliveries"] = deliveries
@@ -51,6 +51,29 @@ def _braked(state: DispatchState) -> tuple[Change, ...]:
 
 def _retried(event: OpenEvent, why: str) -> Change:
     return Change(event_id=event.id, verdict="retried", state="pending", reason=why)
+
+
+def agents_retried(state: DispatchState, agents: Collection[str]) -> DecisionParts:
+    """Return that what waits for these agent programs has them tried at once, because a person requested that."""
+    return _without_agent_waits(state, agents, "a retry of the agent was requested", work_failures.tried)
+
+
+def agents_usable(state: DispatchState, agents: Collection[str]) -> DecisionParts:
+    """Return that what waits for these agent programs goes on, because a run has shown that they can be used."""
+    return _without_agent_waits(state, agents, "the agent can be used again", work_failures.limit_changed)
+
+
+def _without_agent_waits(
+    state: DispatchState, agents: Collection[str], why: str, ended: Callable[[TodoWork, str], WorkStep]
+) -> DecisionParts:
+    parts: DecisionParts = {}
+    work = state.work
+    if work is not None and work.retry_at is not None and agent_wait.is_one_of(work.unusable, agents):
+        parts["work"] = ended(work, why)
+    changes = tuple(_retried(event, why) for event in agent_wait.waiting(state, agents))
+    if changes:
+        parts["changes"] = changes
+    return parts
 
 
 def waits_for_daily_limit(state: DispatchState) -> bool:
@@ -122,6 +145,10 @@ def opened(state: DispatchState, todo_id: str) -> DecisionParts:
     """Return that a TODO is open again: one that prloom did is requested once more, any other is tried anew."""
     if todo_id in state.done_todos:
         return work_results.reopened(todo_id)
+    if state.work is not None and state.work.id == todo_id:
+        if state.work.retry_at is None:
+            return {}
+        return {"work": work_failures.lifted(state.work)}
     parts: DecisionParts = {"work": _tried_anew(todo_id)}
     if state.block is not None and state.block.todo == todo_id:
         parts["unblocked"] = True

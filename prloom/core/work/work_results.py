@@ -46,7 +46,7 @@ def started(work: TodoWork, *, run: str, agent: str) -> DecisionParts:
     session = None
     if work.agent == agent:
         session = work.session
-    after = replace(without_wait(work), phase="running", run=run, agent=agent, session=session)
+    after = replace(without_wait(work), phase="running", run=run, agent=agent, session=session, tried=False)
     return {**moved(work, "started", after, f"attempt {work.attempt}, with {agent}"), "run": run}
 
 
@@ -256,7 +256,7 @@ def without_change(work: TodoWork) -> TodoWork:
 
 def without_wait(work: TodoWork) -> TodoWork:
     """Return the work when what it waited for is there."""
-    return replace(work, retry_at=None, waits_for=None, waits_since=None, limited=False)
+    return replace(work, retry_at=None, waits_for=None, waits_since=None, limited=False, unusable=None)
 
 
 def moved(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from msgspec.structs import replace
 
 from prloom.core.answers.json_answer import InvalidAnswer
 from prloom.core.answers.worker_answer import WorkAnswer
-from prloom.core.waits import usage_limit
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import work_failures, work_results
 from prloom.core.work.work_failures import AttemptFailed
 from prloom.core.work.work_steps import WorkContext
@@ -22,15 +21,15 @@ from prloom.model.work import TodoWork
 class WorkerReport:
     """What a run left: how it ended, its answer (None: there is none), and the inspected change.
 
-    `said` is the text that the answer was looked for in. `session` is that of the run. `paths` are what the worktree
-    changes in the TODO's base commit, `tree` that change as a tree. `violations` are the rules that it broke, as
-    sentences. `remark` is something else to know about the run. `refused` says that a machine refused it, so that no
-    agent was started.
+    `wait` is why its program cannot be used now, where the run has shown that. `said` is the text that the answer was
+    looked for in. `session` is that of the run. `paths` are what the worktree changes in the TODO's base commit, `tree`
+    that change as a tree. `violations` are the rules that it broke, as sentences. `remark` is something else to know
+    about the run. `refused` says that a machine refused it, so that no agent was started.
     """
 
     end: RunOutcome
     error: str = ""
-    retry_at: datetime | None = None
+    wait: AgentWait | None = None
     answer: WorkAnswer | InvalidAnswer | None = None
     said: str = ""
     session: str | None = None
@@ -67,9 +66,8 @@ def without_use(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> Decis
         return work_failures.refused(ctx, work, report.error)
     answer = report.answer
     has_good_answer = isinstance(answer, WorkAnswer)
-    if report.end == "limited" and not has_good_answer:
-        until = report.retry_at or ctx.now + usage_limit.UNKNOWN
-        return work_failures.limited(ctx, work, report.error or "the usage limit is reached", until)
+    if report.wait is not None and not has_good_answer:
+        return work_failures.limited(ctx, work, report.wait)
     if report.violations:
         return work_failures.failed(ctx, work, _violation(report))
     if not has_good_answer:

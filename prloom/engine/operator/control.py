@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +12,7 @@ from prloom.core.commands import requests
 from prloom.core.commands.requests import OPERATOR, OperatorRequest
 from prloom.core.events import acknowledgements
 from prloom.core.plans import plan_file
+from prloom.core.work import work_requests
 from prloom.engine.bus import entries
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.plan_files import PlanFile
@@ -97,6 +98,19 @@ def carry_out_all(reader: RequestReader, registry: PlanRegistry, take_in: TakeIn
     owed = [(each, _carry_out_where_usable(each, registry, unusable)) for each in pending]
     reader.settle(each._replace(plans=plans) for each, plans in owed if plans)
     return any(each.request.verb == "poll" for each in pending)
+
+
+def end_agent_waits(registry: PlanRegistry, agents: Collection[str]) -> None:
+    """Have the plans go on that wait for these agent programs, which can be used again."""
+    for runtime in registry.all():
+        if not runtime.usable:
+            continue  # it goes on when its own wait is over
+        try:
+            parts = work_requests.agents_usable(runtime.event_store.state, agents)
+            if parts:
+                runtime.event_store.commit("work", "prloom", **parts)
+        except PrloomError as error:
+            runtime.fail(str(error))
 
 
 def _catch_up(runtime: PlanRuntime, registry: PlanRegistry, take_in: TakeIn) -> bool:

@@ -27,12 +27,25 @@ def digests(held: Iterable[RequestTarget]) -> Mapping[str, str]:
 def check_retry(found: Iterable[RequestTarget]) -> None:
     """Raise PrloomError for what does not wait for a retry."""
     for target in found:
+        if target.todo is not None:
+            _check_todo(target)
+            continue
         if target.event is None and target.action is None:
             raise PrloomError(f"{target.id} was not taken in yet; run `prloom start`")
         if target.state == "held":
             raise PrloomError(f"{target.id} is held; to approve it, run {to_run('approve', event_names.of(target.id))}")
         if target.event is not None and target.state == "pending":
             raise PrloomError(f"{target.id} is already pending; run `prloom start`")
+
+
+def _check_todo(target: RequestTarget) -> None:
+    if target.state in {"done", "dropped"}:
+        again = to_run("todo", target.plan, "open", target.id)
+        raise PrloomError(f"the TODO {target.id} is {target.state}; {again} requests it again")
+    if not target.waits:
+        raise PrloomError(
+            f"the TODO {target.id} waits for nothing that a retry ends; {to_run('why', target.id)} shows how far it is"
+        )
 
 
 def check_drop(found: Iterable[RequestTarget]) -> None:

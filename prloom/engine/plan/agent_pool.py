@@ -1,4 +1,4 @@
-"""Choose and start agent programs for all plans: so many at a time, and none while its usage limit lasts."""
+"""Choose and start agent programs for all plans: so many at a time, and none that cannot be used now."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.config import stages
 from prloom.config.models import Config
-from prloom.core.waits import brakes, usage_limit
+from prloom.core.waits import agent_wait, brakes
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.waits.brakes import DailyLimits
-from prloom.core.waits.usage_limit import UsageLimit
 from prloom.engine.activity.activity_log import ActivityLog
 from prloom.engine.activity.followed_run import FollowedRun
 from prloom.engine.bus.event_store import Clock
+from prloom.engine.plan.agent_waits import AgentWaits
 from prloom.engine.plan.in_flight import InFlight
-from prloom.engine.plan.program_limits import ProgramLimits
 from prloom.engine.plan.run_tools import ResultReceiver, RunTools
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.plan.worker_slots import WorkerSlots
@@ -71,7 +71,7 @@ class AgentPool:
         self.environ = environ
         self.slots = asyncio.Semaphore(parallel)
         self.workers = WorkerSlots(workers)
-        self.program_limits = ProgramLimits(root)
+        self.agent_waits = AgentWaits(root)
         self._running: dict[str, str] = {}
         self._rooms: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._local = local
@@ -98,11 +98,16 @@ class AgentPool:
             agent = registry.get(choice.agent)
         return agent, choice.model
 
-    def limit(self, agent: Agent, config: Config, plan_id: str, now: datetime) -> UsageLimit | None:
-        """Return the usage limit that the latest run of a program has met, or the operator's daily limit, if any."""
-        met = self.program_limits.of(agent.name, now)
-        if met is not None:
-            return met
+    def wait(
+        self, agent: Agent, config: Config, plan_id: str, now: datetime, *, tried: bool = False
+    ) -> AgentWait | None:
+        """Return why a program is not run: it cannot be used, or the operator's daily limit is reached.
+
+        Where a person has it `tried`, that it could not be used before does not count.
+        """
+        found = self.agent_waits.of(agent.name, now)
+        if found is not None and not tried:
+            return found
         # Those of an earlier dispatcher go on, too, from before a plan of this one has opened and waits for them.
         running = {**self.activity.unended(), **self._running}
         return daily_limit(self.root, config, plan_id, now, running=[plan or "" for plan in running.values()])
@@ -157,16 +162,16 @@ class AgentPool:
         setting = f"agents.{agent.name}.max_parallel"
         return self._rooms.setdefault((agent.name, most), asyncio.Semaphore(most)), setting
 
-    def limit_of_todo(self, agent: Agent, runtime: PlanRuntime, work: TodoWork) -> UsageLimit | None:
-        """Return the limit that keeps a run for a TODO from being prepared at this moment, or None.
+    def wait_of_todo(self, agent: Agent, runtime: PlanRuntime, work: TodoWork) -> AgentWait | None:
+        """Return what keeps a run for a TODO from being prepared at this moment, or None.
 
         Call it last of all, with nothing that waits before the run is prepared: other runs begin meanwhile.
         """
         now = runtime.clock()
-        limit = self.limit(agent, runtime.rules.config, runtime.id, now)
-        if limit is None or not usage_limit.applies(limit, (), now) or (limit.brake and work.lifted):
+        found = self.wait(agent, runtime.rules.config, runtime.id, now, tried=work.tried)
+        if found is None or not agent_wait.applies(found, (), now) or (found.brake and work.lifted):
             return None
-        return limit
+        return found
 
     def limits(self, config: Config) -> RunLimits:
         """Return what an agent's run may use."""
@@ -234,6 +239,7 @@ class AgentPool:
         """
         if agent.name != CHECK:
             self._running[folder.name] = plan_id
+            self.agent_waits.begin(agent.name, folder.name, now())
         try:
             end = await self._followed(folder, agent, plan_id, found=found)
             result = end.reply.result
@@ -244,7 +250,7 @@ class AgentPool:
         if result.error or result.trouble:
             why = f" ({result.error or result.trouble})"
         log.info("plan %s: run %s of %s has ended: %s%s", plan_id, folder.name, agent.name, result.status, why)
-        self.program_limits.note(agent.name, folder.name, result, now())
+        self.agent_waits.note(agent, folder.name, result, now())
         return end.reply
 
     async def _followed(self, folder: Path, agent: Agent, plan_id: str, *, found: bool) -> RunEnd:
@@ -281,7 +287,7 @@ class AgentPool:
 
 def daily_limit(
     root: Path, config: Config, plan_id: str, now: datetime, *, running: Sequence[str] = ()
-) -> UsageLimit | None:
+) -> AgentWait | None:
     """Return the operator's daily limit that keeps a run of a plan from being started, or None."""
     limits = config.limits
     daily = DailyLimits(

@@ -15,14 +15,14 @@ from prloom.agents import registry, run_folder, run_spec
 from prloom.agents.agent import Agent, Rights, RunRequest, RunResult
 from prloom.core.events.dispatch import RunTriage
 from prloom.core.prompts import triage_prompt
-from prloom.core.waits import usage_limit
-from prloom.core.waits.usage_limit import UsageLimit
+from prloom.core.waits import agent_wait
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.engine.plan import appended_lines, repository_context
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.hook_services import HookServices, PlanServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
 from prloom.engine.plan.triage_results import TriageRun
-from prloom.errors import AgentError
+from prloom.errors import AgentError, AgentMissingError
 from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.event import Event
@@ -60,7 +60,7 @@ class AgentTriager:
             return
         await self._pool.cancel(run)
         unknown = RunResult(status="interrupted", error="this prloom does not know its agent")
-        _triage_run(runtime, run, "prloom").settle(unknown, None)
+        _triage_run(runtime, run, "prloom").settle(unknown, None, None)
 
     def orphans(self, folders: PlanFolders, state: DispatchState) -> Sequence[str]:
         """Return those of the latest runs that did not end and are not about events; the others are recovered."""
@@ -143,21 +143,24 @@ class AgentTriager:
     ) -> None:
         store, folders = runtime.event_store, runtime.folders
         results = _triage_run(runtime, run_id, agent.name)
-        limit = self._limit_of(runtime, agent, batch)
-        if limit is not None:
-            results.wait_for_limit(batch, limit)
+        wait = self._wait_of(runtime, agent, batch)
+        if wait is not None:
+            results.wait_for(batch, wait)
             return
         # The folder is made first: that it is missing means from then on that something removed it.
         try:
             text = self._prompt(runtime.plan, runtime.text.read(), batch, folders.runs / run_id / run_folder.ANSWER)
             request = self._request(runtime, TRIAGE, text, model, run_id=run_id)
             commit = await self._pool.commits.of_other(runtime.id, run_id, folders.worktree)
-            limit = self._limit_of(runtime, agent, batch)  # other runs may have begun meanwhile
-            if limit is not None:
+            wait = self._wait_of(runtime, agent, batch)  # other runs may have begun meanwhile
+            if wait is not None:
                 await self._pool.commits.forget_other(runtime.id, run_id)
-                results.wait_for_limit(batch, limit)
+                results.wait_for(batch, wait)
                 return
             folder = self._pool.prepare(folders, runtime.rules.config, agent, run_id, request, commit=commit)
+        except AgentMissingError as error:
+            results.wait_for(batch, self._pool.agent_waits.missing(agent, str(error), runtime.clock()))
+            return
         except AgentError as error:
             results.fail(batch, str(error))
             return
@@ -165,25 +168,26 @@ class AgentTriager:
         store.commit(TRIAGE, agent.name, changes=changes, run=run_id)
         await self._finish(runtime, agent, folder)
 
-    def _limit_of(self, runtime: PlanRuntime, agent: Agent, batch: tuple[Event, ...]) -> UsageLimit | None:
-        """Return the limit that keeps a run about these events from being prepared at this moment, or None."""
-        limit = self._pool.limit(agent, runtime.rules.config, runtime.id, runtime.clock())
-        if limit is None or not usage_limit.applies(
-            limit, _still_open(runtime.event_store.state, batch), runtime.clock()
+    def _wait_of(self, runtime: PlanRuntime, agent: Agent, batch: tuple[Event, ...]) -> AgentWait | None:
+        """Return what keeps a run about these events from being prepared at this moment, or None."""
+        found = self._pool.wait(agent, runtime.rules.config, runtime.id, runtime.clock())
+        if found is None or not agent_wait.applies(
+            found, _still_open(runtime.event_store.state, batch), runtime.clock()
         ):
             return None
-        return limit
+        return found
 
     def _refuse_over_limit(self, runtime: PlanRuntime, agent: Agent) -> None:
-        """Raise AgentError where a limit keeps a plugin's run from being prepared at this moment."""
-        limit = self._limit_of(runtime, agent, ())
-        if limit is not None:
-            raise AgentError(f"{limit.reason}; prloom tries again at {record.iso(limit.until)}")
+        """Raise AgentError where something keeps a plugin's run from being prepared at this moment."""
+        wait = self._wait_of(runtime, agent, ())
+        if wait is not None:
+            raise AgentError(f"{wait.reason}; prloom tries again at {record.iso(wait.until)}")
 
     async def _finish(self, runtime: PlanRuntime, agent: Agent, folder: Path, *, found: bool = False) -> None:
         result = await self._pool.run(folder, agent, runtime.id, runtime.clock, found=found)
         answer = await asyncio.to_thread(run_folder.read_answer, folder)
-        _triage_run(runtime, folder.name, agent.name).settle(result, answer)
+        wait = self._pool.agent_waits.shown(agent.name, result, runtime.clock())
+        _triage_run(runtime, folder.name, agent.name).settle(result, answer, wait)
 
     def _prompt(self, plan: Plan, plan_text: str, batch: tuple[Event, ...], answer: Path) -> str:
         return triage_prompt.triage_prompt(

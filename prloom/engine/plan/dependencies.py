@@ -70,6 +70,9 @@ class PlanWorker(Protocol):
     def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Begin what is to be done with a plan's pull request; return whether there was anything."""
 
+    def take_usable(self) -> frozenset[str]:
+        """Return the agent programs that can be used again since this was asked last: what waits for them goes on."""
+
     async def close(self) -> None:
         """End what does the runs."""
 

@@ -1,4 +1,4 @@
-"""Commit the result of an agent's run: its answer, its failure, or the wait for its usage limit."""
+"""Commit the result of an agent's run: its answer, its failure, or the wait for its program."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from prloom.backoff import Backoff
 from prloom.core.answers import json_answer, triage_answer
 from prloom.core.answers.triage_answer import TriageAnswer
 from prloom.core.events import hook_results, triage
-from prloom.core.waits import usage_limit
-from prloom.core.waits.usage_limit import UsageLimit
+from prloom.core.waits import agent_wait
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.engine.bus.event_store import EventStore
 from prloom.model.decision import Change
 from prloom.model.event import Event, Target
@@ -54,14 +54,17 @@ class TriageRun:
         ]
         self._commit(changes)
 
-    def wait_for_limit(self, batch: Batch, limit: UsageLimit) -> None:
-        """Commit the wait of events for a usage limit that a run of the same program has met before."""
+    def wait_for(self, batch: Batch, wait: AgentWait) -> None:
+        """Commit the wait of events for an agent program that is not run now."""
         now, policy = self.store.clock(), self.policy
-        waits = [usage_limit.wait_for(event, limit, now=now, policy=policy) for event in self._pending(batch)]
+        waits = [agent_wait.wait_for(event, wait, now=now, policy=policy) for event in self._pending(batch)]
         self._commit(waits)
 
-    def settle(self, result: RunResult, answer_file: str | None) -> None:
-        """Commit what the run came to for the events that are still in it."""
+    def settle(self, result: RunResult, answer_file: str | None, wait: AgentWait | None) -> None:
+        """Commit what the run came to for the events that are still in it.
+
+        `wait` is why its program is not run now, which the run may have shown.
+        """
         found = None
         if answer_file:
             found = json_answer.find(answer_file, triage_answer.KEY)
@@ -75,9 +78,8 @@ class TriageRun:
         reason = f"{self.by}: {result.error or result.trouble or 'the run failed'} (run {self.id})"
         if result.status == "interrupted":
             changes = [Change(event_id=e.id, verdict="cut_short", state="pending", reason=reason) for e in live]
-        elif result.status == "limited":
-            limit = usage_limit.met(reason, result.retry_at, now)
-            changes = [usage_limit.wait_for(event, limit, now=now, policy=policy) for event in live]
+        elif wait is not None:
+            changes = [agent_wait.wait_for(event, wait, now=now, policy=policy) for event in live]
         else:
             # One of the texts may be what the run failed on: it must not go on spoiling the runs of the others.
             alone = len(live) > 1 and result.trouble in _BY_TEXT

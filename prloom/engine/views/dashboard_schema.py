@@ -34,6 +34,7 @@ NeedKind = Literal[
     "source",
     "plugin",
     "settings",
+    "agent",
     "stalled",
     "dispatcher",
     "config",

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from prloom.engine.views import plan_needs, waiting_status
+from prloom.engine.views import agent_needs, plan_needs, waiting_status
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Wait
-from prloom.engine.views.status_schema import PlanStatus, StatusDocument
+from prloom.engine.views.status_schema import PlanStatus, StatusDocument, WorkWait
 from prloom.engine.views.waiting_schema import DeferredEvent
 from prloom.model import record
 from prloom.model.record import Timestamp
@@ -32,10 +32,10 @@ def of(
 
 
 def _of_plan(plan: PlanStatus) -> Iterator[Wait]:
-    yield from (_deferred(plan, event) for event in plan.events.deferred)
+    yield from (_deferred(plan, event) for event in plan.events.deferred if not agent_needs.needs_person(event.agent))
     current, pull_request, session = plan.todos.current, plan.pull_request_wait, plan.session
     blocked = plan.block is not None
-    if current is not None and current.wait and not blocked and not plan_needs.is_brake(current.wait.reason):
+    if current is not None and current.wait and not blocked and not _is_need(current.wait):
         wait = current.wait
         yield Wait(
             kind="todo",
@@ -70,6 +70,11 @@ def _of_plan(plan: PlanStatus) -> Iterator[Wait]:
         reason = f"{session.kind} by process {session.pid}; prloom continues when that process has ended"
         text = "a person works in the worktree"
         yield Wait(kind="session", plan=plan.id, id="session", text=text, reason=reason, since=session.since)
+
+
+def _is_need(wait: WorkWait) -> bool:
+    """Whether a person has to end the wait, so that it is among what needs one."""
+    return plan_needs.is_brake(wait.reason) or agent_needs.needs_person(wait.agent)
 
 
 def _deferred(plan: PlanStatus, event: DeferredEvent) -> Wait:

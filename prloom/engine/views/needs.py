@@ -7,13 +7,13 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from prloom.engine.views import plan_needs, repository_needs, waiting_status
+from prloom.engine.views import agent_needs, plan_needs, repository_needs, waiting_status
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Need
 from prloom.engine.views.status_schema import StatusDocument
 from prloom.model.record import Timestamp
 
-_FIRST = frozenset({"dispatcher", "config"})
+_FIRST = frozenset({"dispatcher", "config", "agent"})
 """What stops everything comes before all that is only old."""
 
 
@@ -29,7 +29,7 @@ def of(
 
     `config_changed_at` is since when the configuration is wrong, as far as that is known.
     """
-    found = [*repository_needs.of_repository(status, daemons, config_changed_at), *stalled]
+    found = [*repository_needs.of_repository(status, daemons, config_changed_at), *agent_needs.of(status), *stalled]
     for plan in status.plans:
         found += plan_needs.of_plan(plan)
     return tuple(sorted((_complete(each, now) for each in found), key=_order))

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from prloom.core import trust
+from prloom.core.plans.plan_file import TodoItem
 from prloom.core.text import shown_text
 from prloom.engine.bus import entries
 from prloom.engine.views import search, snapshot, todo_history
@@ -20,16 +21,23 @@ from prloom.storage.reader import JournalReader
 
 
 class RequestTarget(NamedTuple):
-    """What a name means in one plan: an open event, an event that has yet to be taken in, or a queued action."""
+    """What a name means in one plan: an open event, one that has yet to be taken in, a queued action, or a TODO.
+
+    `waits` says that the TODO waits for something that a person can end.
+    """
 
     plan: str
     id: str
     event: OpenEvent | None = None
     action: QueuedAction | None = None
+    todo: TodoItem | None = None
+    waits: bool = False
 
     @property
     def state(self) -> str:
-        """The event's state, or the action's."""
+        """The event's state, the action's, or the TODO's."""
+        if self.todo is not None:
+            return self.todo.state
         if self.action is not None:
             if self.action.failed:
                 return "withheld" if self.action.withheld else "failed"
@@ -41,8 +49,12 @@ class RequestTarget(NamedTuple):
         return "pending"
 
 
-def named(repository: RepositoryPaths, names: Iterable[str], *, plan: str | None = None) -> tuple[RequestTarget, ...]:
+def named(
+    repository: RepositoryPaths, names: Iterable[str], *, plan: str | None = None, todos: bool = False
+) -> tuple[RequestTarget, ...]:
     """Return what the names mean, in all plans or in one; raises PrloomError where one means nothing that is open.
+
+    TODOs are among that where they are asked for.
 
     The name of an event that is done means the actions of its that failed.
     """
@@ -50,6 +62,8 @@ def named(repository: RepositoryPaths, names: Iterable[str], *, plan: str | None
     targets: list[RequestTarget] = []
     for name in dict.fromkeys(names):
         meant = [target for each in found for target in _targets_in(each, name)]
+        if todos and not meant:
+            meant = [target for each in found for target in _todos_in(each, name)]
         if not meant:
             raise PrloomError(_nothing_open(repository, name))
         targets += meant
@@ -137,6 +151,14 @@ def _targets_in(of: Snapshot, name: str) -> Iterator[RequestTarget]:
     else:
         failed = [each for each in queue.values() if each.failed and each.event_id == name]
         yield from (RequestTarget(of.plan.id, name, action=each) for each in failed)
+
+
+def _todos_in(of: Snapshot, name: str) -> Iterator[RequestTarget]:
+    work = of.bus.state.work
+    for todo in of.todos:
+        if todo.id == name:
+            waits = todo.state == "blocked" or (work is not None and work.id == name and work.retry_at is not None)
+            yield RequestTarget(of.plan.id, name, todo=todo, waits=waits)
 
 
 def _nothing_open(repository: RepositoryPaths, name: str) -> str:

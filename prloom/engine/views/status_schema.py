@@ -9,6 +9,7 @@ from prloom.engine.views.waiting_schema import ActionCounts, EventCounts
 from prloom.model.permission import PermissionRequest
 from prloom.model.plan import Counts
 from prloom.model.record import Record, Timestamp
+from prloom.model.run import UnusableAgent
 from prloom.model.work import Kept, Phase
 from prloom.storage.plan_session import SessionKind
 
@@ -44,11 +45,15 @@ class Totals(Record, frozen=True, kw_only=True):
 
 
 class WorkWait(Record, frozen=True, kw_only=True):
-    """A wait of the work: why, since when, and when prloom tries again; None for as soon as it can."""
+    """A wait of the work: why, since when, and when prloom tries again; None for as soon as it can.
+
+    `agent` is the agent program that it waits for, where it waits for one.
+    """
 
     reason: str
     since: Timestamp | None
     until: Timestamp | None
+    agent: UnusableAgent | UnsetType = UNSET
 
 
 class CurrentTodo(Record, frozen=True, kw_only=True):

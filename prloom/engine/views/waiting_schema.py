@@ -6,12 +6,13 @@ from msgspec import UNSET, UnsetType
 
 from prloom.model.decision import WakeOn
 from prloom.model.record import Record, Timestamp
+from prloom.model.run import UnusableAgent
 
 
 class DeferredEvent(Record, frozen=True, kw_only=True):
     """A deferred event: since when, by what it was deferred last, why, until when; `age_ms` is its wait so far.
 
-    `wake_on` is what ends the wait early, if anything does.
+    `wake_on` is what ends the wait early, if anything does, and `agent` the program that it waits for, if it does.
     """
 
     id: str
@@ -24,6 +25,7 @@ class DeferredEvent(Record, frozen=True, kw_only=True):
     deadline: Timestamp
     age_ms: int
     wake_on: WakeOn | UnsetType = UNSET
+    agent: UnusableAgent | UnsetType = UNSET
 
 
 class HeldEvent(Record, frozen=True, kw_only=True):

@@ -130,6 +130,7 @@ def _deferred(opened: Iterable[OpenEvent], now: datetime) -> tuple[DeferredEvent
                 deadline=wait.deadline,
                 age_ms=age(first, now),
                 wake_on=wait.wake_on or UNSET,
+                agent=wait.agent or UNSET,
             )
         )
     return tuple(sorted(found, key=lambda event: event.first_deferred_at))

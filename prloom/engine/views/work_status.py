@@ -97,7 +97,9 @@ def current(state: DispatchState, wait: RunWait | None = None, now: datetime | N
         return None
     shown: WorkWait | UnsetType = UNSET
     if work.retry_at is not None and work.waits_for is not None:
-        shown = WorkWait(reason=work.waits_for, since=work.waits_since, until=work.retry_at)
+        shown = WorkWait(
+            reason=work.waits_for, since=work.waits_since, until=work.retry_at, agent=work.unusable or UNSET
+        )
     elif wait is not None:
         shown = WorkWait(reason=wait.reason, since=wait.since, until=wait.until)
     return CurrentTodo(

@@ -14,7 +14,7 @@ from prloom.core.answers.review_answer import ReviewAnswer
 from prloom.core.plans import plan_file, plan_text
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.prompts import review_prompt
-from prloom.core.waits import usage_limit
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import work_failures, work_results
 from prloom.core.work.work_failures import AttemptFailed
 from prloom.engine.plan import repository_context
@@ -22,7 +22,7 @@ from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
-from prloom.errors import AgentError
+from prloom.errors import AgentError, AgentMissingError
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 
@@ -56,14 +56,19 @@ class ReviewRuns:
         )
         async with self.pool.worker(agent, runtime.rules.config, runtime.in_flight):
             commit = await self.pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree, tree=work.tree)
-            limit = self.pool.limit_of_todo(agent, runtime, work)
-            if limit is not None:
+            wait = self.pool.wait_of_todo(agent, runtime, work)
+            if wait is not None:
                 await self.pool.commits.forget_other(runtime.id, run_id)
-                return work_failures.limited(context(runtime), work, limit.reason, limit.until)
-            folder = self.pool.prepare(runtime.folders, runtime.rules.config, agent, run_id, request, commit=commit)
+                return work_failures.limited(context(runtime), work, wait)
+            config = runtime.rules.config
+            try:
+                folder = self.pool.prepare(runtime.folders, config, agent, run_id, request, commit=commit)
+            except AgentMissingError as error:
+                wait = self.pool.agent_waits.missing(agent, str(error), runtime.clock())
+                return work_failures.limited(context(runtime), work, wait)
             result = await self.pool.run(folder, agent, runtime.id, runtime.clock)
         said = await asyncio.to_thread(run_folder.read_answer, folder)
-        return _judged(runtime, work, result, said)
+        return _judged(runtime, work, result, said, self.pool.agent_waits.shown(agent.name, result, runtime.clock()))
 
     async def _prompt(self, text: str, work: TodoWork, item: TodoItem, answer_path: Path) -> str:
         earlier = None
@@ -82,12 +87,13 @@ class ReviewRuns:
         )
 
 
-def _judged(runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str | None) -> DecisionParts:
-    """Return what a reviewer's run comes to: an approval, a rejection, or a wait.
+def _judged(
+    runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str | None, wait: AgentWait | None
+) -> DecisionParts:
+    """Return what a reviewer's run comes to: an approval, a rejection, or a wait, such as that for its program.
 
     Raises AgentError where prloom ended the run.
     """
-    now = runtime.clock()
     for text in (said, result.message):
         value = json_answer.find(text or "", review_answer.KEY)
         if value is None:
@@ -95,9 +101,8 @@ def _judged(runtime: PlanRuntime, work: TodoWork, result: RunResult, said: str |
         review = review_answer.read(value)
         if isinstance(review, ReviewAnswer):
             return _decided(runtime, work, review)
-    if result.status == "limited":
-        until = result.retry_at or now + usage_limit.UNKNOWN
-        return work_failures.limited(context(runtime), work, result.error or "the usage limit is reached", until)
+    if wait is not None:
+        return work_failures.limited(context(runtime), work, wait)
     reason = f"the review failed: {result.error or 'its answer cannot be used'}"
     if result.status == "interrupted":
         raise AgentError(reason)

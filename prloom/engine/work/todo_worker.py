@@ -84,6 +84,10 @@ class TodoWorker:
         """Begin what is to be done with the pull request, which a forge that fails does not keep the work from."""
         return pull_request.begin(runtime, dependencies)
 
+    def take_usable(self) -> frozenset[str]:
+        """Return the agent programs that can be used again since this was asked last."""
+        return self.pool.agent_waits.take_usable()
+
     async def close(self) -> None:
         """Have the workers end that do the runs."""
         await self.pool.close()

@@ -18,6 +18,7 @@ from prloom.core.commands import questions
 from prloom.core.plans import plan_file, plan_text
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.prompts import worker_prompt
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import work_failures, work_replies, work_requests, work_results, worker_results
 from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan import repository_context
@@ -27,7 +28,7 @@ from prloom.engine.work import todo_events
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.engine.work.received_change import ReceivedChanges
-from prloom.errors import AgentError
+from prloom.errors import AgentError, AgentMissingError
 from prloom.model.decision import DecisionParts, Todo
 from prloom.model.work import TodoWork, WorkStep
 from prloom.workspace.bundled_change import WorktreeChangedError
@@ -126,20 +127,22 @@ class WorkerRuns:
         """Prepare the worker's run; return whether it is to be done. What keeps it from that is a wait, no failure."""
         store, config = runtime.event_store, runtime.rules.config
         try:
-            limit = self.pool.limit_of_todo(agent, runtime, work)
-            if limit is None:
+            wait = self.pool.wait_of_todo(agent, runtime, work)
+            if wait is None:
                 await self.pool.runs.start()  # where that fails, no run has been started
                 commit = await self._received.begin(runtime, work)
                 request = await self._request(runtime, work, item, agent, model)
-                limit = self.pool.limit_of_todo(agent, runtime, work)  # other runs may have begun meanwhile
-                if limit is not None:
+                wait = self.pool.wait_of_todo(agent, runtime, work)  # other runs may have begun meanwhile
+                if wait is not None:
                     await self.pool.commits.forget_worker(runtime.id, request.run, found=False)
-            if limit is not None:
-                store.commit(
-                    "work", agent.name, **work_failures.limited(context(runtime), work, limit.reason, limit.until)
-                )
+            if wait is not None:
+                store.commit("work", agent.name, **work_failures.limited(context(runtime), work, wait))
                 return False
             folder = self.pool.prepare(runtime.folders, config, agent, request.run, request, commit=commit)
+        except AgentMissingError as error:
+            wait = self.pool.agent_waits.missing(agent, str(error), runtime.clock())
+            store.commit("work", agent.name, **work_failures.limited(context(runtime), work, wait))
+            return False
         except AgentError as error:
             store.commit("work", "prloom", **work_failures.delayed(context(runtime), work, str(error)))
             return False
@@ -211,7 +214,7 @@ class WorkerRuns:
             fresh = replace(work, session=None)
             runtime.event_store.commit("work", agent.name, **work_failures.cut_short(fresh, reason))
             return None
-        report = _report(result, said)
+        report = _report(result, said, self.pool.agent_waits.shown(agent.name, result, runtime.clock()))
         if reply.bundle is None and not reply.violations:
             return report
         try:
@@ -242,7 +245,7 @@ class WorkerRuns:
         return {"actions": posts, "work": replace(step, question=questions.question(question, events, posts, after))}
 
 
-def _report(result: RunResult, said: str | None) -> WorkerReport:
+def _report(result: RunResult, said: str | None, wait: AgentWait | None) -> WorkerReport:
     """Return how a run ended, with its answer: from the file that the prompt names, or from the final message."""
     texts = [text for text in (said, result.message) if text]
     found = None
@@ -254,7 +257,7 @@ def _report(result: RunResult, said: str | None) -> WorkerReport:
     return WorkerReport(
         end=result.status,
         error=result.error or result.trouble or "",
-        retry_at=result.retry_at,
+        wait=wait,
         answer=found,
         said="\n".join(texts),
         session=result.session_id,

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from prloom.core.waits import brakes
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.waits.brakes import DailyLimits
-from prloom.core.waits.usage_limit import UsageLimit
 from prloom.model.record import Timestamp
 from prloom.model.run import RunRecord, RunUsage
 
@@ -42,7 +42,7 @@ def test_the_brake_names_itself_and_ends_with_the_day() -> None:
     now = NOON + timedelta(minutes=34, seconds=56, microseconds=789)
     limit = brakes.tripped(DailyLimits(max_runs_per_plan_per_day=2), "a", runs(2), (), now)
 
-    assert limit == UsageLimit(
+    assert limit == AgentWait(
         "the brake max_runs_per_plan_per_day = 2 is on: 2 runs of this plan today; `prloom resume a` lifts it",
         NOON + timedelta(hours=12),
         known=True,

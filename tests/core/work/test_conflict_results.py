@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from prloom.core.answers.json_answer import InvalidAnswer
 from prloom.core.answers.worker_answer import WorkAnswer
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import conflict_results
 from prloom.core.work.conflict_results import RebaseConflict
 from prloom.core.work.work_steps import WorkContext, WorkRules
@@ -63,7 +64,7 @@ def test_a_conflict_may_be_resolved_by_the_files_as_they_are():
     [
         (WorkerReport(end="interrupted"), "cut_short", 0),
         (WorkerReport(end="failed", refused=True), "delayed", 0),
-        (WorkerReport(end="limited", retry_at=NOON + timedelta(hours=3)), "limited", 0),
+        (WorkerReport(end="limited", wait=AgentWait("limit", NOON + timedelta(hours=3), known=True)), "limited", 0),
         (WorkerReport(end="failed", error="overloaded"), "failed", 1),
         (WorkerReport(end="ok", answer=InvalidAnswer("no outcome")), "failed", 1),
         (WorkerReport(end="ok", answer=DONE, violations=("CLAUDE.md is protected",)), "violated", 1),

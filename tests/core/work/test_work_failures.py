@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from prloom import backoff
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import work_failures
 from prloom.core.work.work_failures import AttemptFailed
 from prloom.core.work.work_steps import WorkContext, WorkRules
@@ -104,7 +105,9 @@ def test_a_limit_that_a_reviewer_meets_keeps_the_change_and_when_the_wait_began(
     checked = replace(RUNNING, phase="checked", tree="t", waits_since=since)
     after = waiting(checked, "limit", INITIAL, since=since or NOW, limited=True)
 
-    assert work_failures.limited(CTX, checked, "limit", NOW + INITIAL) == {"work": step("limited", "limit", after)}
+    assert work_failures.limited(CTX, checked, AgentWait("limit", NOW + INITIAL, known=True)) == {
+        "work": step("limited", "limit", after)
+    }
 
 
 def test_a_commit_that_the_remote_refuses_five_times_blocks_the_plan_and_the_count_begins_anew() -> None:

@@ -12,6 +12,7 @@ from prloom.core.answers.json_answer import InvalidAnswer
 from prloom.core.answers.worker_answer import WorkAnswer
 from prloom.core.events import projection
 from prloom.core.plans.plan_file import TodoItem
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import work_failures, work_requests, work_results, work_steps, worker_results
 from prloom.core.work.work_failures import AttemptFailed
 from prloom.core.work.work_steps import (
@@ -445,7 +446,7 @@ def test_a_worker_that_is_blocked_parks_the_todo_with_its_question() -> None:
 def test_a_usage_limit_is_waited_for_and_is_no_attempt() -> None:
     until = NOON + timedelta(hours=2)
 
-    plan = Plan(FAST).run(WorkerReport(end="limited", error="limit reached", retry_at=until))
+    plan = Plan(FAST).run(WorkerReport(end="limited", wait=AgentWait("limit reached", until, known=True)))
 
     assert (plan.work.attempt, plan.work.failures, plan.work.waits_for) == (1, 0, "limit reached")
     assert plan.next(after=timedelta(hours=1)) is None
@@ -617,6 +618,7 @@ def test_a_rebase_changes_the_commits_of_those_todos_that_it_moved_and_of_no_oth
 
 RUNNING = TodoWork(id="t-1", title="x", phase="running", session="s-1")
 GOOD = "the change and the answer are good, although the program failed: exit 1"
+NOT_SIGNED_IN = AgentWait("no", NOON + timedelta(hours=1), known=False)
 ENOUGH = WorkAnswer(outcome="nothing_to_do", summary="It is fast.", notes="n")
 
 
@@ -631,7 +633,7 @@ ENOUGH = WorkAnswer(outcome="nothing_to_do", summary="It is fast.", notes="n")
         ),
         (WorkerReport(end="ok", answer=ENOUGH), work_results.nothing_to_do(RUNNING, "It is fast.", "n")),
         (WorkerReport(end="interrupted", error="killed"), work_failures.cut_short(RUNNING, "killed")),
-        (WorkerReport(end="limited", error="no"), work_failures.limited(CTX, RUNNING, "no", NOON + timedelta(hours=1))),
+        (WorkerReport(end="unusable", wait=NOT_SIGNED_IN), work_failures.limited(CTX, RUNNING, NOT_SIGNED_IN)),
     ],
 )
 def test_a_run_comes_to_all_that_its_answer_or_its_end_says(report: WorkerReport, parts: DecisionParts) -> None:

@@ -13,6 +13,7 @@ from stage_parts import by, deferring
 from worked_plan import WorkedPlan
 
 from prloom.api import Author, Event, HookContext, PluginContext, TriageContext
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import work_failures, work_requests
 from prloom.core.work.work_steps import WorkRules
 
@@ -213,7 +214,8 @@ async def test_a_box_is_not_answered_by_a_comment(stage: Stage, pr_7: Path):
 async def test_the_status_tells_what_is_in_progress_and_what_that_waits_for(stage: Stage):
     plan = WorkedPlan(stage, "Make it fast").at("ready")
     until = stage.clock() + timedelta(hours=1)
-    plan.commit(work_failures.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+    wait = AgentWait("the usage limit is reached", until, known=True)
+    plan.commit(work_failures.limited(plan.ctx, plan.work, wait))
 
     (answer,) = await told(stage, "/prloom status")
 

@@ -12,6 +12,7 @@ from stage import Stage, said
 from stage_parts import by
 from worked_plan import WorkedPlan
 
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import work_failures, work_requests, work_results
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.views import events, request_targets, why, why_todo
@@ -128,7 +129,7 @@ def test_other_todos_and_plans_are_left_out(stage: Stage) -> None:
 def test_the_wait_in_progress_and_the_block_of_the_plan_are_shown_with_the_way_on(stage: Stage) -> None:
     plan = WorkedPlan(stage, "Make it fast").at("ready")
     until = stage.clock() + timedelta(hours=1)
-    plan.commit(work_failures.limited(plan.ctx, plan.work, "the usage limit is reached", until))
+    plan.commit(work_failures.limited(plan.ctx, plan.work, AgentWait("the usage limit is reached", until, known=True)))
     assert read(stage)["now"]["wait"]["until"] == "2026-01-01T13:00:00.000Z"
 
     plan.commit(work_results.blocked(plan.ctx, "plugin tidy: no", way_on="prloom resume pr-7", cause="hook"))

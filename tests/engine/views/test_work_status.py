@@ -11,6 +11,7 @@ import pytest
 from stage import Stage
 from worked_plan import WorkedPlan
 
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.core.work import work_failures, work_requests, work_results
 from prloom.core.work.work_steps import WorkRules
 from prloom.engine.views import status
@@ -86,7 +87,10 @@ def test_a_wait_of_the_work_is_shown_with_its_reason_and_its_end(stage: Stage) -
     plan = WorkedPlan(stage, "Make it fast").at("ready")
     until = stage.clock() + timedelta(hours=3)
 
-    plan.commit(work_failures.limited(plan.ctx, plan.work, "the usage limit is reached", until), by="claude")
+    plan.commit(
+        work_failures.limited(plan.ctx, plan.work, AgentWait("the usage limit is reached", until, known=True)),
+        by="claude",
+    )
 
     assert read(stage)["todos"]["current"]["wait"] == {
         "reason": "the usage limit is reached",

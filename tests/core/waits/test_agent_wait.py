@@ -6,29 +6,32 @@ import pytest
 from plan_states import a_deferral, an_open_event
 
 from prloom.backoff import Backoff
-from prloom.core.waits import usage_limit
-from prloom.core.waits.usage_limit import UsageLimit
+from prloom.core.waits import agent_wait
+from prloom.core.waits.agent_wait import AgentWait
 from prloom.model.decision import Change
 from prloom.model.record import Timestamp
-from prloom.model.run import RunRecord, RunState
+from prloom.model.run import RunRecord, RunState, UnusableAgent
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
-LIMIT = UsageLimit("limit reached", NOW + 5 * HOUR, known=True)
+USED_UP = UnusableAgent(agent="claude", cause="usage_limit")
+LIMIT = AgentWait("limit reached", NOW + 5 * HOUR, known=True, unusable=USED_UP)
 
 
 def test_a_limit_lasts_as_long_as_the_program_says() -> None:
-    assert usage_limit.met("limit reached", NOW + 5 * HOUR, NOW) == LIMIT
+    assert agent_wait.limited("claude", "limit reached", NOW + 5 * HOUR, NOW) == LIMIT
 
 
 def test_a_limit_of_which_the_end_is_not_known_is_tried_again_in_an_hour() -> None:
-    assert usage_limit.met("limit", None, NOW) == UsageLimit("limit", NOW + HOUR, known=False)
+    assert agent_wait.limited("claude", "limit", None, NOW) == AgentWait(
+        "limit", NOW + HOUR, known=False, unusable=USED_UP
+    )
 
 
 def test_a_wait_for_a_limit_is_no_attempt() -> None:
     event = an_open_event(deferral=a_deferral("triage", attempts=2), first_deferred_at=Timestamp.of(NOW), failures=2)
 
-    change = usage_limit.wait_for(event, LIMIT, now=NOW, policy=Backoff(max_attempts=1))
+    change = agent_wait.wait_for(event, LIMIT, now=NOW, policy=Backoff(max_attempts=1))
 
     assert change.deferral is not None
     assert change == Change(
@@ -39,9 +42,9 @@ def test_a_wait_for_a_limit_is_no_attempt() -> None:
 
 
 def test_a_wait_for_a_limit_of_which_the_end_is_not_known_has_a_name_a_next_try_and_a_deadline() -> None:
-    limit = usage_limit.met("gemini: You have exhausted your daily quota.", None, NOW)
+    limit = agent_wait.limited("gemini", "gemini: You have exhausted your daily quota.", None, NOW)
 
-    change = usage_limit.wait_for(an_open_event(), limit, now=NOW, policy=Backoff())
+    change = agent_wait.wait_for(an_open_event(), limit, now=NOW, policy=Backoff())
 
     assert (change.verdict, change.state, change.alone) == ("quota", "deferred", False)
     assert change.deferral is not None
@@ -57,9 +60,9 @@ def test_a_wait_for_a_limit_of_which_the_end_is_not_known_has_a_name_a_next_try_
     ("until", "due"), [(NOW - HOUR, NOW + SECOND), (NOW, NOW + SECOND), (NOW + 30 * DAY, NOW + 7 * DAY)]
 )
 def test_an_end_that_makes_no_sense_is_bounded(until: datetime, due: datetime) -> None:
-    limit = usage_limit.met("limit", until, NOW)
+    limit = agent_wait.limited("claude", "limit", until, NOW)
 
-    change = usage_limit.wait_for(an_open_event(), limit, now=NOW, policy=Backoff())
+    change = agent_wait.wait_for(an_open_event(), limit, now=NOW, policy=Backoff())
 
     assert change.deferral is not None
     assert change.deferral.deferred_until == (due)
@@ -68,8 +71,8 @@ def test_an_end_that_makes_no_sense_is_bounded(until: datetime, due: datetime) -
 def test_a_limit_keeps_the_program_from_being_run_until_its_end() -> None:
     events = (an_open_event(), an_open_event("e2"))
 
-    assert usage_limit.applies(LIMIT, events, NOW)
-    assert not usage_limit.applies(LIMIT, events, NOW + 5 * HOUR)
+    assert agent_wait.applies(LIMIT, events, NOW)
+    assert not agent_wait.applies(LIMIT, events, NOW + 5 * HOUR)
 
 
 @pytest.mark.parametrize(("owner", "until", "held"), [("triage", 1, False), ("triage", -1, True), ("quiet", 1, True)])
@@ -78,17 +81,17 @@ def test_an_event_that_somebody_wants_to_be_retried_does_not_wait_for_the_limit(
 ) -> None:
     waited = a_deferral(owner, deferred_until=Timestamp.of(NOW + until * HOUR))
 
-    assert usage_limit.applies(LIMIT, (an_open_event(), an_open_event("e2", deferral=waited)), NOW) == held
+    assert agent_wait.applies(LIMIT, (an_open_event(), an_open_event("e2", deferral=waited)), NOW) == held
 
 
 @pytest.mark.parametrize("resets_at", [NOW + 400 * DAY, None])
 def test_a_limit_that_was_met_by_a_clock_that_was_ahead_does_not_hold_once_the_clock_is_set_right(
     resets_at: datetime | None,
 ) -> None:
-    limit = usage_limit.met("limit reached", resets_at, NOW + 399 * DAY)
+    limit = agent_wait.limited("claude", "limit reached", resets_at, NOW + 399 * DAY)
 
-    assert usage_limit.applies(limit, (), NOW + 399 * DAY)
-    assert not usage_limit.applies(limit, (), NOW)
+    assert agent_wait.applies(limit, (), NOW + 399 * DAY)
+    assert not agent_wait.applies(limit, (), NOW)
 
 
 def ended(agent: str, status: RunState, minutes: int, retry_at: datetime | None = None) -> RunRecord:
@@ -121,10 +124,10 @@ def test_the_latest_runs_of_each_program_tell_which_limits_it_has_met():
         ended("opencode", "ok", 4),
     )
 
-    limits = usage_limit.of_latest(runs)
+    limits = agent_wait.of_latest(runs)
 
     assert {name: (limit.until, limit.known) for name, limit in limits.items()} == {
         "claude": (reset, True),
-        "codex": (NOW + timedelta(minutes=8) + usage_limit.UNKNOWN, False),
+        "codex": (NOW + timedelta(minutes=8) + agent_wait.UNKNOWN, False),
     }
     assert limits["claude"].reason == "claude: the limit is reached (run run-6)"
