@@ -94,5 +94,5 @@ class LimitsSection(ConfigSection):
     max_review_rounds: Count = Field(
         default=2,
         ge=0,
-        description="How often a rejected change goes back to the worker; the next rejection parks the TODO.",
+        description="How often a TODO's change is reviewed; if the last review rejects it, too, the TODO is parked.",
     )

@@ -102,9 +102,10 @@ def _why_parked(work: TodoWork, failure: AttemptFailed, rules: WorkRules) -> str
     if failure.kind == "violation" and work.violated:
         return "two attempts in a row broke the rules"
     if failure.kind == "review":
-        if rules.max_review_rounds and work.rejections + 1 > rules.max_review_rounds:
+        rounds = work.rejections + 1
+        if rules.max_review_rounds and rounds >= rules.max_review_rounds:
             brake = _brake("max_review_rounds", rules.max_review_rounds)
-            return f"{brake}: the reviewer rejected the change {work.rejections + 1} times"
+            return f"{brake}: the reviewer rejected the change {'once' if rounds == 1 else f'{rounds} times'}"
         return None
     if rules.max_attempts and work.failures + 1 >= rules.max_attempts:
         return f"{_brake('max_attempts', rules.max_attempts)}: {work.failures + 1} attempts failed"

@@ -344,19 +344,28 @@ def test_the_notes_of_a_worker_that_is_blocked_are_kept_as_well() -> None:
 
 
 def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:
-    plan = Plan(FAST)
-    for tree in ("x", "y"):
-        rejected = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", tree=tree)
-        plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, rejected))
+    plan = reviewed(Plan(FAST), "x")
 
-    assert (plan.work.rejections, plan.work.failures) == (2, 0)
-    last = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", tree="z")
-    plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, last))
+    assert (plan.work.rejections, plan.work.failures, plan.work.phase) == (1, 0, "ready")
+
+
+@pytest.mark.parametrize(("most", "how_often"), [(1, "once"), (2, "2 times")])
+def test_a_todo_whose_change_the_last_of_its_reviews_rejects_is_parked(most: int, how_often: str) -> None:
+    plan = reviewed(Plan(FAST, rules=WorkRules(max_review_rounds=most)), *"xyz"[:most])
+
     assert plan.state.block is not None
     assert plan.state.block.reason.endswith(
-        "the brake max_review_rounds = 2 is on: the reviewer rejected the change 3 times: too slow; "
+        f"the brake max_review_rounds = {most} is on: the reviewer rejected the change {how_often}: too slow; "
         "the worker's last message: It is fast."
     )
+
+
+def reviewed(plan: Plan, *trees: str) -> Plan:
+    """Have a reviewer reject one change after the other."""
+    for tree in trees:
+        rejected = AttemptFailed(kind="review", reason="too slow", feedback="Too slow.", tree=tree)
+        plan.commit(work_failures.failed(plan.ctx, plan.at("checked").work, rejected))
+    return plan
 
 
 def test_a_run_that_machines_refuse_waits_and_counts_as_no_attempt_until_it_is_parked() -> None:
