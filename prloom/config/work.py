@@ -61,7 +61,7 @@ class WorkSection(ConfigSection):
         "with it, it is kept longer.",
     )
     pause_after_todo: Flag = Field(
-        default=False, description="Whether the plan is paused after each TODO, until `prloom resume`."
+        default=False, description="Whether the plan is paused after each TODO but the last, until `prloom resume`."
     )
 
 

@@ -151,6 +151,11 @@ def next_step(
     return None
 
 
+def pauses_after(todos: Iterable[TodoItem], todo_id: str) -> bool:
+    """Whether the plan may be paused after a TODO: others are left, which a person may want to look at before."""
+    return any(not todo.over and todo.id != todo_id for todo in todos)
+
+
 def prepares(step: TodoStep) -> bool:
     """Whether a step is done before a TODO's worker is run."""
     return isinstance(step, Continue) and step.work.phase in _PREPARING

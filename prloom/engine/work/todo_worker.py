@@ -273,7 +273,8 @@ class TodoWorker:
 
     async def _report(self, runtime: PlanRuntime, work: TodoWork) -> None:
         events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
-        parts = work_results.done(work, pause=runtime.rules.config.work.pause_after_todo)
+        pauses = runtime.rules.config.work.pause_after_todo and work_rules.pauses_after(runtime.text.todos(), work.id)
+        parts = work_results.done(work, pause=pauses)
         _commit(runtime, {**parts, "actions": work_replies.done(work, events)})
 
     # ---- waits and blocks

@@ -175,15 +175,15 @@ async def test_a_reviewer_that_gives_no_usable_answer_three_times_parks_the_todo
     assert bench.commits == []
 
 
-async def test_a_plan_is_paused_after_each_todo_where_the_operator_says_so(bench: Workbench):
+async def test_a_plan_is_paused_after_each_todo_but_the_last_where_the_operator_says_so(bench: Workbench):
     bench.configure("pause_after_todo = true")
     bench.script(*named("one", "two"))
 
     await bench.work_on("- [ ] first", "- [ ] second", ticks=2)
-    assert bench.commits == ["Add one"]
+    assert (bench.commits, bench.state.paused) == (["Add one"], True)
 
     await bench.carry_out("resume", "work", ticks=2)
-    assert bench.commits == ["Add one", "Add two"]
+    assert (bench.commits, bench.state.paused, bench.state.unfinished) == (["Add one", "Add two"], False, False)
 
 
 async def test_only_what_the_checks_saw_is_committed_and_what_they_leave_is_removed(bench: Workbench):
