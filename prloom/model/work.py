@@ -61,22 +61,31 @@ BoxState = Literal["open", "done", "blocked"]
 """What the box of a TODO in `plan.md` shows after a step."""
 
 
+class NewTodo(Record, frozen=True):
+    """A change that an agent reports as one to be made; of a triage agent's, also the events that request it."""
+
+    title: str
+    context: str = ""
+    event_ids: tuple[str, ...] = ()
+
+
 class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The work on one TODO between two of its steps.
 
     `round` counts how often the TODO was requested. `attempt` numbers the present attempt, which began at `started_at`;
     `failures` and `rejections` count against their limits. `base` is the commit that the change is made on. `run`,
-    `agent` and `session` are those of the worker. `feedback` is what the next attempt is told of the last one, `answer`
-    what a person answered to a question of an earlier one, `fingerprints` are digests of what that one produced, and
-    `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the worker's own words
-    about it, `commit` what it became. Nothing is done before `retry_at`, because of `waits_for`, which began at
-    `waits_since`; `limited` says that this is a limit, which ends then, and `unusable` which agent program it
-    waits for; `tried` that a person has the program tried before that. `hooked` are the plugins whose hooks of this
-    phase have run. A `rebase` is one of the branch: `base` is its old tip, `commit` its new one, and `tree` a commit:
-    the note of a conflict, its inspected resolution, or the new tip. `lifted` says that a person lifted the daily
-    limits for this TODO. `refusals` counts how often machines refused its run, or then the remote its commit, and
-    `review_failures` the runs of reviewers that gave no verdict on the change. `moves` counts how often
-    somebody else moved the branch before the change was committed.
+    `agent` and `session` are those of the worker. `feedback` is what the next attempt is told of the last one,
+    `answer` what a person answered to a question of an earlier one, `fingerprints` are digests of what that one
+    produced, and `violated` says that it broke a rule. `tree` is the inspected change, `summary` and `message` the
+    worker's own words about it, `todos` the further TODOs of its answer, `commit` what it became. Nothing is done
+    before `retry_at`, because of `waits_for`, which began at `waits_since`; `limited` says that this is a limit,
+    which ends then, and `unusable` which agent program it waits for; `tried` that a person has the program tried
+    before that. `hooked` are the plugins whose hooks of this phase have run. A `rebase` is one of the branch:
+    `base` is its old tip, `commit` its new one, and `tree` a commit: the note of a conflict, its inspected
+    resolution, or the new tip. `lifted` says that a person lifted the daily limits for this TODO. `refusals` counts
+    how often machines refused its run, or then the remote its commit, and `review_failures` the runs of reviewers
+    that gave no verdict on the change. `moves` counts how often somebody else moved the branch before the change
+    was committed.
     """
 
     id: str
@@ -99,6 +108,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     tree: str | None = None
     summary: str | None = None
     message: str | None = None
+    todos: tuple[NewTodo, ...] = ()
     commit: str | None = None
     retry_at: Timestamp | None = None
     waits_for: str | None = None

@@ -11,6 +11,7 @@ from prloom.core.text import bounds
 from prloom.model import record
 from prloom.model.kinds import AgentVerdict
 from prloom.model.record import JsonValue, Record
+from prloom.model.work import NewTodo
 
 KEY = "items"
 """The key by which a triage agent's answer is found in what it says."""
@@ -22,14 +23,6 @@ class AnswerItem(Record, frozen=True):
     event_id: str
     verdict: AgentVerdict
     reply: str | None = None
-
-
-class NewTodo(Record, frozen=True):
-    """A change that events request, as the agent reports it."""
-
-    title: str
-    context: str = ""
-    event_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

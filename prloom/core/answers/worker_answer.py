@@ -9,9 +9,9 @@ from typing import Literal, cast, get_args
 
 from prloom.core.answers import json_answer
 from prloom.core.answers.json_answer import AnswerError, InvalidAnswer
-from prloom.core.answers.triage_answer import NewTodo
 from prloom.core.text import bounds, markdown
 from prloom.model.record import JsonValue
+from prloom.model.work import NewTodo
 
 WorkerOutcome = Literal["done", "blocked", "nothing_to_do"]
 OUTCOMES: tuple[WorkerOutcome, ...] = get_args(WorkerOutcome)

@@ -61,7 +61,9 @@ def _by_files(
     if answer.outcome == "nothing_to_do" and report.paths:
         return work_failures.failed(ctx, work, worker_results.changed_all_the_same(report))
     remark = worker_results.good_all_the_same(report)
-    return work_results.resolved(work, conflict.resolution, notes=answer.notes or None, remark=remark)
+    return work_results.resolved(
+        work, conflict.resolution, notes=answer.notes or None, todos=answer.todos, remark=remark
+    )
 
 
 _GONE_ON = AttemptFailed(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Literal, assert_never
 
 from msgspec.structs import replace
 
 from prloom.core.plans import todo_ids
+from prloom.core.text import bounds
 from prloom.core.text.naming import printable
 from prloom.core.text.shown_text import command, to_run
 from prloom.core.work.work_steps import BlockPlan, Correct, Propose, Take, Unblock, Withdraw, WorkContext
-from prloom.model.decision import DecisionParts
+from prloom.model.decision import DecisionParts, Todo
 from prloom.model.record import Timestamp
-from prloom.model.work import Block, DoneTodo, LifeHook, TodoWork, WorkStep, WorkVerdict
+from prloom.model.work import Block, DoneTodo, LifeHook, NewTodo, TodoWork, WorkStep, WorkVerdict
 
 
 def taken(step: Take, event_ids: tuple[str, ...], *, rebase: bool = False, answer: str | None = None) -> DecisionParts:
@@ -51,12 +52,18 @@ def started(work: TodoWork, *, run: str, agent: str) -> DecisionParts:
 
 
 def changed(
-    work: TodoWork, *, tree: str, summary: str, message: str | None, notes: str | None, remark: str | None = None
+    work: TodoWork,
+    *,
+    tree: str,
+    summary: str,
+    message: str | None,
+    notes: str | None,
+    todos: tuple[NewTodo, ...] = (),
+    remark: str | None = None,
 ) -> DecisionParts:
     """Return that a worker made a change that broke no rule."""
-    after = without_wait(work)
-    after = replace(after, phase="changed", tree=tree, summary=summary, message=message, violated=False, refusals=0)
-    return moved(work, "changed", after, remark, notes=notes)
+    after = replace(without_wait(work), phase="changed", tree=tree, summary=summary, message=message, todos=todos)
+    return moved(work, "changed", replace(after, violated=False, refusals=0), remark, notes=notes)
 
 
 def checked(work: TodoWork, checks: Sequence[str]) -> DecisionParts:
@@ -126,12 +133,19 @@ def nothing_to_do(work: TodoWork, summary: str, notes: str | None) -> DecisionPa
     return moved(work, "nothing_to_do", after, summary, notes=notes)
 
 
-def resolved(work: TodoWork, resolution: str, *, notes: str | None = None, remark: str | None = None) -> DecisionParts:
+def resolved(
+    work: TodoWork,
+    resolution: str,
+    *,
+    notes: str | None = None,
+    todos: tuple[NewTodo, ...] = (),
+    remark: str | None = None,
+) -> DecisionParts:
     """Return that a worker resolved the conflict at which a rebase had stopped, so that the rebase goes on.
 
     The next conflict is for another attempt, which begins anew.
     """
-    after = replace(without_change(work), tree=resolution, attempt=work.attempt + 1)
+    after = replace(without_change(work), tree=resolution, attempt=work.attempt + 1, todos=(*work.todos, *todos))
     after = replace(after, feedback=None, fingerprints=(), violated=False, refusals=0)
     return moved(work, "resolved", after, remark, notes=notes)
 
@@ -235,9 +249,27 @@ def blocked(ctx: WorkContext, reason: str, *, way_on: str, cause: BlockCause) ->
     return {"block": Block(reason=reason, since=Timestamp.of(ctx.now), way_on=way_on, cause=cause)}
 
 
-def further_id(work: TodoWork, number: int) -> str:
-    """Return the id of the number-th further TODO that a worker proposes."""
-    return todo_ids.of_cause(f"{work.id}/{work.round}/{work.attempt}", "prloom/work", number)
+def with_further(
+    parts: DecisionParts, work: TodoWork, todos: Iterable[NewTodo], known: Container[str]
+) -> DecisionParts:
+    """Return a step that adds the further TODOs of a worker's answer; those that are `known` were added before.
+
+    What the attempts at one TODO propose by the same title is one TODO.
+    """
+    new = {_further_id(work, todo): todo for todo in todos}
+    added = tuple(
+        Todo(id=ident, title=todo.title, context=todo.context) for ident, todo in new.items() if ident not in known
+    )
+    if not added:
+        return parts
+    return {**parts, "todos": added}
+
+
+def _further_id(work: TodoWork, todo: NewTodo) -> str:
+    title = todo.title
+    if len(title) == bounds.TITLE:  # it may have been cut; the context begins with the whole of it then
+        title = f"{title}\n{todo.context}"
+    return todo_ids.of_cause(f"{work.id}/{work.round}/{title}", "prloom/work")
 
 
 def named(paths: Sequence[str], most: int = 5) -> str:

@@ -14,7 +14,7 @@ from prloom.core.work.work_failures import AttemptFailed
 from prloom.core.work.work_steps import WorkContext
 from prloom.model.decision import DecisionParts
 from prloom.model.kinds import RunOutcome
-from prloom.model.work import TodoWork
+from prloom.model.work import TodoWork, WorkStep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +78,14 @@ def without_use(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> Decis
     return None
 
 
+def is_final(step: WorkStep, answer: WorkAnswer) -> bool:
+    """Whether a run's answer is accepted at once, for there is no change that may turn out to be none.
+
+    The further TODOs of every other answer count when its change is committed.
+    """
+    return (answer.outcome, step.verdict) in {("blocked", "parked"), ("nothing_to_do", "nothing_to_do")}
+
+
 def good_all_the_same(report: WorkerReport) -> str | None:
     """Return a remark on a run whose change and answer are good, if its program failed."""
     if report.end == "failed":
@@ -100,6 +108,7 @@ def _by_answer(ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: W
         summary=answer.summary,
         message=answer.commit_message or None,
         notes=answer.notes or None,
+        todos=answer.todos,
         remark=good_all_the_same(report),
     )
 

@@ -87,7 +87,7 @@ class RebaseRuns:
         if done.old == done.tip == work.base and unpushed is None:
             return work_results.nothing_to_do(work, f"The branch is up to date with {runtime.base}.", None)
         summary = f"Rebased onto {runtime.base}: the branch is at {done.tip[:12]}."
-        return work_results.changed(work, tree=done.tip, summary=summary, message=None, notes=None)
+        return work_results.changed(work, tree=done.tip, summary=summary, message=None, notes=None, todos=work.todos)
 
     def _commit(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
         """Commit a step to the store of now: the plan may have been opened anew while its parts were awaited."""

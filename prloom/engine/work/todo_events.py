@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from prloom.engine.bus import entries
 from prloom.engine.bus.issued import IssuedPosts
@@ -20,6 +20,11 @@ def ids(issued: IssuedPosts, todo_id: str) -> tuple[str, ...]:
     if found is None:
         return ()
     return found.todo.event_ids
+
+
+def ever_added(issued: IssuedPosts) -> Container[str]:
+    """Return the ids of all TODOs that were ever added to the plan."""
+    return issued.posts().todos
 
 
 def approved_by(issued: IssuedPosts, todo_id: str) -> tuple[str, ...]:

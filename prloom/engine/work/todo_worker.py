@@ -207,7 +207,7 @@ class TodoWorker:
             case "checked":
                 _commit(runtime, work_results.approved(work, "a rebase is not reviewed"))
             case "accepted":
-                _commit(runtime, work_results.committed(work, await self._rebases.accept(runtime, work)))
+                _committed(runtime, work, await self._rebases.accept(runtime, work))
             case "committed":
                 _commit(runtime, await self._rebases.push(runtime, work))
             case _:
@@ -249,7 +249,7 @@ class TodoWorker:
         except BranchMovedError as error:
             await self._workers.begin_again(runtime, work, str(error))
         else:
-            _commit(runtime, work_results.committed(work, commit))
+            _committed(runtime, work, commit)
 
     async def _fail(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
         """Commit a failed attempt; where it was the last, keep the change beside the branch first."""
@@ -299,6 +299,12 @@ class TodoWorker:
 def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:
     """Commit a step to the store of now: the plan may have been opened anew while its parts were awaited."""
     runtime.event_store.commit("work", "prloom", **parts)
+
+
+def _committed(runtime: PlanRuntime, work: TodoWork, commit: str) -> None:
+    """Commit that a change is on the branch, with the further TODOs that its worker proposed."""
+    parts = work_results.committed(work, commit)
+    _commit(runtime, work_results.with_further(parts, work, work.todos, todo_events.ever_added(runtime.issued)))
 
 
 async def _run_hooks(runtime: PlanRuntime, hook: PlanHook, dependencies: PlanDependencies) -> None:

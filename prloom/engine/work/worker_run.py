@@ -29,7 +29,7 @@ from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.engine.work.received_change import ReceivedChanges
 from prloom.errors import AgentError, AgentMissingError
-from prloom.model.decision import DecisionParts, Todo
+from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork, WorkStep
 from prloom.workspace.bundled_change import WorktreeChangedError
 from prloom.workspace.commits import BranchMovedError
@@ -37,9 +37,6 @@ from prloom.workspace.commits import BranchMovedError
 log = logging.getLogger(__name__)
 
 STAGE = "worker"
-
-_TAKEN = ("changed", "nothing_to_do", "parked", "resolved")
-"""What a run comes to whose further TODOs are added to the plan."""
 
 
 @dataclass
@@ -228,12 +225,9 @@ class WorkerRuns:
         step = parts["work"]
         assert step is not None  # noqa: S101 - each result of a run is a step
         answer = report.answer
-        if isinstance(answer, WorkAnswer) and step.verdict in _TAKEN:
-            parts["todos"] = tuple(
-                Todo(id=work_results.further_id(work, number), title=todo.title, context=todo.context)
-                for number, todo in enumerate(answer.todos)
-            )
-            if step.verdict == "parked" and answer.outcome == "blocked" and answer.question:
+        if isinstance(answer, WorkAnswer) and worker_results.is_final(step, answer):
+            parts = work_results.with_further(parts, work, answer.todos, todo_events.ever_added(runtime.issued))
+            if step.verdict == "parked" and answer.question:
                 parts.update(await self._question(runtime, work, answer.question, step))
         runtime.event_store.commit("work", work.agent or "prloom", **parts)
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from prloom.core.answers import json_answer, worker_answer
 from prloom.core.answers.json_answer import InvalidAnswer
-from prloom.core.answers.triage_answer import NewTodo
 from prloom.core.answers.worker_answer import LONGEST_TEXT, MOST_TODOS, OUTCOMES, WorkAnswer
+from prloom.model.work import NewTodo
 
 
 def read(**fields: object) -> WorkAnswer:

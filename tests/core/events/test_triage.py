@@ -12,7 +12,7 @@ from values import an_event
 
 from prloom.backoff import Backoff
 from prloom.core.answers import triage_answer
-from prloom.core.answers.triage_answer import AnswerItem, NewTodo, TriageAnswer
+from prloom.core.answers.triage_answer import AnswerItem, TriageAnswer
 from prloom.core.delivery import outbox
 from prloom.core.events import triage
 from prloom.core.events.triage import TriageResult
@@ -25,6 +25,7 @@ from prloom.model.decision import Change, Thread, Todo
 from prloom.model.event import Target
 from prloom.model.record import Timestamp
 from prloom.model.state import OpenEvent
+from prloom.model.work import NewTodo
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 AT = record.iso(NOW)

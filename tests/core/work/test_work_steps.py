@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace as replaced
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
 
 from prloom.core.answers.json_answer import InvalidAnswer
-from prloom.core.answers.worker_answer import WorkAnswer
+from prloom.core.answers.worker_answer import WorkAnswer, WorkerOutcome
 from prloom.core.events import projection
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.waits.agent_wait import AgentWait
@@ -33,7 +34,7 @@ from prloom.core.work.worker_results import WorkerReport
 from prloom.model.decision import Decision, DecisionParts
 from prloom.model.record import START, Timestamp
 from prloom.model.state import DispatchState
-from prloom.model.work import DoneTodo, TodoWork
+from prloom.model.work import DoneTodo, NewTodo, TodoWork
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FAST = TodoItem("t-1", "Make it fast")
@@ -341,6 +342,55 @@ def test_the_notes_of_a_worker_that_is_blocked_are_kept_as_well() -> None:
 
     assert parts["work"] is not None
     assert parts["work"].notes == "The style is in setup.cfg."
+
+
+MORE = NewTodo(title="Test it", context="slowly")
+
+
+def test_the_further_todos_of_an_attempt_are_those_of_the_change_that_is_committed() -> None:
+    plan = Plan(FAST)
+    plan.run(WorkerReport(end="ok", answer=replaced(DONE, todos=(MORE, NewTodo("Undo it"))), paths=("a.py",), tree="x"))
+    plan.fail_check("no")
+    assert plan.state.todos == {}
+
+    plan.run(WorkerReport(end="ok", answer=replaced(DONE, todos=(MORE, MORE)), paths=("a.py",), tree="y"))
+
+    parts = work_results.with_further({}, plan.work, plan.work.todos, known=())
+    assert [(todo.title, todo.context) for todo in parts["todos"]] == [("Test it", "slowly")]
+
+
+def test_a_title_that_an_earlier_attempt_at_the_todo_has_added_is_not_added_again() -> None:
+    first, second = TodoWork(id="t-1", title="T"), TodoWork(id="t-1", title="T", attempt=3)
+    longer = NewTodo(title="x" * 300, context="x" * 400)
+    added = work_results.with_further({}, first, (MORE, longer), known=())["todos"]
+
+    again = work_results.with_further({}, second, (MORE, longer), known={todo.id for todo in added})
+    assert again == {}
+    requested_again = replace(first, round=2)
+    for work, todo in ((requested_again, MORE), (replace(first, id="t-2"), MORE), (first, NewTodo("x" * 300, "other"))):
+        assert "todos" in work_results.with_further({}, work, (todo,), known={each.id for each in added})
+
+
+@pytest.mark.parametrize(("outcome", "is_final"), [("nothing_to_do", True), ("blocked", True), ("done", False)])
+def test_an_answer_without_a_change_is_accepted_at_once(outcome: WorkerOutcome, *, is_final: bool) -> None:
+    paths = ("a.py",) if outcome == "done" else ()
+    answer = WorkAnswer(outcome=outcome, summary="s")
+    plan = Plan(FAST)
+    parts = worker_results.judge(plan.ctx, plan.at("running").work, WorkerReport(end="ok", answer=answer, paths=paths))
+
+    assert parts["work"] is not None
+    assert worker_results.is_final(parts["work"], answer) is is_final
+
+
+def test_the_answer_of_an_attempt_that_parks_the_todo_because_it_failed_is_not_accepted() -> None:
+    plan = Plan(FAST, rules=WorkRules(max_attempts=1))
+    report = WorkerReport(end="ok", answer=DONE)
+
+    parts = worker_results.judge(plan.ctx, plan.at("running").work, report)
+
+    assert parts["work"] is not None
+    assert parts["work"].verdict == "parked"
+    assert not worker_results.is_final(parts["work"], DONE)
 
 
 def test_a_rejected_review_is_another_round_and_no_failed_attempt() -> None:

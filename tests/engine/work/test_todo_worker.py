@@ -138,6 +138,19 @@ async def test_further_todos_and_notes_of_a_worker_are_added_to_the_plan(bench: 
     assert "Use uv." in bench.prompt(1)
 
 
+async def test_further_todos_of_an_attempt_that_failed_are_not_added_and_those_of_the_next_one_are_added_once(
+    bench: Workbench,
+):
+    bench.configure('checks = ["test -e good.py"]')
+    answers = [{"outcome": "done", "summary": name, "todos": [{"title": "Test it"}]} for name in ("bad", "good")]
+    bench.script(*(Run({f"{each['summary']}.py": "x\n"}, answer=each) for each in answers), *named("tests"))
+
+    await bench.work_on("- [ ] Make it fast", ticks=4)
+
+    assert bench.boxes == ["- [x] Make it fast", "- [x] Test it"]
+    assert bench.runs() == 3
+
+
 async def test_a_rejected_change_goes_back_to_the_worker_with_the_review(bench: Workbench):
     bench.configure("review = true")
     bench.script(FAST, Run({"fast.py": "really fast\n"}, answer=FAST.answer))
