@@ -73,7 +73,7 @@ def command(given: Options, *, once: bool, dry_run: bool, log_format: str) -> No
         for line in lines or ("Nothing would be done.",):
             click.echo(terminal.clean(line))
     elif once:
-        with terminal.progress("one round"):
+        with terminal.progress("one round") as show, log_output.decisions(show):
             failed = asyncio.run(_run_once(root, config, load_again))
         click.echo(_outcome(context.worktrees_dir(given), root))
         if failed:

@@ -1,7 +1,8 @@
 """Send the log to stderr, with nothing in it that a terminal would obey; stdout stays free for the answer."""
 
 import logging
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Literal
 
 import click
@@ -44,6 +45,42 @@ class _Stderr(logging.Handler):
         except Exception as error:  # noqa: BLE001 - a log that cannot be written must not end the work that it tells about
             with suppress(Exception):
                 click.echo(f"prloom: a log line of {record.name} could not be written: {describe(error)}", err=True)
+
+
+class _Decisions(logging.Handler):
+    """Hands on what people want to know of the decisions that are logged."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        from prloom.core.reports.round_report import RoundReport  # noqa: PLC0415 - only a round pays for it
+
+        super().__init__()
+        self._report, self._show = RoundReport(), show
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from prloom.core.reports.decision_line import PlanDecision  # noqa: PLC0415
+        from prloom.core.text import secret_scan  # noqa: PLC0415
+
+        match record.args:
+            case (PlanDecision(plan_id=plan_id, decision=decision),):
+                for line in self._report.lines(plan_id, decision):
+                    self._show(secret_scan.masked(line))
+
+
+@contextmanager
+def decisions(show: Callable[[str], None]) -> Iterator[None]:
+    """Show a person what is decided, and so what happens, while it happens; the log gets what it got before."""
+    from prloom.core.reports import decision_line  # noqa: PLC0415
+
+    logger, handler = logging.getLogger(decision_line.LOG), _Decisions(show)
+    level, logger.propagate = logger.level, logger.isEnabledFor(logging.INFO)
+    logger.addHandler(handler)
+    logger.setLevel("INFO")
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = True
 
 
 def print_failure(text: str, *, as_json: bool, level: Literal["ERROR", "WARNING"] = "ERROR") -> None:

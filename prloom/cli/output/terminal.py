@@ -181,9 +181,12 @@ def echo_json_line(document: object) -> None:
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[str], None]]:
-    """Show a person at stderr that a long step is under way; yields a function that changes the label."""
+    """Show a person at stderr that a long step is under way; yields a function that prints a line above that.
+
+    Elsewhere than on a terminal, nothing is printed.
+    """
     if not sys.stderr.isatty():
-        yield lambda _label: None
+        yield lambda _line: None
         return
     # 30 ms that a pipe and a short command never pay.
     from rich.console import Console  # noqa: PLC0415
@@ -195,4 +198,4 @@ def progress(label: str) -> Iterator[Callable[[str], None]]:
     spinner = Spinner("dots", Text(clean(label)))
     screen = Console(stderr=True)
     with Live(spinner, console=screen, transient=True, redirect_stdout=False, redirect_stderr=False):
-        yield lambda text: spinner.update(text=Text(clean(text)))
+        yield lambda line: screen.print(Text(clean(line)), soft_wrap=True)

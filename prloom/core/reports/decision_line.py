@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from prloom.core.text import one_line, time_text
@@ -15,6 +16,17 @@ LOG = "prloom.decisions"
 
 _IDS = 20
 """Ids of one kind that are named, and changes of one kind that are listed; of more, the rest is counted."""
+
+
+@dataclass(frozen=True)
+class PlanDecision:
+    """A decision of a plan as the log gets it: its text is made for those who read that."""
+
+    plan_id: str
+    decision: Decision
+
+    def __str__(self) -> str:
+        return line(self.plan_id, self.decision)
 
 
 def line(plan_id: str, decision: Decision) -> str:

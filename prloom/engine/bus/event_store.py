@@ -122,8 +122,7 @@ class EventStore:
             self.close(f"{type(error).__name__}: {error}")
             raise
         self.arrivals.extend((decision.seq, each) for each in arrived)
-        if decisions_log.isEnabledFor(logging.INFO):
-            decisions_log.info("%s", decision_line.line(self.plan_id, decision))
+        decisions_log.info("%s", decision_line.PlanDecision(self.plan_id, decision))
         return decision
 
     def _notify(self, parts: DecisionParts) -> None:

@@ -85,3 +85,27 @@ logging.getLogger("prloom.engine").warning("%s", TooLarge())
         "prloom: a log line of prloom.engine could not be written: "
         "there is not enough memory; close other programs, or give prloom more memory\n"
     )
+
+
+def test_a_decision_is_shown_as_it_happens_with_no_secret_and_the_log_gets_what_it_got_before() -> None:
+    program = """
+import logging
+from prloom.cli.output import log_output
+from prloom.core.reports import decision_line
+from prloom.core.reports.decision_line import PlanDecision
+from prloom.model.decision import Decision, Todo
+
+todo = Todo(id="t-1", title="Use ghp_x7Kq2LmN9pRs4TvW8yZb1CdF3gHj5KlM6nPq")
+made = PlanDecision("pr-7", Decision(seq=1, stage="todo", by="x", todos=(todo,)))
+log_output.to_stderr("WARNING")
+with log_output.decisions(print):
+    logging.getLogger(decision_line.LOG).info("%s", made)
+logging.getLogger(decision_line.LOG).info("%s", made)
+"""
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stderr == ""
+    (line,) = done.stdout.splitlines()
+    assert line.startswith('pr-7: new TODO "Use ')
+    assert "x7Kq2LmN9pRs" not in line
