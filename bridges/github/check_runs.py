@@ -74,7 +74,7 @@ async def _results(poll: PollContext, answer: Answer, kind: str) -> list[CheckRe
 
 
 async def _report_failures(poll: PollContext, number: int, results: Sequence[CheckResult]) -> None:
-    """Add the events of the failures that are no events yet."""
+    """Add the events of the failures that are no events yet, and of the checks that have passed after they failed."""
     state = poll.cursor.pull_requests[number]
     fresh = [result for result in results if result.failed and result.key not in state.checks.reported]
     if fresh and state.owner is None:
@@ -85,7 +85,12 @@ async def _report_failures(poll: PollContext, number: int, results: Sequence[Che
         if result.job is not None and count < _LOGS:
             log = await _log(poll, result.job)
         events.append(checks.failed_event(result, number, state, log))
-    poll.changes.add(events)
+    passed = [result for result in results if result.passed and result.check in state.checks.failed]
+    poll.changes.add([*events, *(checks.passed_event(result, number, state) for result in passed)])
+    gone = {result.check for result in passed}
+    failed = {check: event for check, event in state.checks.failed.items() if check not in gone}
+    failed |= {result.check: checks.event_id(result) for result in fresh}
+    state.checks.failed = dict(list(failed.items())[-_REPORTED:])
     state.checks.reported = [*state.checks.reported, *(result.key for result in fresh)][-_REPORTED:]
 
 

@@ -186,8 +186,14 @@ def _note_conflict(poll: PollContext, item: Json, now: PullRequestSummary) -> No
         return
     state = cursor.pull_requests[now.number]
     before, state.conflict = state.conflict, pulls.conflict(item)
+    older = state.conflict_event
     if state.conflict and not before:
-        poll.changes.add([pulls.conflict_event(now, answers.text(item, "base", "sha"))])
+        event = pulls.conflict_event(now, answers.text(item, "base", "sha"), older)
+        poll.changes.add([event])
+        state.conflict_event = event.id
+    elif state.conflict is False and older is not None:
+        poll.changes.add([pulls.resolved_event(now, older)])
+        state.conflict_event = None
     _retry_unknown(poll, now.number)
 
 

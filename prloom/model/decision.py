@@ -58,7 +58,8 @@ class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     `created_at` and `written_at`, the time of its present form, are texts as the event's source wrote them.
     `acknowledgement` is the sign that its author gets if the event is approved; only a held one has yet to get it. A
-    `notice` tells that something happened, and needs no answer.
+    `notice` tells that something happened, and needs no answer. `commit` is the one that it is about, where it is over
+    with that one.
     """
 
     position: Position
@@ -70,6 +71,7 @@ class Intake(Record, frozen=True, kw_only=True, omit_defaults=True):
     written_at: str | None = None
     acknowledgement: Action | None = None
     notice: bool = False
+    commit: str | None = None
 
 
 class Change(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -91,8 +91,10 @@ class Kind(Struct, frozen=True):
     `threaded`: the event stands in a conversation of its own, which can be resolved. `notice`: without an author and a
     body, the event reports only that something happened, and needs no answer. `plan_status`: what the plan is from then
     on. `control`: somebody used a control of prloom's own. It is dropped where its author is not trusted, for it has no
-    text that could be approved, and it is not answered: the cockpit shows what came of it. `noun`: what a person calls
-    one such event, and several.
+    text that could be approved, and it is not answered: the cockpit shows what came of it. `of_commit`: it tells what
+    was found out about one commit, and is over when the pull request has another head. `moves_head`: the pull request
+    has another head. `ends`: why the event whose place one of this kind takes is over. `noun`: what a person calls one
+    such event, and several.
     """
 
     speech: bool = False
@@ -101,11 +103,16 @@ class Kind(Struct, frozen=True):
     notice: bool = False
     plan_status: PlanState | None = None
     control: bool = False
+    of_commit: bool = False
+    moves_head: bool = False
+    ends: str = "edited"
     noun: tuple[str, str] = ("event", "events")
 
 
 DELETED = "comment_deleted"
 CHECKS_CHANGED = "checks_changed"
+CHECK_PASSED = "check_passed"
+CONFLICT_RESOLVED = "conflict_resolved"
 PLUGIN_MESSAGE = "plugin_message"
 """What a plugin's daemon added to a plan: the words of a program that the operator permits that, and no command."""
 
@@ -120,14 +127,16 @@ KINDS: Mapping[str, Kind] = {
     "pr_review_comment": _THREAD,
     "review_feedback": _THREAD,
     "box_ticked": Kind(commands=True, control=True),
-    "check_failed": Kind(noun=("failed check", "failed checks")),
-    "merge_conflict": Kind(noun=("merge conflict", "merge conflicts")),
-    "pr_pushed": _NOTICE,
+    "check_failed": Kind(of_commit=True, ends="the check failed again", noun=("failed check", "failed checks")),
+    "merge_conflict": Kind(ends="reported again", noun=("merge conflict", "merge conflicts")),
+    "pr_pushed": replace(_NOTICE, moves_head=True),
     "pr_closed": Kind(notice=True, plan_status="closed"),
     "pr_merged": Kind(notice=True, plan_status="merged"),
     "pr_reopened": Kind(notice=True, plan_status="active"),
-    DELETED: _NOTICE,
+    DELETED: replace(_NOTICE, ends="its comment was deleted"),
     CHECKS_CHANGED: _NOTICE,
+    CHECK_PASSED: replace(_NOTICE, ends="the check has passed since"),
+    CONFLICT_RESOLVED: replace(_NOTICE, ends="the conflict is resolved"),
     PLUGIN_MESSAGE: Kind(noun=("message", "messages")),
 }
 """The types of events that prloom's own bridges report, and that of plugins' messages."""
@@ -137,6 +146,9 @@ SPEECH = tuple(name for name, kind in KINDS.items() if kind.speech)
 
 NOTICES = tuple(name for name, kind in KINDS.items() if kind.notice)
 """Types of events that, without an author and a body, report only that something happened: they need no answer."""
+
+CONTROLS = tuple(name for name, kind in KINDS.items() if kind.control)
+"""Types of events that somebody used a control of prloom's own."""
 
 _SPEECH_WORDS = ("comment", "discussion", "feedback", "message", "note", "reply", "review")
 """Last words in the names of other types that are a person's own words, such as `mr_comment`."""

@@ -21,7 +21,8 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     has caused, from which the next one's id is derived. `written_at` is when its text got its present form. `vouched`
     says that its author is not trusted, only its text. `acknowledgement` is what a held event's author gets once it is
     let in. A `notice` is for plugins, not for agents. `woken_by` is what ended its latest wait early: it is shown again
-    once every observer has seen that. `approved_by` is who approved its text.
+    once every observer has seen that. `approved_by` is who approved its text. `commit` is the one that it is about,
+    where it is over as soon as the pull request has another head.
     """
 
     id: str
@@ -50,6 +51,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     notice: bool = False
     woken_by: str | None = None
     approved_by: str | None = None
+    commit: str | None = None
 
     @property
     def intake(self) -> Intake:
@@ -64,6 +66,7 @@ class OpenEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
             written_at=self.written_at,
             acknowledgement=self.acknowledgement,
             notice=self.notice,
+            commit=self.commit,
         )
 
 

@@ -13,7 +13,7 @@ from prloom.core.events import admission, projection
 from prloom.core.text import bounds
 from prloom.core.waits import wake
 from prloom.errors import ExtensionError
-from prloom.model.decision import Change, Decision, DecisionParts, Scope
+from prloom.model.decision import Change, Decision, DecisionParts, Intake, Scope
 from prloom.model.hook import Writes
 from prloom.model.kinds import TRUST_LEVELS, Verdict
 from prloom.model.record import START, Position, Timestamp
@@ -58,21 +58,19 @@ class InMemoryBus:
     def take_in(self, events: Sequence[Event], now: datetime) -> None:
         """Take in events as if they had just been polled; raises ValueError for an id that came before."""
         changes: list[Change] = []
-        coming: list[str] = []
+        coming: dict[str, Intake] = {}
         for event in events:
             if event.id in self.events:
                 raise ValueError(
                     f"event {event.id} was shown before; use each id once, and advance() to show deferred events again"
                 )
-            older = admission.superseded(event, self.open, coming)
             intake = admission.intake(event, Position(1, len(self.events)))
             verdict: Verdict = "admitted"
             if _is_untrusted(event):
                 verdict = "vouched"
-            if older is not None:
-                changes.append(older)
+            changes += admission.superseded(event, self.open, coming)
             changes.append(Change(event_id=event.id, verdict=verdict, state="pending", intake=intake))
-            coming.append(event.id)
+            coming[event.id] = intake
             self.events[event.id] = event
         self.commit("intake", "prloom", now, changes=tuple(changes))
 

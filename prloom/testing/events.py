@@ -229,6 +229,14 @@ def _others() -> Iterable[tuple[str, Event]]:
     yield "pull request reopened", _plain("pr_reopened", title="reopened")
     pushed = {"before": "1a2b3c4d5e6f", "commit": "6f5e4d3c2b1a"}
     yield "new commits", _plain("pr_pushed", title="new commits: 1a2b3c4 → 6f5e4d3", context=pushed)
+    yield (
+        "check that passed after it had failed",
+        _plain("check_passed", title="tests passed", context={"check": "tests", "supersedes": "golden:failed"}),
+    )
+    yield (
+        "conflict that is resolved",
+        _plain("conflict_resolved", context={"base": "main", "supersedes": "golden:conflict"}),
+    )
     deleted = {"supersedes": "golden:deleted"}
     yield "box ticked in the cockpit", an_event(type="box_ticked", body="/prloom retry", context={"box": "retry"})
     yield "message of a plugin", _plain("plugin_message", source="my-daemon", body="The deployment is over.")

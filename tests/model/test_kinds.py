@@ -10,7 +10,16 @@ from prloom.model.hook_points import HOOKS, HookName
 
 
 def test_the_notices_are_the_types_that_are_said_to_be() -> None:
-    assert NOTICES == ("pr_pushed", "pr_closed", "pr_merged", "pr_reopened", "comment_deleted", "checks_changed")
+    assert NOTICES == (
+        "pr_pushed",
+        "pr_closed",
+        "pr_merged",
+        "pr_reopened",
+        "comment_deleted",
+        "checks_changed",
+        "check_passed",
+        "conflict_resolved",
+    )
 
 
 def test_feedback_is_what_people_write() -> None:

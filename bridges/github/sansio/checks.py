@@ -14,6 +14,7 @@ from .cursor import PullRequestState
 from .requests import ReplyTarget
 
 _FAILURES = {"failure", "timed_out", "startup_failure", "action_required", "error"}
+_PASSES = {"success", "neutral", "skipped"}
 _LINES = 150
 _CHARACTERS = 12_000
 _STAMP = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT[0-9:.]{1,20}Z ", re.MULTILINE)
@@ -23,9 +24,14 @@ _ERROR = "##[error]"
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The result of one check of a commit. `job` is the number of its job, which has a log, in GitHub Actions."""
+    """The result of one check of a commit. `job` is the number of its job, which has a log, in GitHub Actions.
+
+    `key` names this result, `check` what gave it: another run of the same check of the same commit has the same one.
+    Two workflows may have jobs of one name, so it also says of which suite or run the check is.
+    """
 
     key: str
+    check: str
     name: str
     conclusion: str
     text: str
@@ -37,6 +43,11 @@ class CheckResult:
     def failed(self) -> bool:
         """Whether it is over and has failed."""
         return self.conclusion in _FAILURES
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is over and has not failed: nor was it cancelled, or has become stale."""
+        return self.conclusion in _PASSES
 
     @property
     def running(self) -> bool:
@@ -55,16 +66,17 @@ class CheckRun:
 
 def read_run(item: Json) -> CheckResult:
     """Read a check run. One that an app runs again may keep its number, so the time is part of its key."""
-    number, done = answers.number(item, "id"), answers.text(item, "completed_at")
+    number, done, name = answers.number(item, "id"), answers.text(item, "completed_at"), answers.text(item, "name")
     over = answers.text(item, "status") == "completed"
     by_actions = answers.text(item, "app", "slug") == "github-actions"
     output = (answers.text(item, "output", key) for key in ("title", "summary"))
     conclusion = ""
     if over:
-        conclusion = answers.text(item, "conclusion") or "neutral"
+        conclusion = answers.text(item, "conclusion") or "unknown"
     return CheckResult(
         key=f"check-{number}@{done}",
-        name=answers.text(item, "name"),
+        check=f"{answers.number(item, 'check_suite', 'id') or answers.number(item, 'run_id')}:{name}",
+        name=name,
         conclusion=conclusion,
         text="\n\n".join(dict.fromkeys(part for part in output if part.strip())),
         url=answers.text(item, "html_url"),
@@ -75,12 +87,13 @@ def read_run(item: Json) -> CheckResult:
 
 def read_status(item: Json) -> CheckResult:
     """Read a status, as systems without an app report it."""
-    conclusion = answers.text(item, "state")
+    conclusion, name = answers.text(item, "state"), answers.text(item, "context")
     if conclusion == "pending":
         conclusion = ""
     return CheckResult(
         key=f"status-{answers.number(item, 'id')}",
-        name=answers.text(item, "context"),
+        check=f"status:{name}",
+        name=name,
         conclusion=conclusion,
         text=answers.text(item, "description"),
         url=answers.text(item, "target_url"),
@@ -100,27 +113,54 @@ def fingerprint(results: Sequence[CheckResult]) -> str:
 
 
 def failed_event(result: CheckResult, pr: int, state: PullRequestState, log: str) -> Event:
-    """Return the event that a check failed.
+    """Return the event that a check failed; it takes the place of that of an earlier run of it.
 
     The code that a check ran decides what the check says. So the author of the event is the account that can push
     that code, not the one that opened the pull request: anyone with write permission can push to the repository
     itself; to a fork, its owner can.
     """
-    context = {"check": result.name, "conclusion": result.conclusion, "commit": state.head, "remoteId": result.key}
     return Event(
-        id=f"github:{result.key}",
+        id=event_id(result),
         source=requests.TARGET,
         type="check_failed",
         severity="error",
         title=f"{result.name} failed ({result.conclusion.replace('_', ' ')})",
         body="\n\n".join(part for part in (result.text.strip(), log) if part),
         reply_to=requests.to_target(ReplyTarget(pr)),
-        context=context,
+        context={**_context(result, state), "conclusion": result.conclusion, "remoteId": result.key},
         author=_pusher(state),
         url=result.url or None,
         created_at=result.when or None,
         pr=pr,
     )
+
+
+def event_id(result: CheckResult) -> str:
+    """Return the id of the event of a result."""
+    return f"github:{result.key}"
+
+
+def passed_event(result: CheckResult, pr: int, state: PullRequestState) -> Event:
+    """Return the notice that a check has passed which had failed on the same commit: that failure is over."""
+    return Event(
+        id=event_id(result),
+        source=requests.TARGET,
+        type="check_passed",
+        title=f"{result.name} passed",
+        reply_to=requests.to_target(ReplyTarget(pr)),
+        context=_context(result, state),
+        url=result.url or None,
+        created_at=result.when or None,
+        pr=pr,
+    )
+
+
+def _context(result: CheckResult, state: PullRequestState) -> Mapping[str, Json]:
+    context: dict[str, Json] = {"check": result.name, "commit": state.head}
+    older = state.checks.failed.get(result.check)
+    if older is not None:
+        context |= {"supersedes": older, "updatedAt": result.when or None}
+    return context
 
 
 def _pusher(state: PullRequestState) -> Author:

@@ -72,14 +72,15 @@ class StoredPost(NamedTuple):
 class ChecksState(_Part):
     """The checks of a head, by their kind ("checks", "status"): tags and fingerprints of the answers.
 
-    `reported` are the ids of the failures that are events already; `read_at` is when they were read last,
-    `changed_at` when something last changed.
+    `reported` are the ids of the failures that are events already; `failed` is the event of the last failure of each
+    check that has not passed since. `read_at` is when they were read last, `changed_at` when something last changed.
     """
 
     etags: dict[str, str] = {}
     fingerprints: dict[str, str] = {}
     running: dict[str, int] = {}
     reported: list[str] = []
+    failed: dict[str, str] = {}
     read_at: str = ""
     changed_at: str = ""
 
@@ -104,7 +105,8 @@ class PullRequestState(_Part):
 
     `owner` is the owner of the head repository: empty where that cannot be known, None in the cursor of an older
     prloom. `plan` is the plan that tracks it, and since when. `counts` is the number of its comments, by their kind;
-    `last_read` in which poll it was read for what. `boxes` are those of the cockpit that are ticked and reported, by
+    `last_read` in which poll it was read for what. `conflict_event` is the event of its last conflict, until that is
+    resolved. `boxes` are those of the cockpit that are ticked and reported, by
     the GraphQL id of the text that they stand in.
     """
 
@@ -114,6 +116,7 @@ class PullRequestState(_Part):
     state: str = "open"
     updated: str = ""
     conflict: bool | None = None
+    conflict_event: str | None = None
     fork: bool = False
     owner: str | None = None
     reviews_etag: str | None = None

@@ -94,7 +94,8 @@ def changes(before: PullRequestState | None, now: PullRequestSummary) -> Sequenc
     if before is not None and before.head and before.head != now.head:
         title = f"new commits: {answers.short_sha(before.head)} → {answers.short_sha(now.head)}"
         context = {"commit": now.head, "before": before.head}
-        events.append(_event(now, f"pushed:{now.head}", "pr_pushed", title, now.updated, context=context))
+        name = f"pushed:{before.head}:{now.head}"  # a branch may be put back to an earlier commit
+        events.append(_event(now, name, "pr_pushed", title, now.updated, context=context))
     if now.state != "open" and (before is None or before.state != now.state):
         title = "closed without being merged"
         if now.state == "merged":
@@ -103,11 +104,20 @@ def changes(before: PullRequestState | None, now: PullRequestSummary) -> Sequenc
     return events
 
 
-def conflict_event(now: PullRequestSummary, base_sha: str) -> Event:
-    """Return the event that a pull request conflicts with its base."""
+def conflict_event(now: PullRequestSummary, base_sha: str, older: str | None) -> Event:
+    """Return the event that a pull request conflicts with its base; it takes the place of an `older` one."""
     context: dict[str, Json] = {"base": now.base, "commit": now.head}
+    if older is not None:
+        context |= {"supersedes": older, "updatedAt": now.updated}
     name, title = f"conflict:{now.head}:{base_sha}", f"conflicts with {now.base}"
     return _event(now, name, "merge_conflict", title, now.updated, context=context, severity="warning")
+
+
+def resolved_event(now: PullRequestSummary, older: str) -> Event:
+    """Return the notice that the conflict of an `older` event is resolved."""
+    context: dict[str, Json] = {"base": now.base, "commit": now.head, "supersedes": older}
+    name = f"resolved:{older.rpartition('conflict:')[2]}"
+    return _event(now, name, "conflict_resolved", f"no longer conflicts with {now.base}", now.updated, context=context)
 
 
 def gone_event(number: int, when: str) -> Event:

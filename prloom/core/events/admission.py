@@ -14,13 +14,15 @@ from prloom.core.text import bounds, naming
 from prloom.model import record
 from prloom.model.decision import Change, Intake
 from prloom.model.event import LONGEST_ID, Event, digest
-from prloom.model.kinds import PlanState
+from prloom.model.kinds import CONTROLS, PlanState
 from prloom.model.plan import Plan
-from prloom.model.record import JsonValue, Position
+from prloom.model.record import JsonValue, Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent, Receipt
 
 DEEPEST = 100
 """Levels of JSON that an event may have; a reader would not get through much deeper ones."""
+
+_SHORT = 12  # characters by which a commit is named
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,7 @@ def intake(event: Event, position: Position) -> Intake:
         created_at=event.created_at,
         written_at=event.written_at,
         notice=event.notice,
+        commit=_commit(event) if event.kind.of_commit else None,
     )
 
 
@@ -224,15 +227,57 @@ def waits(event_id: str, state: DispatchState) -> bool:
     return event_id in (*threads, *replies)
 
 
-def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Collection[str]) -> Change | None:
-    """Return the end of the event that this one takes the place of, if that is still open or comes in just now.
+def superseded(event: Event, opened: Mapping[str, OpenEvent], coming: Mapping[str, Intake]) -> tuple[Change, ...]:
+    """Return the end of each event that is over because of this one, if that is still open or comes in just now.
 
-    It is an edit of it, or reports that its comment was deleted.
+    It is an edit of it, takes back what it told, or reports that the pull request has another head.
     """
+    over: dict[str, str] = {}
+    head = _new_head(event)
+    if head is not None:  # which is seldom: else not all that waits is looked at
+        over = dict.fromkeys(_of_other_commits({**coming, **opened}, head), f"the head is {head[:_SHORT]} now")
     older = event.supersedes
-    if older is None or older == event.id or (older not in opened and older not in coming):
-        return None
-    what = "edited"
-    if event.deletes:
-        what = "its comment was deleted"
-    return Change(event_id=older, verdict="superseded", state="superseded", reason=f"{what}: {event.id}")
+    if older is not None and older != event.id and (older in opened or older in coming):
+        over[older] = event.kind.ends
+    return tuple(
+        Change(event_id=each, verdict="superseded", state="superseded", reason=f"{why}: {event.id}")
+        for each, why in over.items()
+    )
+
+
+def wait_for_authors(opened: Iterable[OpenEvent], shown_at: Timestamp | None) -> tuple[OpenEvent, ...]:
+    """Return the ticks of boxes that wait until it is known who may tick, and that came in since the cockpit was shown.
+
+    Whoever shows the cockpit clears the boxes in it: those of earlier ticks were cleared by prloom.
+    """
+    waiting = [(each, each.deferral) for each in opened if each.type in CONTROLS]
+    return tuple(
+        each for each, wait in waiting if wait is not None and (shown_at is None or shown_at < wait.first_deferred_at)
+    )
+
+
+def cleared(ticks: Iterable[Event], ticked: Collection[str]) -> tuple[Change, ...]:
+    """Return the end of each tick of a box that is not `ticked` any more: the person has thought better of it."""
+    over = [event.id for event in ticks if event.context.get("box") not in ticked]
+    return tuple(
+        Change(event_id=each, verdict="superseded", state="superseded", reason="the box was cleared") for each in over
+    )
+
+
+def _new_head(event: Event) -> str | None:
+    """Return the commit at which the pull request is since the event, if that is what the event reports."""
+    if event.notice and event.kind.moves_head:
+        return _commit(event)
+    return None
+
+
+def _commit(event: Event) -> str | None:
+    found = event.context.get("commit")
+    if isinstance(found, str) and found:
+        return found
+    return None
+
+
+def _of_other_commits(kept: Mapping[str, OpenEvent | Intake], head: str) -> Iterable[str]:
+    """Return the events that are about another commit; a source may shorten what it calls one."""
+    return (older for older, each in kept.items() if each.commit is not None and not head.startswith(each.commit))

@@ -124,6 +124,8 @@ def _taken_in(change: Change, intake: Intake, state: OpenState, decision: Decisi
     )
     if intake.acknowledgement is not None and state == "held":
         taken_in = replace(taken_in, acknowledgement=intake.acknowledgement)
+    if intake.commit is not None:
+        taken_in = replace(taken_in, commit=intake.commit)
     if intake.notice:
         return replace(taken_in, notice=True)
     return taken_in

@@ -106,6 +106,7 @@ def _event_view(number: int, event: Event, limit: int) -> EventView:
         "file": context.get("file", context.get("path")),
         "line": context.get("line"),
         "side": context.get("side"),
+        "commit": context.get("commit"),
     }
     texts = {"title": event.title, "diff hunk": context.get("diffHunk"), "body": event.body}
     visible = {name: cut(clean(text), limit) for name, text in texts.items() if isinstance(text, str)}

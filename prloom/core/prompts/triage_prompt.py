@@ -19,12 +19,13 @@ def triage_prompt(
     *,
     plan: Plan,
     plan_text: str,
+    head: str | None,
     events: Sequence[Event],
     answer_path: str,
     fence: str,
     repository_context: str | None,
 ) -> str:
-    """Return the prompt for one batch of events of a plan.
+    """Return the prompt for one batch of events of a plan, whose branch is at the commit `head`.
 
     `fence` is a fresh random token, see `prompt_text.render`. `repository_context` is the operator's, and not fenced.
     Raises ValueError for a batch without events, or a token that could be guessed.
@@ -32,7 +33,7 @@ def triage_prompt(
     if not events:
         raise ValueError("a triage prompt needs at least one event")
     texts = {
-        "plan_facts": prompt_text.facts({"id": plan.id, "branch": plan.branch, "pull request": plan.pr}),
+        "plan_facts": prompt_text.facts({"id": plan.id, "branch": plan.branch, "head": head, "pull request": plan.pr}),
         "todos": _todos(plan_text),
         "answer_path": prompt_text.clean(answer_path),
         "repository_context": prompt_text.clean(repository_context or "").strip(),

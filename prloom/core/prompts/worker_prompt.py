@@ -37,6 +37,7 @@ def worker_prompt(
     plan_text: str,
     todo: TodoText,
     fence: str,
+    head: str | None = None,
     events: Sequence[Event] = (),
     repository_context: str | None = None,
     notes: str = "",
@@ -46,7 +47,7 @@ def worker_prompt(
     answer_path: str | None = None,
     checks: tuple[str, ...] = (),
 ) -> str:
-    """Return the prompt for one TODO, for a session that begins with it.
+    """Return the prompt for one TODO, for a session that begins with it, on a branch that is at the commit `head`.
 
     `plan_text` is the plan's text without its TODOs, `failure` what the last attempt failed by (a check's output, a
     violation, a review), `history` what those before it came to, oldest first, and `repository_context` the operator's
@@ -54,7 +55,7 @@ def worker_prompt(
     see `prompt_text.render`, whose errors it raises.
     """
     texts = {
-        "todo": todo_text(todo),
+        "todo": todo_text(todo, head),
         "plan": plan(plan_title, plan_text),
         "notes": prompt_text.shown(notes),
         "failure": prompt_text.shown(failure),
@@ -78,9 +79,9 @@ def retry_prompt(*, failure: str, fence: str, answer_path: str | None = None, ch
     return prompt_text.render("worker_retry.md.j2", fence=fence, texts=texts, lists={"checks": commands(checks)})
 
 
-def todo_text(todo: TodoText) -> str:
-    """Return a TODO as lines: its id and title as facts, then its context."""
-    about = prompt_text.facts({"id": todo.id, "title": todo.title})
+def todo_text(todo: TodoText, head: str | None = None) -> str:
+    """Return a TODO as lines: its id, its title and the head that it begins on as facts, then its context."""
+    about = prompt_text.facts({"id": todo.id, "title": todo.title, "head": head})
     return f"{about}\n\n{prompt_text.shown(todo.context)}".rstrip()
 
 

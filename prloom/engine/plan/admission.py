@@ -165,7 +165,7 @@ def _changes(
     changes: list[Change] = []
     signs: dict[str, Action] = {}
     noticed: list[Event] = []
-    coming: set[str] = set()
+    coming: dict[str, Intake] = {}
     for event, came_in in _new_events(runtime, batch, taken_in):
         suspect = appended_lines.check(runtime, event, came_in)
         if suspect is not None:
@@ -180,8 +180,7 @@ def _changes(
         acknowledgement = acknowledgements.for_new(
             event, came_in.written_at, sign, since, store.state.open, coming=coming, known=runtime.seen_ids
         )
-        older = admission.superseded(event, store.state.open, coming)
-        if older is not None:
+        for older in admission.superseded(event, store.state.open, coming):
             changes.append(older)
             signs.pop(older.event_id, None)
         change = _admit(event, came_in, acknowledgement, runtime.rules, now)
@@ -193,7 +192,7 @@ def _changes(
             change = _unobserved(runtime.id, event, came_in)
         if change.state != "handled":
             store.texts.add(event)
-            coming.add(event.id)
+            coming[event.id] = came_in
         changes.append(change)
     few = acknowledgements.limit_waiting(list(signs.values()), store.state.queue.values())
     return tuple(changes), few, tuple(noticed)

@@ -27,7 +27,6 @@ from prloom.model import record
 from prloom.model.decision import Change
 from prloom.model.event import Event
 from prloom.model.kinds import TRIAGE
-from prloom.model.plan import Plan
 from prloom.model.state import DispatchState, OpenEvent
 
 log = logging.getLogger(__name__)
@@ -149,9 +148,9 @@ class AgentTriager:
             return
         # The folder is made first: that it is missing means from then on that something removed it.
         try:
-            text = self._prompt(runtime.plan, runtime.text.read(), batch, folders.runs / run_id / run_folder.ANSWER)
-            request = self._request(runtime, TRIAGE, text, model, run_id=run_id)
             commit = await self._pool.commits.of_other(runtime.id, run_id, folders.worktree)
+            text = self._prompt(runtime, batch, folders.runs / run_id / run_folder.ANSWER, commit)
+            request = self._request(runtime, TRIAGE, text, model, run_id=run_id)
             wait = self._wait_of(runtime, agent, batch)  # other runs may have begun meanwhile
             if wait is not None:
                 await self._pool.commits.forget_other(runtime.id, run_id)
@@ -189,10 +188,11 @@ class AgentTriager:
         wait = self._pool.agent_waits.shown(agent.name, result, runtime.clock())
         _triage_run(runtime, folder.name, agent.name).settle(result, answer, wait)
 
-    def _prompt(self, plan: Plan, plan_text: str, batch: tuple[Event, ...], answer: Path) -> str:
+    def _prompt(self, runtime: PlanRuntime, batch: tuple[Event, ...], answer: Path, head: str | None) -> str:
         return triage_prompt.triage_prompt(
-            plan=plan,
-            plan_text=plan_text,
+            plan=runtime.plan,
+            plan_text=runtime.text.read(),
+            head=head,
             events=batch,
             answer_path=str(answer),
             fence=secrets.token_hex(12),

@@ -202,6 +202,8 @@ class BridgeReader:
             if number in polled.heads:
                 runtime.head = naming.commit_id(polled.heads[number])
             runtime.ticked = tuple(polled.ticked.get(number, ()))
+            if number in polled.heads:
+                _supersede_cleared(runtime, by=self._bridge.name)
             if number in polled.bases:
                 _note_base(runtime, polled.bases[number])
 
@@ -241,6 +243,26 @@ def _note_base(runtime: PlanRuntime, base: str) -> None:
         return
     try:
         runtime.note_base(base)
+    except StorageError as error:
+        log.warning("plan %s: %s", runtime.id, error)
+        runtime.fail(str(error))
+
+
+def _supersede_cleared(runtime: PlanRuntime, *, by: str) -> None:
+    """End the events of boxes that a person cleared; where that cannot be written, the command is obeyed.
+
+    prloom clears boxes too: where it is about to, or may have done so, a box that is clear says nothing.
+    """
+    store = runtime.event_store
+    kept = store.state.pull_request
+    if runtime.in_flight.at_forge or kept.retry_at is not None or not runtime.usable:
+        return
+    ticks = map(store.texts.get, routing.wait_for_authors(store.state.open.values(), kept.shown_at))
+    changes = routing.cleared((tick for tick in ticks if tick is not None), runtime.ticked)
+    if not changes:
+        return
+    try:
+        store.commit("intake", by, changes=changes)
     except StorageError as error:
         log.warning("plan %s: %s", runtime.id, error)
         runtime.fail(str(error))

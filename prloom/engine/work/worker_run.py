@@ -183,6 +183,7 @@ class WorkerRuns:
             plan_title=plan_file.title(text),
             plan_text=plan_text.body(text),
             todo=item,
+            head=work.base,
             events=todo_events.of(runtime, work.event_ids),
             repository_context=repository_context.read(self.pool.root, "worker.md"),
             notes=plan_text.notes(text),

@@ -752,7 +752,19 @@ async def test_a_conflict_is_reported_once_and_again_when_there_is_a_new_one(run
         runtime.hub.branch("main")
         told.append([kind for _ in range(4) for kind in types(await runtime.poll())])
 
-    assert told == [["merge_conflict"], [], ["merge_conflict"]]
+    assert told == [["merge_conflict"], ["conflict_resolved"], ["merge_conflict"]]
+
+
+async def test_what_resolves_a_conflict_takes_it_back(runtime: Any, pull: Any) -> None:
+    told = []
+    for there in (True, False):
+        runtime.hub.conflict(pull, there=there)
+        runtime.clock.advance(minutes=1)
+        runtime.hub.branch("main")
+        told += [event for _ in range(4) for event in await runtime.poll()]
+
+    conflict, resolved = told
+    assert (resolved.supersedes, resolved.notice) == (conflict.id, True)
 
 
 async def test_a_conflict_that_stays_is_not_reported_again_when_the_base_moves_on(runtime: Any, pull: Any) -> None:
@@ -989,6 +1001,77 @@ async def test_a_check_that_fails_again_is_reported_again(runtime: Any, pull: An
     runtime.hub.check(pull, "tests", "failure", log="two")
 
     assert bodies([event for _ in range(3) for event in await runtime.poll()]) == ["two"]
+
+
+async def read_checks(runtime: Any) -> list[Event]:
+    told = [event for _ in range(3) for event in await runtime.poll()]
+    return [event for event in told if event.type.startswith("check_")]
+
+
+@pytest.mark.parametrize("conclusion", ["success", "neutral", "skipped"])
+async def test_a_check_that_passes_when_it_is_run_again_takes_its_failures_back(
+    runtime: Any, conclusion: str, pull: Any
+) -> None:
+    told = []
+    for each in ("failure", "failure", None, conclusion):
+        runtime.hub.check(pull, "tests", each)
+        told += await read_checks(runtime)
+
+    first, second, passed = told
+    assert (second.type, second.supersedes) == ("check_failed", first.id)
+    assert (passed.type, passed.title, passed.supersedes) == ("check_passed", "tests passed", second.id)
+    assert passed.notice
+    assert await read_checks(runtime) == []
+
+
+async def test_a_check_that_an_app_corrects_in_its_place_takes_the_failure_back(runtime: Any, pull: Any) -> None:
+    check = runtime.hub.check(pull, "lint", "failure", app="circleci", log="no")
+    (failed,) = await read_checks(runtime)
+    runtime.hub.finish(check, "success")
+    (passed,) = await read_checks(runtime)
+
+    assert (passed.type, passed.supersedes) == ("check_passed", failed.id)
+
+
+async def test_a_status_that_becomes_successful_takes_the_failure_back(runtime: Any, pull: Any) -> None:
+    runtime.hub.push(pull)
+    told = []
+    for state in ("error", "pending", "success"):
+        runtime.hub.status(pull, "ci/jenkins", state)
+        told += await read_checks(runtime)
+
+    failed, passed = told
+    assert (passed.type, passed.supersedes) == ("check_passed", failed.id)
+
+
+@pytest.mark.parametrize(("name", "conclusion"), [("lint", "success"), ("tests", "cancelled")])
+async def test_neither_another_check_nor_a_run_that_was_cut_short_takes_a_failure_back(
+    runtime: Any, name: str, conclusion: str, pull: Any
+) -> None:
+    runtime.hub.check(pull, "tests", "failure")
+    told = await read_checks(runtime)
+    runtime.hub.check(pull, name, conclusion)
+
+    assert [*types(told), *types(await read_checks(runtime))] == ["check_failed"]
+
+
+async def test_a_job_of_the_same_name_in_another_workflow_takes_no_failure_back(runtime: Any, pull: Any) -> None:
+    runtime.hub.push(pull)
+    runtime.hub.check(pull, "build", "failure", app="circleci", log="no")
+    told = await read_checks(runtime)
+    runtime.hub.check(pull, "build", "success", app="github-actions")
+
+    assert [*types(told), *types(await read_checks(runtime))] == ["check_failed"]
+
+
+async def test_a_push_back_to_an_earlier_commit_is_a_push(runtime: Any, pull: Any) -> None:
+    first = pull.head.sha
+    told = []
+    for sha in (runtime.hub.push(pull), first, runtime.hub.world.next_sha(), first):
+        pull.head.sha, pull.updated_at = sha, runtime.clock.now
+        told += [event.context["commit"] for event in await runtime.poll() if event.type == "pr_pushed"]
+
+    assert told[1] == told[3] == first
 
 
 async def test_a_check_that_was_reported_is_not_reported_again_when_another_ends(runtime: Any, pull: Any) -> None:

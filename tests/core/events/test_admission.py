@@ -256,21 +256,68 @@ def test_an_event_without_an_author_is_kept_without_one() -> None:
 def test_an_edit_ends_what_it_replaces_while_that_is_open(older: object, *, ends: bool) -> None:
     edit = an_event("edit", context={"supersedes": older})
 
-    change = admission.superseded(edit, {"open": an_open_event("open"), "edit": an_open_event("edit")}, {"coming"})
+    coming = {"coming": admission.intake(an_event("coming"), Position(1, 0))}
+    changes = admission.superseded(edit, {"open": an_open_event("open"), "edit": an_open_event("edit")}, coming)
 
-    assert (change is not None) is ends
-    if change is not None:
+    assert bool(changes) is ends
+    for change in changes:
         assert (change.event_id, change.verdict, change.state) == (older, "superseded", "superseded")
         assert change.reason == "edited: edit"
 
 
-def test_a_deletion_ends_the_comment_and_says_so() -> None:
-    deleted = an_event("gone", type="comment_deleted", title="", body="", author=None, context={"supersedes": "open"})
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("comment_deleted", "its comment was deleted"),
+        ("check_passed", "the check has passed since"),
+        ("check_failed", "the check failed again"),
+        ("conflict_resolved", "the conflict is resolved"),
+        ("merge_conflict", "reported again"),
+    ],
+)
+def test_an_event_that_takes_back_another_ends_it_and_says_why(kind: str, why: str) -> None:
+    later = an_event("later", type=kind, title="", body="", author=None, context={"supersedes": "open"})
 
-    change = admission.superseded(deleted, {"open": an_open_event("open")}, ())
+    (change,) = admission.superseded(later, {"open": an_open_event("open")}, {})
 
-    assert change is not None
-    assert (change.event_id, change.reason) == ("open", "its comment was deleted: gone")
+    assert (change.event_id, change.state, change.reason) == ("open", "superseded", f"{why}: later")
+
+
+A, B = "a" * 40, "b" * 40
+
+
+@pytest.mark.parametrize(
+    ("kind", "commit", "over"),
+    [
+        ("check_failed", A, True),
+        ("check_failed", B, False),
+        ("check_failed", B[:7], False),
+        ("check_failed", None, False),
+        ("check_failed", 7, False),
+        ("merge_conflict", A, False),
+        ("pr_review", A, False),
+    ],
+)
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_new_head_ends_what_was_found_out_about_another_commit(
+    kind: str, commit: object, *, over: bool, is_open: bool
+) -> None:
+    taken_in = admission.intake(an_event("old", type=kind, context={"commit": commit}), Position(1, 0))
+    opened, coming = {}, {"old": taken_in}
+    if is_open:
+        opened, coming = {"old": an_open_event("old", type=kind, commit=taken_in.commit)}, {}
+    pushed = an_event("push", type="pr_pushed", title="", body="", author=None, context={"commit": B, "before": A})
+
+    changes = admission.superseded(pushed, opened, coming)
+
+    expected = [("old", "superseded", f"the head is {B[:12]} now: push")] if over else []
+    assert [(each.event_id, each.state, each.reason) for each in changes] == expected
+
+
+def test_a_comment_that_claims_a_new_head_ends_nothing() -> None:
+    claim = an_event("claim", type="pr_pushed", author=Author("eve"), context={"commit": B})
+
+    assert admission.superseded(claim, {"old": an_open_event("old", type="check_failed", commit=A)}, {}) == ()
 
 
 def test_an_event_waits_while_it_is_open_or_a_todo_or_a_reply_of_it_is_not_done() -> None:

@@ -20,6 +20,7 @@ from prloom.model.event import Author, Event
 from prloom.model.plan import Plan
 
 FENCE = "9f86d081884c7d659a2f"
+HEAD = "a" * 40
 PATH = "/repo/tree/prloom/.local/runs/r1/answer.json"
 BLOCK = re.compile(
     r"-----BEGIN (?P<label>[^\n]*) (?P<fence>\S+)-----\n(?P<text>.*?)\n-----END (?P=label) (?P=fence)-----", re.DOTALL
@@ -32,6 +33,7 @@ def written(
     return triage_prompt.triage_prompt(
         plan=plan or Plan(id="pr-7", branch="fix", pr=7),
         plan_text=plan_text,
+        head=HEAD,
         events=events,
         answer_path=PATH,
         fence=fence,
@@ -50,6 +52,12 @@ def outside(text: str) -> str:
 
 
 # ---- the events
+
+
+def test_an_event_is_shown_with_the_commit_that_it_is_about() -> None:
+    found = blocks(written(an_event(type="check_failed", context={"commit": "b" * 40})))
+
+    assert f'commit: "{"b" * 40}"' in found["facts of event 1"].splitlines()
 
 
 def test_an_event_is_named_by_its_id_with_all_that_is_known_of_it() -> None:
@@ -317,8 +325,8 @@ def test_a_plan_without_todos_says_so() -> None:
 @pytest.mark.parametrize(
     ("plan", "facts"),
     [
-        (Plan(id="pr-7", branch="fix", pr=7), ['id: "pr-7"', 'branch: "fix"', "pull request: 7"]),
-        (Plan(id="x", branch='a"\nid: "y'), ['id: "x"', r'branch: "a\"\nid: \"y"']),
+        (Plan(id="pr-7", branch="fix", pr=7), ['id: "pr-7"', 'branch: "fix"', f'head: "{HEAD}"', "pull request: 7"]),
+        (Plan(id="x", branch='a"\nid: "y'), ['id: "x"', r'branch: "a\"\nid: \"y"', f'head: "{HEAD}"']),
     ],
 )
 def test_the_plan_is_named(plan: Plan, facts: list[str]) -> None:

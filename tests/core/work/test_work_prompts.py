@@ -49,6 +49,7 @@ def outside(text: str) -> str:
 
 def test_a_worker_sees_its_todo_with_all_that_belongs_to_it() -> None:
     text = work(
+        head="a1b2",
         events=(an_event("e1", body="Why does it sleep?"),),
         notes="app.py is generated",
         failure="AssertionError: 3",
@@ -59,7 +60,7 @@ def test_a_worker_sees_its_todo_with_all_that_belongs_to_it() -> None:
     )
 
     assert blocks(text) == {
-        "TODO": 'id: "t-1"\ntitle: "Drop the sleep"\n\nIt is in app.py.',
+        "TODO": 'id: "t-1"\ntitle: "Drop the sleep"\nhead: "a1b2"\n\nIt is in app.py.',
         "facts of event 1": blocks(text)["facts of event 1"],
         "body of event 1": "Why does it sleep?",
         "plan": 'title: "Faster"\n\nWhy.',

@@ -39,6 +39,27 @@ async def test_a_failed_check_becomes_a_todo_with_its_log_and_no_agent_is_asked(
     assert bench.stage.triager.batches == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "context"),
+    [("check_passed", {"supersedes": "check-1"}), ("pr_pushed", {"commit": "b" * 40})],
+    ids=["passed", "pushed"],
+)
+async def test_a_failed_check_that_is_over_when_the_plan_goes_on_becomes_no_todo(
+    bench: Workbench, forge: ForgeBridge, kind: str, context: dict[str, str]
+):
+    await bench.carry_out("pause", "work")
+    await fails(bench, forge, 1)
+    forge.news.append(
+        an_event("over", type=kind, source="forge", pr=1, title="", body="", author=None, context=context)
+    )
+    bench.stage.clock.advance(minutes=2)
+    await bench.ticks(1)
+    await bench.carry_out("resume", "work", ticks=3)
+
+    assert bench.boxes == ["- [x] first"]
+    assert bench.state.done["superseded"] == 1
+
+
 async def test_a_check_that_goes_on_failing_stops_the_plan_until_a_person_resumes_it(
     bench: Workbench, forge: ForgeBridge
 ):

@@ -14,6 +14,7 @@ from prloom.model.work import Block, WorkStep
 from prloom.storage.safe_dir import SafeDir
 
 PAUSE = "- [ ] pause the work on this plan"
+BOX = {"box": "pause"}
 
 
 def opened(local: Path, stage: Stage) -> None:
@@ -104,3 +105,37 @@ async def test_a_pull_request_of_another_has_the_cockpit_in_one_comment(stage: S
     assert "**Paused.**" in forge.comment
     assert ticked(forge.comment) == ()
     assert forge.mark.startswith("<!-- prloom:action a-")
+
+
+async def test_a_box_that_is_cleared_while_its_author_is_looked_up_is_obeyed_no_more(
+    stage: Stage, forge: DescribedBridge
+) -> None:
+    local = stage.adopt()
+    stage.bridge.news.append(said("box", "/prloom pause", type="box_ticked", author=Author("sam"), context=BOX))
+    forge.ticked = {7: ("pause",)}
+    await stage.tick_after(minutes=1)
+    held = stage.state()["open"]
+    forge.ticked = {}
+    await stage.tick_after(minutes=1)
+    forge.permissions["sam"] = "write"
+    await stage.tick_after(minutes=10)
+
+    assert list(held) == ["box"]
+    assert not stage.state()["paused"]
+    assert stage.state()["done"] == {"superseded": 1}
+    assert '"reason":"the box was cleared"' in (local / "bus/decisions.jsonl").read_text()
+
+
+async def test_a_box_that_prloom_clears_is_obeyed_once_its_author_is_known(
+    stage: Stage, forge: DescribedBridge
+) -> None:
+    opened(stage.adopt(), stage)
+    stage.bridge.news.append(said("box", "/prloom pause", type="box_ticked", author=Author("sam"), context=BOX))
+    forge.ticked = {7: ("pause",)}
+    await stage.tick_after(minutes=1)
+    forge.ticked = {}
+    await stage.tick_after(minutes=1)
+    forge.permissions["sam"] = "write"
+    await stage.tick_after(minutes=10)
+
+    assert stage.state()["paused"]
