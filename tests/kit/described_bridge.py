@@ -66,5 +66,8 @@ class Keeper:
     def keep_pull_request(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         return pull_request.begin(runtime, dependencies)
 
+    def take_usable(self) -> frozenset[str]:
+        return frozenset()
+
     async def close(self) -> None:
         return
