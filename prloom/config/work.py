@@ -96,3 +96,8 @@ class LimitsSection(ConfigSection):
         ge=0,
         description="How often a TODO's change is reviewed; if the last review rejects it, too, the TODO is parked.",
     )
+    max_finish_rounds: Count = Field(
+        default=5,
+        ge=0,
+        description="How often in a row the beforeFinish hooks may add TODOs before the plan is blocked.",
+    )

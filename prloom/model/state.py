@@ -122,11 +122,12 @@ class DispatchState(Record, frozen=True, kw_only=True):
     `proposed_at` are when the plan was paused and when that TODO was proposed, and `blocked_at` when each of the TODOs
     that are blocked was, as far as a decision says so; states of older versions lack them. `unfinished` says that a
     TODO was done since the plan was finished last. `hooks_due` are the hook points about the whole plan that are to be
-    called, and `plan_hooked` names the hooks of those that have run, as `hook:plugin`. `ended_at` is when the pull
-    request was merged or closed, and `kept` until when, or why, the worktree is kept since then. `pull_request` is how
-    far the pull request shows this. `ci_fixes` counts the TODOs for failed checks, and `own_head` is what prloom pushed
-    last. `questions` are those about TODOs that wait for an answer, and `answers` what the next attempts at TODOs are
-    told. `progressed_at` is when something last moved: a try that begins or fails again is no movement.
+    called, and `plan_hooked` names the hooks of those that have run, as `hook:plugin`. `finish_rounds` counts how often
+    the beforeFinish hooks have run and a TODO was open then, since the plan was finished last. `ended_at` is when the
+    pull request was merged or closed, and `kept` until when, or why, the worktree is kept since then. `pull_request` is
+    how far the pull request shows this. `ci_fixes` counts the TODOs for failed checks, and `own_head` is what prloom
+    pushed last. `questions` are those about TODOs that wait for an answer, and `answers` what the next attempts at
+    TODOs are told. `progressed_at` is when something last moved: a try that begins or fails again is no movement.
     `replies` counts the replies of today.
     Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
     `suspect_blocked` are the TODOs that were blocked before it ran, and that nobody but a worker may have opened since.
@@ -154,6 +155,7 @@ class DispatchState(Record, frozen=True, kw_only=True):
     granted: tuple[str, ...] = ()
     unfinished: bool = False
     plan_hooked: tuple[str, ...] = ()
+    finish_rounds: int = 0
     hooks_due: tuple[LifeHook, ...] = ()
     ended_at: Timestamp | None = None
     kept: Kept | None = None

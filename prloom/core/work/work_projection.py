@@ -31,6 +31,7 @@ def fields(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[s
         **_questions(state, decision.work),
         **_suspect(state, decision),
         **_life(state, decision, at),
+        "finish_rounds": _finish_rounds(state, decision),
         **_checks(state, decision),
     }
 
@@ -156,6 +157,15 @@ def _life(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
         "ended_at": ended_at,
         "kept": kept,
     }
+
+
+def _finish_rounds(state: DispatchState, decision: Decision) -> int:
+    """Return how often in a row the beforeFinish hooks ran in vain, which begins anew when a person ends a block."""
+    step, block = decision.work, state.block
+    is_lifted = decision.unblocked and block is not None and block.todo is None
+    if is_lifted or (step is not None and step.verdict == "finished"):
+        return 0
+    return state.finish_rounds + (step is not None and step.hook == BEFORE_FINISH)
 
 
 def _checks(state: DispatchState, decision: Decision) -> Mapping[str, Json]:

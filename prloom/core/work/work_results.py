@@ -11,8 +11,20 @@ from prloom.core.plans import todo_ids
 from prloom.core.text import bounds
 from prloom.core.text.naming import printable
 from prloom.core.text.shown_text import command, to_run
-from prloom.core.work.work_steps import BlockPlan, Correct, Propose, Take, Unblock, Withdraw, WorkContext
+from prloom.core.work.work_steps import (
+    BlockPlan,
+    Correct,
+    FinishAgain,
+    NotedStep,
+    Propose,
+    StopFinishing,
+    Take,
+    Unblock,
+    Withdraw,
+    WorkContext,
+)
 from prloom.model.decision import DecisionParts, Todo
+from prloom.model.hook_points import BEFORE_FINISH
 from prloom.model.record import Timestamp
 from prloom.model.work import Block, DoneTodo, LifeHook, NewTodo, TodoWork, WorkStep, WorkVerdict
 
@@ -200,7 +212,17 @@ def blocked_by_todo(ctx: WorkContext, step: BlockPlan) -> DecisionParts:
     return {"block": todo_block(ctx, step.todo.id, reason)}
 
 
-def noted(ctx: WorkContext, step: Propose | Correct | BlockPlan | Unblock) -> DecisionParts:
+def finishing_stopped(ctx: WorkContext) -> DecisionParts:
+    """Return the block of a plan whose beforeFinish hooks add a TODO each time; a person lifts it."""
+    rounds, way_on = ctx.rules.max_finish_rounds, f"prloom resume {ctx.plan_id}"
+    reason = (
+        f"the brake max_finish_rounds = {rounds} is on: the beforeFinish hooks still add TODOs, although those of "
+        f"earlier runs are done; `{way_on}` lifts it"
+    )
+    return {"block": Block(reason=reason, since=Timestamp.of(ctx.now), way_on=way_on, cause="limit")}
+
+
+def noted(ctx: WorkContext, step: NotedStep) -> DecisionParts:
     """Return the decision of a step that is no more than that."""
     match step:
         case Propose():
@@ -211,6 +233,10 @@ def noted(ctx: WorkContext, step: Propose | Correct | BlockPlan | Unblock) -> De
             return blocked_by_todo(ctx, step)
         case Unblock():
             return unblocked()
+        case FinishAgain():
+            return hooks_run(ctx.plan_id, BEFORE_FINISH)
+        case StopFinishing():
+            return finishing_stopped(ctx)
         case _:
             assert_never(step)
 

@@ -31,6 +31,7 @@ class WorkRules:
     max_attempts: int = 3
     max_review_rounds: int = 2
     max_ci_fixes: int = 3
+    max_finish_rounds: int = 5
     rebase: Rebase = "on_request"
     backoff: Backoff = field(default_factory=Backoff)
 
@@ -101,13 +102,26 @@ class Finish:
 
 
 @dataclass(frozen=True)
+class FinishAgain:
+    """Have the beforeFinish hooks that have run do so again later: a TODO is open, which one of them may have added."""
+
+
+@dataclass(frozen=True)
+class StopFinishing:
+    """Block the plan because its beforeFinish hooks have added TODOs too often."""
+
+
+@dataclass(frozen=True)
 class RunHooks:
     """Run the hooks of a point about the whole plan."""
 
     hook: LifeHook
 
 
-TodoStep = RunHooks | Take | Propose | Continue | Withdraw | Correct | BlockPlan | Unblock | Finish
+NotedStep = Propose | Correct | BlockPlan | Unblock | FinishAgain | StopFinishing
+"""A step that is no more than its decision."""
+
+TodoStep = RunHooks | Take | Continue | Withdraw | Finish | NotedStep
 
 _PREPARING = ("taken", "prepared")
 _RUN_PROGRAMS = ("prepared", "ready", "running", "changed", "checked", "reviewed", "accepted")
@@ -130,6 +144,8 @@ def next_step(
     """
     if state.work is not None:
         return _continued(state, state.work, todos, now)
+    if _is_open(todos) and any(each.startswith(f"{BEFORE_FINISH}:") for each in state.plan_hooked):
+        return FinishAgain()
     is_held = state.paused or rules.mode == "off"
     block = state.block
     if block is not None:
@@ -146,9 +162,7 @@ def next_step(
         if isinstance(step, Take) and not may_take:
             return None
         return step
-    if state.unfinished and not any(todo.state == "open" for todo in todos):
-        return Finish()
-    return None
+    return _finish(state, todos, rules)
 
 
 def pauses_after(todos: Iterable[TodoItem], todo_id: str) -> bool:
@@ -196,6 +210,18 @@ def _first(
     if waiting is not None and waiting.id != state.proposed:
         return Propose(waiting)
     return None
+
+
+def _finish(state: DispatchState, todos: Sequence[TodoItem], rules: WorkRules) -> Finish | StopFinishing | None:
+    if not state.unfinished or _is_open(todos):
+        return None
+    if rules.max_finish_rounds and state.finish_rounds >= rules.max_finish_rounds:
+        return StopFinishing()
+    return Finish()
+
+
+def _is_open(todos: Iterable[TodoItem]) -> bool:
+    return any(todo.state == "open" for todo in todos)
 
 
 def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], now: datetime) -> TodoStep | None:

@@ -47,6 +47,7 @@ def rules(config: Config) -> Rules:
             max_attempts=config.limits.max_attempts,
             max_review_rounds=config.limits.max_review_rounds,
             max_ci_fixes=config.limits.max_ci_fixes,
+            max_finish_rounds=config.limits.max_finish_rounds,
             rebase=config.work.rebase,
             backoff=waits,
         ),

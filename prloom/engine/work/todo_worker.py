@@ -18,8 +18,10 @@ from prloom.core.work.work_steps import (
     Continue,
     Correct,
     Finish,
+    FinishAgain,
     Propose,
     RunHooks,
+    StopFinishing,
     Take,
     TodoStep,
     Unblock,
@@ -153,7 +155,7 @@ class TodoWorker:
                 await self._continue(runtime, work, dependencies)
             case Withdraw():
                 await self._withdraw(runtime, step)
-            case Propose() | Correct() | BlockPlan() | Unblock():
+            case Propose() | Correct() | BlockPlan() | Unblock() | FinishAgain() | StopFinishing():
                 _commit(runtime, work_results.noted(context(runtime), step))
             case Finish():
                 await life_hooks.run(runtime, BEFORE_FINISH, dependencies)

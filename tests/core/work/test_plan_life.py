@@ -99,11 +99,14 @@ def test_the_work_on_a_todo_ends_with_the_plan_but_a_report_is_made() -> None:
 @pytest.mark.parametrize("hook", ["afterActivate", "beforeFinish", "afterFinish", "afterMerge"])
 def test_which_plugins_were_called_is_forgotten_when_all_were(hook: LifeHook) -> None:
     state = DispatchState(plan_hooked=(f"{hook}:a", "afterTodo:b"))
-    parts = work_results.hooks_run("fast", hook)
-    if hook == "beforeFinish":
-        parts = work_results.finished("fast")
+    assert folded(state, **work_results.hooks_run("fast", hook)).plan_hooked == ("afterTodo:b",)
 
-    assert folded(state, **parts).plan_hooked == ("afterTodo:b",)
+
+def test_which_plugins_were_called_before_the_finish_is_forgotten_with_it() -> None:
+    state = DispatchState(plan_hooked=("beforeFinish:a", "afterTodo:b"), finish_rounds=2)
+    after = folded(state, **work_results.finished("fast"))
+
+    assert (after.plan_hooked, after.finish_rounds) == (("afterTodo:b",), 0)
 
 
 def test_a_worktree_is_kept_for_a_while_but_one_that_a_rule_adopted_is_not() -> None:

@@ -21,8 +21,10 @@ from prloom.core.work.work_steps import (
     Continue,
     Correct,
     Finish,
+    FinishAgain,
     Propose,
     RunHooks,
+    StopFinishing,
     Take,
     TodoStep,
     Unblock,
@@ -34,7 +36,7 @@ from prloom.core.work.worker_results import WorkerReport
 from prloom.model.decision import Decision, DecisionParts
 from prloom.model.record import START, Timestamp
 from prloom.model.state import DispatchState
-from prloom.model.work import DoneTodo, NewTodo, TodoWork
+from prloom.model.work import DoneTodo, NewTodo, TodoWork, WorkStep
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FAST = TodoItem("t-1", "Make it fast")
@@ -593,6 +595,49 @@ def test_a_todo_that_is_put_before_the_one_that_blocks_the_plan_goes_on(
     plan.todos.insert(0, FAST)
     assert plan.next() == Unblock(plan.state.block)
     assert plan.commit(work_results.unblocked()).next() == then
+
+
+def with_todo_of_hook(plan: Plan, number: int) -> Plan:
+    """Do the open TODOs, and have a beforeFinish hook add one."""
+    while plan.next() != Finish():
+        plan.step()
+    plan.todos.append(TodoItem(f"t-{number}", "Fix the lint"))
+    return plan.commit({"work": WorkStep(todo_id="faster", verdict="hooked")}, by="lint", stage="beforeFinish")
+
+
+def test_before_finish_hooks_run_again_when_the_todo_that_one_added_is_done() -> None:
+    plan = with_todo_of_hook(Plan(FAST), 2)
+
+    again = plan.next()
+    assert again == FinishAgain()
+    assert plan.commit(work_results.noted(plan.ctx, again)).next() == Take(plan.todos[1], 1)
+    plan.at("pushed").step()
+    assert (plan.next(), plan.state.plan_hooked) == (Finish(), ())
+
+
+@pytest.mark.parametrize("most", [1, 5])
+def test_hooks_that_add_a_todo_each_time_block_the_plan_and_a_person_lifts_that(most: int) -> None:
+    plan = Plan(FAST, rules=WorkRules(max_finish_rounds=most))
+    for number in range(2, most + 2):
+        with_todo_of_hook(plan, number).commit(work_results.noted(plan.ctx, FinishAgain())).at("pushed").step()
+
+    assert plan.next() == StopFinishing()
+    plan.commit(work_results.noted(plan.ctx, StopFinishing()))
+    assert plan.state.block is not None
+    assert plan.state.block.reason == (
+        f"the brake max_finish_rounds = {most} is on: the beforeFinish hooks still add TODOs, although those of "
+        "earlier runs are done; `prloom resume faster` lifts it"
+    )
+    assert plan.next() is None
+    assert plan.commit(work_requests.resumed(plan.state)).next() == Finish()
+
+
+def test_hooks_may_add_todos_without_end_where_the_limit_is_zero() -> None:
+    plan = Plan(FAST, rules=WorkRules(max_finish_rounds=0))
+    for number in range(2, 9):
+        with_todo_of_hook(plan, number).commit(work_results.noted(plan.ctx, FinishAgain())).at("pushed").step()
+
+    assert plan.next() == Finish()
 
 
 @pytest.mark.parametrize(

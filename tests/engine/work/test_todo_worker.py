@@ -199,6 +199,23 @@ async def test_a_plan_is_paused_after_each_todo_but_the_last_where_the_operator_
     assert (bench.commits, bench.state.paused, bench.state.unfinished) == (["Add one", "Add two"], False, False)
 
 
+async def test_a_hook_that_finds_something_each_time_before_the_finish_is_a_brake(bench: Workbench):
+    def register(ctx: PluginContext) -> None:
+        ctx.register_hook("beforeFinish", lambda plan, hook: f"{plan}- [ ] Fix the lint\n")
+
+    bench.stage.plugin("lint", register)
+    bench.configure(rest="[limits]\nmax_finish_rounds = 2\n")
+    bench.script(*named("one", "two", "three", "four"))
+
+    await bench.work_on("- [ ] first", ticks=5)
+
+    assert bench.boxes == ["- [x] first", "- [x] Fix the lint", "- [x] Fix the lint"]
+    assert bench.block.reason.startswith("the brake max_finish_rounds = 2 is on: ")
+
+    await bench.carry_out("resume", "work")
+    assert bench.boxes[3] == "- [x] Fix the lint"
+
+
 async def test_only_what_the_checks_saw_is_committed_and_what_they_leave_is_removed(bench: Workbench):
     bench.configure('checks = ["echo left > left.txt; echo changed >> fast.py"]')
     await bench.make_it_fast()
@@ -208,7 +225,7 @@ async def test_only_what_the_checks_saw_is_committed_and_what_they_leave_is_remo
     assert not (bench.worktree / "left.txt").exists()
 
 
-async def test_plan_hooks_run_in_order_and_a_todo_that_before_finish_adds_is_done_first(bench: Workbench):
+async def test_plan_hooks_run_in_order_and_before_finish_again_after_the_todo_that_it_adds(bench: Workbench):
     seen: list[tuple[str, str | None]] = []
 
     def register(ctx: PluginContext) -> None:
@@ -235,6 +252,7 @@ async def test_plan_hooks_run_in_order_and_a_todo_that_before_finish_adds_is_don
         ("beforeFinish", None),
         ("beforeTodo", "Write it down"),
         ("afterTodo", "Write it down"),
+        ("beforeFinish", None),
         ("afterFinish", None),
     ]
     assert bench.commits == ["Add one", "Add two"]
