@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     default="came",
     help="List the newest event last, or the event whose state is the oldest first.",
 )
+@click.option("--all", "own", is_flag=True, help="List prloom's own notices of new drafts too.")
 @json_option
 @pass_options
 def command(
@@ -48,6 +49,7 @@ def command(
     since: str | None,
     limit: int | None,
     sort: EventOrder,
+    own: bool,
     as_json: bool,
 ) -> None:
     """List the events of all plans, or of one PLAN, each with its state. Without --sort, the newest is the last."""
@@ -70,6 +72,7 @@ def command(
         since=None if since is None else context.since(since, now),
         limit=limit,
         sort=sort,
+        own=own,
     )
     listing = events.every(where, wanted, plan=named)
     for error in listing.errors:
@@ -87,7 +90,7 @@ def _nothing(plan: str | None, wanted: EventFilter) -> str:
     if plan:
         of = f" of plan {plan}"
     everything = type(wanted)()
-    conditions = wanted._replace(limit=everything.limit, sort=everything.sort)
+    conditions = wanted._replace(limit=everything.limit, sort=everything.sort, own=everything.own)
     if conditions == everything:
         return f"No events{of} yet; they come with `prloom start`, or by hand with `prloom emit`."
     if conditions == everything._replace(state=wanted.state):

@@ -27,9 +27,10 @@ _KINDS = {
 
 @click.command("stats")
 @click.option("--since", metavar="TIME", help="Count only since this time: 2h, 7d, 2026-11-21 or 2026-11-21T20:16:05Z.")
+@click.option("--all", "own", is_flag=True, help="Count prloom's own notices of new drafts too.")
 @json_option
 @pass_options
-def command(given: Options, *, since: str | None, as_json: bool) -> None:
+def command(given: Options, *, since: str | None, own: bool, as_json: bool) -> None:
     """Show the throughput, the waits of events, the slowest plugins, and failures, of all plans."""
     from prloom.engine.views import stats  # noqa: PLC0415 - `prloom stats --help` needs none
 
@@ -37,7 +38,7 @@ def command(given: Options, *, since: str | None, as_json: bool) -> None:
     begin = None
     if since is not None:
         begin = context.since(since, datetime.now(UTC))
-    found = stats.read(where, begin)
+    found = stats.read(where, begin, own=own)
     if as_json:
         terminal.echo_json(found)
     else:

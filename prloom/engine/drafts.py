@@ -18,6 +18,7 @@ from prloom.engine.plan.dependencies import Job
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.event import Event
+from prloom.model.kinds import PLAN_CREATED
 from prloom.model.record import Json
 from prloom.storage import file_stamp, paths
 from prloom.storage.document import Document
@@ -26,9 +27,6 @@ from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
-
-PLAN_CREATED = "plan_created"
-"""The type of the event by which a new draft is announced to the plugins' onGlobalEvent hooks."""
 
 _FILE = "drafts.json"
 _CALLS = 60

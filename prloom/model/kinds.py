@@ -141,6 +141,9 @@ KINDS: Mapping[str, Kind] = {
 }
 """The types of events that prloom's own bridges report, and that of plugins' messages."""
 
+PLAN_CREATED: Final = "plan_created"
+"""The type of the event by which a new draft is announced to the plugins' onGlobalEvent hooks."""
+
 SPEECH = tuple(name for name, kind in KINDS.items() if kind.speech)
 """Types of events whose body is a person's own words: feedback."""
 

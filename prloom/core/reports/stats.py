@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from prloom.core.reports import costs
 from prloom.model.decision import Decision
-from prloom.model.kinds import CHECK, DONE
+from prloom.model.kinds import CHECK, DONE, PLAN_CREATED
 from prloom.model.record import Record, Timestamp
 from prloom.model.run import RunRecord
 
@@ -113,6 +115,17 @@ def of(made: Iterable[TimedDecision], runs: Iterable[RunRecord], since: datetime
         plugins=_plugins(recent, runs),
         failures=_failures(recent, [run for run in runs if run.id not in counted]),
     )
+
+
+def without_own_notices(made: Iterable[TimedDecision]) -> list[TimedDecision]:
+    """Return the decisions without what became of prloom's own notices of new drafts."""
+    kept, own = [], set()
+    for each in made:
+        changes = each.decision.changes
+        own |= {change.event_id for change in changes if change.intake and change.intake.type == PLAN_CREATED}
+        others = tuple(change for change in changes if change.event_id not in own)
+        kept.append(each._replace(decision=replace(each.decision, changes=others)))
+    return kept
 
 
 def spread(milliseconds: Iterable[int]) -> Spread:

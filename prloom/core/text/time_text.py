@@ -13,10 +13,12 @@ _UNITS = (
 
 
 def duration(span: timedelta, *, units: int = 2) -> str:
-    """Return a span for people, in its largest units: `450 ms`, `30 s`, `2 h 5 min`."""
+    """Return a span for people, in its largest units: `450 ms`, `3.2 s`, `30 s`, `2 h 5 min`."""
     rest = max(span, timedelta(0))
     if timedelta(0) < rest < timedelta(seconds=1):
         return f"{rest // timedelta(milliseconds=1)} ms"
+    if rest < timedelta(seconds=10) and rest % timedelta(seconds=1):
+        return f"{rest // timedelta(milliseconds=100) / 10} s"
     counts = []
     for name, unit in _UNITS:
         count, rest = divmod(rest, unit)
@@ -28,8 +30,8 @@ def duration(span: timedelta, *, units: int = 2) -> str:
 
 def when(moment: datetime, now: datetime, *, units: int = 2) -> str:
     """Return where a moment lies as seen from now: `in 30 s`, `2 h 5 min ago`, `now`."""
-    distance = abs(moment - now)
-    if distance < timedelta(seconds=1):
+    distance = timedelta(seconds=abs(moment - now) // timedelta(seconds=1))
+    if not distance:
         return "now"
     span = duration(distance, units=units)
     if moment > now:

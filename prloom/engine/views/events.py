@@ -20,7 +20,7 @@ from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.decision import Change, Intake
 from prloom.model.event import Event
-from prloom.model.kinds import EventOrder, State
+from prloom.model.kinds import PLAN_CREATED, EventOrder, State
 from prloom.model.record import START, Cursor, Record, Timestamp
 from prloom.model.state import DispatchState
 from prloom.storage import paths
@@ -60,7 +60,8 @@ class ListedEvent(NamedTuple):
 class EventFilter(NamedTuple):
     """Which events to list: each condition that is given must hold; of those events, the newest `limit`.
 
-    In the order "age", it is the `limit` that have been as they are for the longest time.
+    prloom's own notices are among them with `own`, or where their `type` is wanted. In the order "age", it is the
+    `limit` that have been as they are for the longest time.
     """
 
     state: str | None = None
@@ -69,9 +70,12 @@ class EventFilter(NamedTuple):
     since: datetime | None = None
     limit: int | None = None
     sort: EventOrder = "came"
+    own: bool = False
 
     def accepts(self, row: EventRow) -> bool:
         """Return whether a row meets all conditions; an event whose time cannot be read is never too old."""
+        if row.type == PLAN_CREATED and not (self.own or self.type == PLAN_CREATED):
+            return False
         if self.state not in {None, row.state} or self.type not in {None, row.type}:
             return False
         if self.author is not None and not (row.author and trust.named(row.author, [self.author])):
@@ -79,7 +83,7 @@ class EventFilter(NamedTuple):
         return self.since is None or _moment(row.updated_at) >= self.since
 
 
-ALL = EventFilter()
+ALL = EventFilter(own=True)
 
 
 class EventListing(NamedTuple):

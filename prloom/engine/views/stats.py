@@ -20,9 +20,14 @@ _ROOM: Final = 1 << 18
 """Bytes of a plan's decision log that are read at first, and more where they do not go back far enough."""
 
 
-def read(repository: RepositoryPaths, since: datetime | None) -> Stats:
-    """Return the sums of what began or ended since a time, or ever; a plan that cannot be read counts for nothing."""
+def read(repository: RepositoryPaths, since: datetime | None, *, own: bool = False) -> Stats:
+    """Return the sums of what began or ended since a time, or ever; a plan that cannot be read counts for nothing.
+
+    prloom's own notices count only with `own`.
+    """
     made = [each for plan in (*plans.ids(repository), REPOSITORY) for each in _decisions(repository, plan, since)]
+    if not own:
+        made = stats.without_own_notices(made)
     return stats.of(made, run_log.newest_first(repository.root, since), since)
 
 

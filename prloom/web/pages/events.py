@@ -38,6 +38,7 @@ def page(site: Site, query: Query) -> Page:
         since=spans.since(query.text("since"), site.clock()),
         limit=query.number("limit", _LISTED, _MOST),
         sort=order,
+        own=query.text("all") is not None,
     )
     found = events.every(site.where, wanted, plan=plan)
     rows = found.rows

@@ -145,6 +145,8 @@ def test_a_table_aligns_its_columns_whatever_the_colours() -> None:
         (timedelta(0), "0 s"),
         (timedelta(seconds=-5), "0 s"),
         (timedelta(milliseconds=450), "450 ms"),
+        (timedelta(seconds=1, milliseconds=990), "1.9 s"),
+        (timedelta(seconds=9), "9 s"),
         (timedelta(seconds=30, milliseconds=900), "30 s"),
         (timedelta(minutes=2), "2 min"),
         (timedelta(minutes=2, seconds=5), "2 min 5 s"),

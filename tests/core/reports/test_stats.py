@@ -152,3 +152,14 @@ def test_triages_and_attempts_at_todos_that_failed_are_failures_of_their_agent_w
         ("parked", "claude"): 1,
         ("run", "worker"): 1,
     }
+
+
+def test_prlooms_own_notices_do_not_count_as_events() -> None:
+    intake = Intake(position=Position(0, 0), type="plan_created", source="prloom", digest="d")
+    came = Change(event_id="n", verdict="admitted", state="pending", intake=intake)
+    ended = made(2, 1, changes=(an_end("n", "handled"), an_end("e", "triaged")))
+
+    found = stats.of(stats.without_own_notices([made(1, 0, changes=(came, an_arrival("e"))), ended]), [], None)
+
+    assert (found.throughput.events_in, found.throughput.handled, found.throughput.triaged) == (1, 0, 1)
+    assert found.waits.count == 1

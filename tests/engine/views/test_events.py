@@ -122,6 +122,17 @@ async def test_events_of_the_repository_as_a_whole_are_listed_too(stage: Stage) 
     assert [(row["plan"], row["id"], row["state"]) for row in rows(stage)] == [("", "issue", "handled")]
 
 
+async def test_prlooms_own_notices_are_listed_where_they_are_asked_for(stage: Stage) -> None:
+    await stage.take_in(said("notice", type="plan_created"), said("a"))
+
+    def listed(**wanted: Any) -> list[str]:
+        return [row.id for row in events.every(stage.paths, EventFilter(**wanted)).rows]
+
+    assert listed() == ["a"]
+    assert listed(own=True) == ["notice", "a"]
+    assert listed(type="plan_created") == ["notice"]
+
+
 async def test_closed_segments_are_read_and_those_taken_away_lose_no_open_event(stage: Stage) -> None:
     stage.plugin("quiet", deferring(saying="wait"))
     await stage.take_in(said("done"), said("open", "wait"))
