@@ -74,14 +74,21 @@ def _with_checked_box(line: str, item: ReviewItem) -> str:
 
 def _is_enclosed(review: ReviewFile) -> bool:
     """Whether what is added under `## replies` would be in a block that never ends."""
-    return review.unclosed is not None and _end_of_replies(review) > review.unclosed
+    return review.unclosed is not None and _line_for_replies(review) > review.unclosed
 
 
 def _section(review: ReviewFile, lines: Sequence[str]) -> tuple[int, Sequence[str]]:
-    """Return before which line the replies go, and the lines to insert there, with the heading where it is missing."""
-    index = _end_of_replies(review)
+    """Return before which line the replies go, and the lines to insert there, with the headings that are missing.
+
+    `## ready` comes last: people append their items to the file.
+    """
+    index = _line_for_replies(review)
     if review.replies is None:
-        return index, [*_headings(review), *lines]
+        above = index and review.lines[index - 1].strip("\ufeff \t\r\n")
+        section = [*([""] if above else []), f"## {REPLIES}", "", *lines, ""]
+        if review.ready is None:
+            section += [f"## {READY}", ""]
+        return index, section
     follows = review.lines[index : index + 1]
     if follows and follows[0].strip():
         return index, [*lines, ""]
@@ -100,16 +107,10 @@ def _with_inserted(lines: Sequence[str], new: Mapping[int, Sequence[str]], newli
     return "".join(text)
 
 
-def _end_of_replies(review: ReviewFile) -> int:
-    if review.replies is None:
-        return len(review.lines)
-    return review.replies
-
-
-def _headings(review: ReviewFile) -> list[str]:
-    if not any(line.strip("\ufeff \t\r\n") for line in review.lines):
-        return [f"## {READY}", "", f"## {REPLIES}", ""]
-    heading = [f"## {REPLIES}", ""]
-    if review.lines[-1].strip():
-        return ["", *heading]
-    return heading
+def _line_for_replies(review: ReviewFile) -> int:
+    """Return before which line the next reply goes that belongs to no item."""
+    if review.replies is not None:
+        return review.replies
+    if review.ready is not None:
+        return review.ready
+    return len(review.lines)

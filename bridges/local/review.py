@@ -1,5 +1,7 @@
-"""Read `review.md`: its items, wherever they are, and prloom's own replies.
+"""Read `review.md`: the items that are feedback, and prloom's own replies.
 
+Feedback is what is under `## ready`, and what is above every heading but the title that prloom gives a new file. What
+is under another heading belongs to the person, and what is under `## replies` talks with prloom about its messages.
 A reply of prloom is a quotation that begins with the marker of its action. Such lines are taken out before anything
 else is read: whatever a reply says, the file reads as if it were not there.
 """
@@ -14,6 +16,7 @@ from prloom.api import marked, marker
 
 from . import item_line, markdown
 
+TITLE = "feedback"
 READY = "ready"
 REPLIES = "replies"
 
@@ -148,7 +151,8 @@ class Ignored:
 class ReviewFile:
     """The file: its lines with their ends, and what they mean.
 
-    `replies` is the line before which the next reply goes under `## replies`, if there is that heading. `unclosed` is
+    `ready` is the line of the first `## ready`, and `replies` the one before which the next reply goes under
+    `## replies`, where there are these headings. `unclosed` is
     the line of a block of code, or a comment, that never ends. `ignored` are the lines that look like an item and are
     not read as one.
     """
@@ -156,6 +160,7 @@ class ReviewFile:
     lines: tuple[str, ...]
     newline: str
     items: tuple[ReviewItem, ...]
+    ready: int | None
     replies: int | None
     unclosed: int | None
     ignored: tuple[Ignored, ...] = ()
@@ -172,7 +177,7 @@ def parse(text: str) -> ReviewFile:
     if lines and lines[0].endswith("\r\n"):
         newline = "\r\n"
     items = tuple(item for item in reader.items if item.text)  # one without words is still being written
-    return ReviewFile(lines, newline, items, reader.replies, reader.unclosed, tuple(reader.ignored))
+    return ReviewFile(lines, newline, items, reader.ready, reader.replies, reader.unclosed, tuple(reader.ignored))
 
 
 class _Reader:
@@ -181,6 +186,7 @@ class _Reader:
     def __init__(self, lines: Sequence[str]) -> None:
         self.items: list[ReviewItem] = []
         self.ignored: list[Ignored] = []
+        self.ready: int | None = None
         self.replies: int | None = None
         self.unclosed: int | None = None
         self._raw = [line.rstrip("\r\n") for line in lines]
@@ -188,7 +194,7 @@ class _Reader:
         if self._lines:
             self._lines[0] = self._lines[0].removeprefix("\ufeff")  # some editors begin a file with it
         self._is_reply = _reply_lines(self._lines)
-        self._section = ""
+        self._section: str | None = None  # above every heading
         self._until = ""
         self._opened = 0
         self._item: _ItemDraft | None = None
@@ -212,9 +218,13 @@ class _Reader:
             self.replies = index + 1
 
     def end_item(self) -> None:
-        """Add the item as it is; nothing more belongs to it."""
+        """Add the item as it is, if it is feedback; nothing more belongs to it."""
         if self._item is not None:
-            self.items.append(self._item.item())
+            item = self._item.item()
+            if self._section in {None, READY}:
+                self.items.append(item)
+            elif self._section == REPLIES and not item.checked and item.text:
+                self._ignore(item.start, f"it is under `## {REPLIES}`; write it under `## {READY}`")
         self._item = None
 
     def _begin(self, index: int, line: str) -> None:
@@ -227,17 +237,27 @@ class _Reader:
         if self._until:
             self.unclosed = self._opened = index
         elif heading is not None:
-            level, title = heading
-            if level < _SECTION:
-                self._section = ""
-            elif level == _SECTION:
-                self._section = title.casefold()
+            self._enter(index, *heading)
         else:
             self._item = _ItemDraft.begin(index, line, len(self._raw[index]) - len(line))
             if self._item is None and item_line.looks_like_item(line):
                 self._ignore(index, "an item begins with `- [ ] `")
             elif item_line.looks_like_item(markdown.quoted(line) or ""):
                 self._ignore(index, "it is in a quotation")
+
+    def _enter(self, index: int, level: int, title: str) -> None:
+        """Begin the section of a heading; a lower one is part of the section that it is in."""
+        if level > _SECTION:
+            return
+        name = title.casefold()
+        if level == _SECTION:
+            self._section = name
+        elif name == TITLE:
+            self._section = None
+        else:
+            self._section = f"# {name}"
+        if self._section == READY and self.ready is None:
+            self.ready = index
 
     def _ignore(self, index: int, reason: str) -> None:
         self.ignored.append(Ignored(index, reason))

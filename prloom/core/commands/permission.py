@@ -25,7 +25,7 @@ LONGEST_ANSWER = 8000
 _ANSWER_HERE = "The next comment here by a trusted person is the answer."
 
 _ANSWER_ELSEWHERE = (
-    "Answer with `w` in `prloom top`, or in `prloom web`. You can also write an item into this file; "
+    "Answer with `w` in `prloom top`, or in `prloom web`. You can also write an item under `## ready`; "
     "while a worker runs, it counts once you have run `prloom approve`."
 )
 

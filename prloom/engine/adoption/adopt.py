@@ -27,7 +27,7 @@ from prloom.workspace.repository import Repository
 
 REVIEW = """# Feedback
 
-Write one `- [ ] …` for each item, here or anywhere in this file.
+Write one `- [ ] …` for each item, under `## ready`. What is under other headings is yours.
 You may add `file:` and `line:` below it, indented. prloom takes each item once and answers below it.
 
 ## ready

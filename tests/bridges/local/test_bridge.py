@@ -269,7 +269,7 @@ async def test_a_reply_without_an_item_goes_under_replies(token: Json) -> None:
 
     assert await deliver(plan, Target("local", token), Comment("Hello.")) == Delivered()
 
-    assert the_file(plan) == f"## ready\n\n## replies\n\n> {marker(ACTION)}\n> Hello.\n"
+    assert the_file(plan) == f"## replies\n\n> {marker(ACTION)}\n> Hello.\n\n## ready\n\n"
 
 
 async def test_so_does_the_reply_to_an_item_that_was_taken_out() -> None:
@@ -279,7 +279,7 @@ async def test_so_does_the_reply_to_an_item_that_was_taken_out() -> None:
 
     await deliver(plan, event.reply_to, Comment("Done."))
 
-    assert the_file(plan) == f"## ready\n\n## replies\n\n> {marker(ACTION)}\n> Done.\n"
+    assert the_file(plan) == f"## replies\n\n> {marker(ACTION)}\n> Done.\n\n## ready\n"
 
 
 async def test_the_box_is_checked_when_the_request_is_done() -> None:
@@ -324,7 +324,7 @@ async def test_what_can_be_said_in_words_is_written(payload: Payload, written: s
     plan = a_plan("")
 
     assert await deliver(plan, None, payload) == Delivered()
-    assert the_file(plan).endswith(f"{marker(ACTION)}\n{written}")
+    assert f"{marker(ACTION)}\n{written}\n## ready\n" in the_file(plan)
 
 
 @pytest.mark.parametrize(("payload", "kind"), [(Merge(), "merge"), (UpsertPlan("s", "t", "# p"), "upsert_plan")])
@@ -408,7 +408,8 @@ async def test_what_an_editor_saved_meanwhile_is_kept() -> None:
     plan = a_plan(files)
 
     assert await deliver(plan, REPLIES, Comment("Hello.")) == Delivered()
-    assert the_file(plan).startswith("## ready\n- [ ] one\n- [ ] two\n\n## replies\n")
+    assert the_file(plan).startswith("## replies\n")
+    assert the_file(plan).endswith("## ready\n- [ ] one\n- [ ] two\n")
 
 
 async def test_a_file_that_never_rests_is_tried_again_later() -> None:
@@ -420,10 +421,10 @@ async def test_a_file_that_never_rests_is_tried_again_later() -> None:
 
 
 async def test_a_block_that_never_ends_is_waited_for() -> None:
-    plan = a_plan("## ready\n- [ ] one\n\n```\n- [ ] two\n")
+    plan = a_plan("- [ ] one\n\n```\n\n- [ ] two\n")
 
     assert await deliver(plan, REPLIES, Comment("Hello.")) == Refused(
-        "review.md has a block of code or a comment that begins in line 4 and never ends; close it", retryable=True
+        "review.md has a block of code or a comment that begins in line 3 and never ends; close it", retryable=True
     )
 
 
@@ -494,7 +495,7 @@ async def test_actions_that_are_written_together_leave_the_file_as_if_they_were_
 
 
 async def test_of_actions_that_are_written_together_only_those_are_refused_that_cannot_be_written() -> None:
-    plan = a_plan("## ready\n- [ ] one\n## notes\n```\nnever closed\n")
+    plan = a_plan("- [ ] one\n## notes\n```\nnever closed\n")
     (event,) = await poll(plan)
     assert event.reply_to is not None
     targets = (event.reply_to, REPLIES, Target("elsewhere"))

@@ -11,6 +11,7 @@ from bridges.local import rendering, review
 from bridges.local.edits import Edits
 from bridges.local.review import ReviewFile, ReviewItem
 from prloom.api import marked, marker
+from prloom.engine.adoption import adopt
 
 ACTION = "a-0123456789abcdef0123"
 MARK = marker("a-00000000000000000000")
@@ -82,32 +83,52 @@ def test_items_are_read_with_what_is_beneath_them() -> None:
         "",
         "\ufeff",
         "a paragraph\n",
-        "## later\n\n",
-        "# notes\n",
-        "## replies\n",
         "- group\n",
         "- [x] done\n",
-        "ready\n===\n",
+        "## Ready\n",
+        "## ready ##\n",
+        "ready\n---\n",
+        "## ready\n### part\n",
+        "# notes\n## ready\n",
+        "### part\n",
+        adopt.REVIEW,
+        adopt.REVIEW.rpartition("## ready")[0],
     ],
 )
-def test_an_item_counts_wherever_it_is(before: str) -> None:
+def test_an_item_above_every_heading_or_under_ready_is_feedback(before: str) -> None:
     assert [item.text for item in items(f"{before}- [ ] one\n") if not item.checked] == ["one"]
 
 
-@pytest.mark.parametrize("heading", ["## notes", "# notes", "### part", "notes\n---", "##"])
-def test_a_heading_ends_the_item(heading: str) -> None:
-    assert texts(f"## ready\n- [ ] one\n\n{heading}\n- [ ] two\n") == ["one", "two"]
+@pytest.mark.parametrize("heading", ["## notes", "# notes", "notes\n---", "notes\n===", "##", "# ready", "## ready?"])
+@pytest.mark.parametrize("above", ["", "## ready\n"])
+def test_an_item_under_another_heading_of_the_persons_is_theirs(heading: str, above: str) -> None:
+    read = review.parse(f"{above}- [ ] one\n\n{heading}\n- [ ] two\n\n  ## ready\n### part\n- [ ] three\n")
+
+    assert [item.text for item in read.items] == ["one"]
+    assert read.ignored == ()
 
 
-def replied(*lines: str) -> str:
+def test_what_is_under_replies_talks_about_prlooms_messages_and_an_item_there_is_reported() -> None:
+    assert texts("## ready\n- [ ] one\n\n## replies\n> Which?\n\n- [ ] two\n- [x] three\n") == ["one"]
+    assert ignored("## replies\n> Which?\n\n- [ ] two\n- [x] three\n- [ ]\n") == [
+        (4, "it is under `## replies`; write it under `## ready`")
+    ]
+
+
+def test_a_heading_ends_the_item() -> None:
+    assert texts("## ready\n- [ ] one\n\n### part\n- [ ] two\n") == ["one", "two"]
+
+
+def replied(*lines: str, before: str = "## ready\n") -> str:
     """Return the file after a reply under `## replies`, to which lines were appended."""
-    edits = Edits(review.parse("## ready\n"))
+    edits = Edits(review.parse(before))
     edits.add_under_replies(rendering.quotation(ACTION, "Done.\n\n- [ ] not an item"))
     return edits.text() + "".join(f"{line}\n" for line in lines)
 
 
-def test_an_item_that_is_appended_after_the_replies_counts_and_a_reply_after_it_is_not_an_answer_to_it() -> None:
-    text = replied("- [ ] one")
+@pytest.mark.parametrize("before", ["", "## ready\n", "# Mine\n", adopt.REVIEW])
+def test_an_item_that_is_appended_to_the_file_counts_also_after_a_reply(before: str) -> None:
+    text = replied("- [ ] one", before=before)
     edits = Edits(review.parse(text))
     edits.add_under_replies(rendering.quotation("a-00000000000000000001", "Something else."))
 
@@ -118,10 +139,9 @@ def test_an_item_that_is_appended_after_the_replies_counts_and_a_reply_after_it_
 
 
 def test_a_paragraph_after_a_reply_does_not_belong_to_the_item_before_it() -> None:
-    edits = Edits(review.parse(replied("- [ ] one")))
-    edits.add_under_replies(rendering.quotation("a-00000000000000000001", "Something else."))
+    reply = "\n".join(rendering.quotation(ACTION, "Done."))
 
-    assert texts(edits.text() + "a note\n") == ["one"]
+    assert texts(f"- [ ] one\n{reply}\na note\n") == ["one"]
 
 
 # ---- what is ignored
@@ -335,13 +355,20 @@ def test_replies_without_an_item_go_under_a_heading_of_their_own() -> None:
 
     text = under_replies(read, rendering.quotation(ACTION, "Hello.\n\nYou."))
 
-    assert text == f"## ready\n- [ ] one\n\n## replies\n\n> {marker(ACTION)}\n> Hello.\n>\n> You.\n"
+    assert text == f"## replies\n\n> {marker(ACTION)}\n> Hello.\n>\n> You.\n\n## ready\n- [ ] one"
 
 
-def test_a_new_file_has_both_headings() -> None:
-    text = under_replies(review.parse(""), ["> hello"])
-
-    assert text == "## ready\n\n## replies\n\n> hello\n"
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "## replies\n\n> hello\n\n## ready\n\n"),
+        ("- [ ] one", "- [ ] one\n\n## replies\n\n> hello\n\n## ready\n\n"),
+        ("# A\n## ready\n## b\n", "# A\n\n## replies\n\n> hello\n\n## ready\n## b\n"),
+        ("A\n\nready\n---\n", "A\n\n## replies\n\n> hello\n\nready\n---\n"),
+    ],
+)
+def test_the_replies_come_before_ready_so_that_what_is_appended_is_ready(before: str, after: str) -> None:
+    assert under_replies(review.parse(before), ["> hello"]) == after
 
 
 def test_the_latest_reply_comes_last_in_its_section() -> None:
@@ -351,7 +378,7 @@ def test_the_latest_reply_comes_last_in_its_section() -> None:
 
 
 def test_nothing_is_written_into_a_block_that_never_ends() -> None:
-    read = review.parse("## ready\n- [ ] one\n\n```\n")
+    read = review.parse("- [ ] one\n\n\n```\n")
 
     assert (under_replies(read, ["> reply"]), read.unclosed) == (None, 3)
 

@@ -44,7 +44,7 @@ def test_a_question_in_review_md_says_that_an_item_there_counts_once_it_is_appro
     text = permission.question_text("ask-1", "Tabs?", (), in_file=True)
 
     assert text.splitlines()[-1] == (
-        "Answer with `w` in `prloom top`, or in `prloom web`. You can also write an item into this file; "
+        "Answer with `w` in `prloom top`, or in `prloom web`. You can also write an item under `## ready`; "
         "while a worker runs, it counts once you have run `prloom approve`."
     )
 
