@@ -178,10 +178,6 @@ class Agent(Protocol):
         """Whether it can go on with the session of an earlier run."""
 
     @property
-    def counts_sessions(self) -> bool:
-        """Whether the tokens that it reports are those of the whole session, earlier runs included."""
-
-    @property
     def sign_in(self) -> str:
         """What a person does where the program is not signed in: a command, or what to set."""
 
@@ -232,6 +228,12 @@ class Agent(Protocol):
 
     def entries(self, line: str) -> tuple[StreamEntry, ...]:
         """Return what a line of stdout tells that the agent said or did; never raises on any line."""
+
+    def least_used(self, output: str) -> TokenUsage | None:
+        """Return the least that a run has used itself if its result may count the whole session, earlier runs included.
+
+        None where the result counts the run alone. Never raises on any output.
+        """
 
     def read(self, output: str, ending: ProgramEnding) -> RunResult:
         """Return what the run came to, from its standard output and its end. Never raises on any output."""

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents.activity.command import CommandAdapter
-from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry
+from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry, TokenUsage
 from prloom.agents.mcp_server import McpServer
 
 name: Final = "check"
 program: Final = None
-counts_sessions: Final = False
 sign_in: Final = ""
 resumes: Final = False
 session_variables: Final = ()
@@ -60,6 +59,11 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
     if line.strip():
         return (StreamEntry(kind="text", text=line.rstrip("\n")),)
     return ()
+
+
+def least_used(output: str) -> TokenUsage | None:
+    """Return None: a check uses no model."""
+    return None
 
 
 def read(output: str, ending: ProgramEnding) -> RunResult:

@@ -167,9 +167,9 @@ def conclude(folder: Path, agent: Agent, end: RunStatus, *, lost: bool = False) 
     """
     match end:
         case RunFinished(exit=ended):
-            result = agent.read(_output(folder), _ending(folder, ended))
-            if agent.counts_sessions:
-                result = session_usage.of_run(folder, result)
+            output = _output(folder)
+            result = agent.read(output, _ending(folder, ended))
+            result = session_usage.of_run(folder, result, least=agent.least_used(output))
         case RunInterrupted() | RunInProgress():
             result = _interrupted(folder, lost=lost)
         case RunLost(reason=reason):

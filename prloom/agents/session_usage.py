@@ -1,4 +1,4 @@
-"""Count what one run used where the program's own count goes on over all runs of its session."""
+"""Count what one run used where the program's own count may go on over all runs of its session."""
 
 from __future__ import annotations
 
@@ -16,24 +16,41 @@ _LOOKED_AT: Final = 200
 """Earlier runs of the plan that are looked at; those of one session are close together."""
 
 
-def of_run(folder: Path, result: RunResult) -> RunResult:
-    """Return the result with what the run itself used: without what earlier runs of the session have counted."""
+def of_run(folder: Path, result: RunResult, *, least: TokenUsage | None) -> RunResult:
+    """Return the result with what the run itself used, which is the `least` or more (None: it counts the run alone).
+
+    Which of the two a program counts may depend on its version. It has counted the whole session if that leaves for
+    the run, without what earlier runs of the session have counted, the `least` or more.
+    """
     spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)
-    if spec is None or spec.session is None or result.usage is None:
+    if least is None or spec is None or spec.session is None or result.usage is None:
         return result
-    earlier = [usage for usage in _counted(folder, spec.session) if usage is not None]
-    own = TokenUsage(
-        input_tokens=max(0, result.usage.input_tokens - sum(each.input_tokens for each in earlier)),
-        output_tokens=max(0, result.usage.output_tokens - sum(each.output_tokens for each in earlier)),
-        cached_tokens=max(0, result.usage.cached_tokens - sum(each.cached_tokens for each in earlier)),
+    earlier = _earlier(folder, spec.session)
+    own = _without(result.usage, [each.usage for each in earlier if each.usage is not None])
+    if any(part < known for part, known in zip(_parts(own), _parts(least), strict=True)):
+        return result
+    cost = result.cost_usd
+    if cost is not None:
+        cost = max(0.0, cost - sum(each.cost_usd or 0.0 for each in earlier))
+    return msgspec.structs.replace(result, usage=own, cost_usd=cost)
+
+
+def _without(total: TokenUsage, counted: list[TokenUsage]) -> TokenUsage:
+    return TokenUsage(
+        input_tokens=total.input_tokens - sum(each.input_tokens for each in counted),
+        output_tokens=total.output_tokens - sum(each.output_tokens for each in counted),
+        cached_tokens=total.cached_tokens - sum(each.cached_tokens for each in counted),
     )
-    return msgspec.structs.replace(result, usage=own)
 
 
-def _counted(folder: Path, session: str) -> list[TokenUsage | None]:
+def _parts(usage: TokenUsage) -> tuple[int, int, int]:
+    return usage.input_tokens, usage.output_tokens, usage.cached_tokens
+
+
+def _earlier(folder: Path, session: str) -> list[RunResult]:
     try:
         names = sorted((each.name for each in folder.parent.iterdir() if each.name < folder.name), reverse=True)
     except OSError:
         return []
     results = (run_folder.read_result(folder.parent / name) for name in islice(names, _LOOKED_AT))
-    return [result.usage for result in results if result is not None and result.session_id == session]
+    return [result for result in results if result is not None and result.session_id == session]

@@ -43,9 +43,11 @@ def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
     assert registry.get(agent.name) is agent
 
 
-FUNCTIONS = ("server_settings", "settings_files", "invocation", "interactive", "refusal", "entries", "read")
+FUNCTIONS = (
+    *("server_settings", "settings_files", "invocation", "interactive", "refusal", "entries", "least_used", "read"),
+)
 VALUES = (
-    *("name", "program", "resumes", "counts_sessions", "sign_in", "variables", "session_variables", "worktree_files"),
+    *("name", "program", "resumes", "sign_in", "variables", "session_variables", "worktree_files"),
     *("activity", "tool_prefix"),
 )
 

@@ -534,11 +534,20 @@ async def test_a_worker_that_failed_goes_on_with_its_session_and_succeeds(
     assert contents(worktree)["hello.txt"] == RIGHT, explained(second)
     assert "TESTS-OK" in printed(second)
     assert second.result.session_id == session
-    later = "\n".join(model.log.read_text(encoding="utf-8").splitlines()[asked:])
-    assert "Add hello.txt" in later  # the TODO, which stands in the first prompt only
+    lines = model.log.read_text(encoding="utf-8").splitlines()
+    asked_first, asked_later = lines[:asked], lines[asked:]
+    assert "Add hello.txt" in "\n".join(asked_later)  # the TODO, which stands in the first prompt only
+    assert counted_calls(first) == sum('"POST"' in each for each in asked_first)
+    assert counted_calls(second) == sum('"POST"' in each for each in asked_later)
     said = worker_answer.read(json_answer.find(second.result.message, worker_answer.KEY))
     assert isinstance(said, WorkAnswer)
     assert (said.outcome, said.summary, said.notes) == ("done", "It is right now.", "hello.txt is new")
+
+
+def counted_calls(tried: Tried) -> float:
+    """Return for how many calls of the model a run's result has counted tokens: the stub says 56 for each."""
+    assert tried.result.usage is not None
+    return tried.result.usage.output_tokens / 56
 
 
 @pytest.mark.parametrize("name", EACH)

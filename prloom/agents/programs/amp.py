@@ -24,7 +24,6 @@ from prloom.model.record import JsonObject
 
 name: Final = "amp"
 program: Final = "amp"
-counts_sessions: Final = False
 sign_in: Final = "run `amp login`, or start prloom with a valid AMP_API_KEY"
 resumes: Final = False
 """Its threads are continued by another command, which was never seen to work."""
@@ -69,6 +68,11 @@ def refusal(line: str, *, stderr: bool, at: datetime) -> LimitReport | None:
 def entries(line: str) -> tuple[StreamEntry, ...]:
     """Return what a line of the `--stream-json` output tells."""
     return tuple(stream.of_messages(next(parsing.events(line), parsing.NOTHING)))
+
+
+def least_used(output: str) -> TokenUsage | None:
+    """Return None: it counts what the run used."""
+    return None
 
 
 def read(output: str, ending: ProgramEnding) -> RunResult:

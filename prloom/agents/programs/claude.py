@@ -1,4 +1,4 @@
-"""Claude Code: `claude -p`, seen with 2.1.197 and 2.1.329.
+"""Claude Code: `claude -p`, seen with 2.1.197, 2.1.329 and 2.1.332.
 
 Sources: `claude --help`; https://code.claude.com/docs/en/headless and /cli-reference; the recorded streams of the
 tests. Tried by hand with 2.1.197 in a worktree full of traps: without `--setting-sources user` a worktree's
@@ -10,6 +10,8 @@ refuses what is left (reading outside the worktree). A worker has the editing to
 and for what Bash plainly names.
 
 `--resume` wants the prompt and every option again. A session belongs to the folder that it was started in.
+After a resume, newer versions count the whole session in `modelUsage` and `total_cost_usd`, and only the run in `usage`
+and `num_turns`; 2.1.197 counts the run everywhere.
 """
 
 from __future__ import annotations
@@ -39,7 +41,6 @@ from prloom.model.record import JsonObject
 
 name: Final = "claude"
 program: Final = "claude"
-counts_sessions: Final = False
 sign_in: Final = "run `claude auth login`, or start prloom with a valid ANTHROPIC_API_KEY"
 resumes: Final = True
 session_variables: Final = (
@@ -138,6 +139,15 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
             StreamEntry(kind="error", text=f"the model refused ({event.get('error_status')}: {about}); it tries again"),
         )
     return tuple(stream.of_messages(event))
+
+
+def least_used(output: str) -> TokenUsage | None:
+    """Return the `usage` of the closing result: it is always the run's own, but misses what a cut stream had used."""
+    found = [event for event in parsing.events(output) if event.get("type") == "result"]
+    usage = parsing.obj(found[-1], "usage") if found else parsing.NOTHING
+    keys = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+    fresh, created, cached, written = (parsing.count(usage, key) or 0 for key in keys)
+    return TokenUsage(input_tokens=fresh + created + cached, output_tokens=written, cached_tokens=cached)
 
 
 def read(output: str, ending: ProgramEnding) -> RunResult:

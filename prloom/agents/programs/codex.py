@@ -51,7 +51,6 @@ session_variables: Final = ()
 worktree_files: Final = ("AGENTS.md", "AGENTS.override.md", ".codex/**", ".agents/**")
 activity: Final = CodexAdapter
 tool_prefix: Final = ""  # an item names the server beside the tool
-counts_sessions: Final = True
 variables: Final = ("CODEX_*", "OPENAI_*")
 
 _DECLINED = "declined"
@@ -228,6 +227,11 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
             )
         case _:
             return ()
+
+
+def least_used(output: str) -> TokenUsage | None:
+    """Return that nothing is known: only the session is counted."""
+    return TokenUsage(input_tokens=0, output_tokens=0, cached_tokens=0)
 
 
 def read(output: str, ending: ProgramEnding) -> RunResult:

@@ -12,7 +12,7 @@ from prloom.agents import parsing, stream
 from prloom.agents.activity import command as activity_lines
 from prloom.agents.activity.adapter import MalformedLineError
 from prloom.agents.activity.command import CommandAdapter
-from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry
+from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry, TokenUsage
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
 from prloom.errors import AgentError
@@ -20,7 +20,6 @@ from prloom.model.activity import ActivityDraft
 
 name: Final = "command"
 program: Final = None
-counts_sessions: Final = False
 sign_in: Final = "give the program of [agents.command] what it signs in with"
 resumes: Final = False
 session_variables: Final = ()
@@ -108,6 +107,11 @@ def _text(result: object) -> str:
     if isinstance(result, str):
         return result
     return json.dumps(result, ensure_ascii=False)
+
+
+def least_used(output: str) -> TokenUsage | None:
+    """Return None: it counts nothing."""
+    return None
 
 
 def read(output: str, ending: ProgramEnding) -> RunResult:

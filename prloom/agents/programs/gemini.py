@@ -48,7 +48,6 @@ from prloom.model.record import JsonObject
 
 name: Final = "gemini"
 program: Final = "gemini"
-counts_sessions: Final = False
 sign_in: Final = "run `gemini` and sign in, or start prloom with a valid GEMINI_API_KEY"
 resumes: Final = True
 session_variables: Final = ()
@@ -166,6 +165,11 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
             return (StreamEntry(kind="error", text=error or "it failed"),)
         case _:
             return ()
+
+
+def least_used(output: str) -> TokenUsage | None:
+    """Return None: it counts what the run used."""
+    return None
 
 
 def read(output: str, ending: ProgramEnding) -> RunResult:

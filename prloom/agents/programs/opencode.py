@@ -38,7 +38,6 @@ from prloom.model.record import JsonObject
 
 name: Final = "opencode"
 program: Final = "opencode"
-counts_sessions: Final = False
 sign_in: Final = "run `opencode auth login`"
 resumes: Final = True
 session_variables: Final = ()
@@ -184,6 +183,11 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
             return (StreamEntry(kind="error", text=said),)
         case _:
             return ()
+
+
+def least_used(output: str) -> TokenUsage | None:
+    """Return None: it counts what the run used."""
+    return None
 
 
 def read(output: str, ending: ProgramEnding) -> RunResult:
