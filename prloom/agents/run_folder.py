@@ -36,6 +36,8 @@ SUPERVISOR: Final = "supervisor.json"
 ELSEWHERE: Final = "elsewhere"
 """Names the other machine on which the program of a run was started."""
 LOCK: Final = run.LOCK
+TOOL_WAIT: Final = "tool.lock"
+"""Is locked as long as the run waits for a tool of prloom's; its time is when it last did."""
 TEMPORARY: Final = ".tmp"
 
 LARGE: Final = 1 << 26
@@ -50,6 +52,7 @@ _LONGEST: Final = 1 << 17
 _T = TypeVar("_T")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO put in a file's place must not hold us
+_LOCKED = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -137,6 +140,12 @@ def open_new(folder: Path, name: str) -> int:
     """Return a descriptor of a new file, mode 0600; raise FileExistsError when the name is taken, by whatever."""
     with _opened(folder) as fd:
         return os.open(name, _CREATE, 0o600, dir_fd=fd)
+
+
+def open_shared(folder: Path, name: str, *, create: bool = True) -> int:
+    """Return a descriptor of a file that several processes lock, made if need be; raises OSError."""
+    with _opened(folder) as fd:
+        return os.open(name, _LOCKED | (os.O_CREAT if create else 0), 0o600, dir_fd=fd)
 
 
 def write_new(folder: Path, name: str, content: bytes) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from prloom import children, processes
-from prloom.agents import disk_room, run_folder
+from prloom.agents import disk_room, run_folder, tool_wait
 from prloom.agents.agent import Agent, EndedBy
 from prloom.agents.disk_room import CappedFile
 from prloom.agents.limits import LimitDetector
@@ -64,6 +64,7 @@ class Supervision:
 
         `room_patience` are the seconds for which a full disk is waited for when the program has ended.
         """
+        self._folder = folder
         self._limits = limits
         self._room_patience = room_patience
         identity, signals = worker.identity, worker.signals
@@ -208,8 +209,16 @@ class Supervision:
             self._end("limit")
         elif now >= self._begun + self._limits.wall_seconds:
             self._end("timeout")
-        elif now >= self._heard_at + self._limits.silence_seconds:
+        elif now >= self._heard_at + self._limits.silence_seconds and not self._has_waited(now):
             self._end("silence")
+
+    def _has_waited(self, now: float) -> bool:
+        """Whether the run has not been silent for long, without the time in which it waited for a tool of prloom's."""
+        silent = tool_wait.seconds_since(self._folder)
+        if silent >= self._limits.silence_seconds:
+            return False
+        self._heard_at = now - silent
+        return True
 
     def _end(self, reason: EndedBy) -> None:
         self._ended_by, self._ending = reason, True

@@ -71,7 +71,9 @@ class AgentLimits(ConfigSection):
 
     timeout: Duration = Field(default=timedelta(minutes=30), description="How long one run may take.")
     silence: Duration = Field(
-        default=timedelta(minutes=10), description="How long a run may print nothing before it counts as stuck."
+        default=timedelta(minutes=10),
+        description="How long a run may print nothing before it counts as stuck; the time in which it waits for a tool "
+        "of prloom's does not count.",
     )
     max_output: Size = Field(
         default=16 * 10**6,

@@ -19,7 +19,7 @@ import started_runs
 from started_runs import StartedRun
 
 from prloom import processes
-from prloom.agents import run_folder
+from prloom.agents import run_folder, tool_wait
 from prloom.agents.disk_room import CappedFile
 from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.run_folder import ProcessExit
@@ -179,6 +179,28 @@ async def test_a_run_that_keeps_talking_is_not_silent(launch: Launch) -> None:
     spoke = (end.started_at.timestamp(), *map(float, output(run).split()), end.ended_at.timestamp())
     # On a busy machine, it may really have been silent for as long.
     assert end.ended_by == "exit" or max(later - earlier for earlier, later in pairwise(spoke)) > 1.5
+
+
+async def test_a_run_that_waits_for_a_tool_of_prlooms_is_not_silent(launch: Launch) -> None:
+    run = launch("import time; time.sleep(1.5)", silence_seconds=0.5)
+    waiting = tool_wait.begin(run.folder)
+    assert waiting is not None
+
+    end = await ended(run)
+
+    tool_wait.end(waiting)
+    assert end.ended_by == "exit"
+
+
+async def test_a_run_is_silent_again_once_its_tool_has_answered(launch: Launch, up: Up) -> None:
+    run = launch("import time; print('up', flush=True); time.sleep(600)", silence_seconds=0.5)
+    waiting = tool_wait.begin(run.folder)
+    assert waiting is not None
+    await up(run)
+
+    tool_wait.end(waiting)
+
+    assert (await ended(run)).ended_by == "silence"
 
 
 async def test_a_run_that_says_too_much_is_ended_and_keeps_the_beginning(launch: Launch) -> None:

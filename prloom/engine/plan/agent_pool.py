@@ -204,22 +204,19 @@ class AgentPool:
             urls = repository.remote_urls(self.root)
             remotes = tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in urls)
             request = msgspec.structs.replace(request, remotes=remotes)
-        access, limits = None, limits or self.limits(config)
+        access = None
         if self.tools is not None and agent.name != CHECK:
             call_limit = self.tools.call_limit(config)
             server = mcp_server.of_run((folders.runs / run_id).resolve(), self.root, call_limit)
             if agent.server_settings(server) is not None:
                 request = msgspec.structs.replace(request, server=server)
                 access = self.tools.access()
-                # A run that waits for a person prints nothing.
-                silence = max(limits.silence_seconds, call_limit.total_seconds())
-                limits = msgspec.structs.replace(limits, silence_seconds=silence)
         return runner.prepare(
             folders.runs / run_id,
             agent,
             request,
             environ=self.environ,
-            limits=limits,
+            limits=limits or self.limits(config),
             names=config.agents.env,
             repository=self.commits.address,
             commit=commit,

@@ -129,9 +129,9 @@ class RunClient:
         )
         task = asyncio.create_task(self._result(scene, call))
         self._calls[asked.key] = task
-        self._session.calls.add(task)
         try:
-            return await task
+            with self._session.calling(task):
+                return await task
         except asyncio.CancelledError:
             task.cancel()
             if not self._session.over:
@@ -139,7 +139,6 @@ class RunClient:
             raise RpcError(f"run {self._session.run_id} has ended", server.DENIED) from None
         finally:
             self._calls.pop(asked.key, None)
-            self._session.calls.discard(task)
 
     async def _result(self, scene: CallScene, call: ToolCall) -> Json:
         return tool_rules.structured(await self._caller.call(scene, call))

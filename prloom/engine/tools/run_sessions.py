@@ -6,11 +6,12 @@ import asyncio
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from prloom.agents import mcp_server, run_folder, run_status
+from prloom.agents import mcp_server, run_folder, run_status, tool_wait
 from prloom.agents.mcp_server import Access
 from prloom.agents.run_status import RunInProgress
 from prloom.core.activity.activity_run import RUN_ENDED
@@ -34,10 +35,25 @@ class RunSession:
     unhide: Callable[[], None]
     over: bool = False
     calls: set[asyncio.Task[object]] = field(default_factory=set)
+    _waiting: int | None = None
 
     def has_token(self, token: str) -> bool:
         """Whether a token is that of this run."""
         return hmac.compare_digest(self.digest, _digest(token))
+
+    @contextmanager
+    def calling(self, task: asyncio.Task[object]) -> Iterator[None]:
+        """Know the task of a call, for which the run waits, until the block ends."""
+        if not self.calls:
+            self._waiting = tool_wait.begin(self.folder)
+        self.calls.add(task)
+        try:
+            yield
+        finally:
+            self.calls.discard(task)
+            if not self.calls and self._waiting is not None:
+                tool_wait.end(self._waiting)
+                self._waiting = None
 
 
 Hide = Callable[[str, str], Callable[[], None]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import math
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from stage import said, until
 from stage_parts import by
 from tool_bench import ToolBench, call
 
-from prloom.agents import run_folder
+from prloom.agents import run_folder, tool_wait
 from prloom.api import PluginContext
 from prloom.core.commands import comment_commands
 from prloom.core.delivery import reply_limit
@@ -404,6 +405,19 @@ async def test_the_token_of_a_run_is_hidden_in_the_activity_while_it_goes_on(ben
         assert bench.notes.hidden == {"the token of run run-1": token(folder)}
 
     assert bench.notes.hidden == {}
+
+
+async def test_a_run_whose_call_waits_for_a_person_does_not_count_as_silent(careful: ToolBench):
+    async with careful.run() as (parts, folder):
+        before = tool_wait.seconds_since(folder)
+        calling = asyncio.create_task(call(parts, folder, "deploy"))
+        request = await waiting(parts)
+        meanwhile = tool_wait.seconds_since(folder)
+        parts.people.confirmations.answer(request, PermissionAnswer(choice="deny", by="operator"))
+        await calling
+
+        assert (before, meanwhile) == (math.inf, 0)
+        assert 0 < tool_wait.seconds_since(folder) < 60
 
 
 async def test_two_calls_at_once_cannot_have_one_name(careful: ToolBench):

@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import executable
 import pytest
 from tool_bench import ToolBench
 
 from prloom import processes
-from prloom.agents import run_ancestry, run_folder
+from prloom.agents import registry, run_ancestry, run_folder
+from prloom.agents.agent import RunRequest
 from prloom.agents.run_folder import ProcessWatch
+from prloom.agents.run_spec import RunSpec
 from prloom.api import PluginContext
 from prloom.engine.host_socket.peer_process import PeerProcess
+from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.tools import run_authority
 from prloom.engine.tools.run_sessions import RunSession
 from prloom.model.tool import Session, SessionResult
@@ -102,3 +106,18 @@ async def test_plugins_see_a_run_begin_and_end(bench: ToolBench):
     begun = Session(run_id="run-1", stage="worker", agent="claude")
     ended = Session(run_id="run-1", stage="worker", agent="claude", result=SessionResult(status="ok", message="done"))
     assert shown == [("sessionStart", begun), ("sessionEnd", ended)]
+
+
+async def test_the_tools_of_a_run_leave_its_limit_of_silence_as_it_is_configured(bench: ToolBench, tmp_path: Path):
+    executable.write(tmp_path / "claude", "#!/bin/sh\n")
+    pool = AgentPool(root=bench.stage.root, environ={"PATH": str(tmp_path)}, parallel=1, workers=1)
+    request = RunRequest(prompt="", stage="worker", cwd=bench.stage.root, root=bench.stage.root, rights="read")
+    async with bench.open() as parts:
+        pool.tools = parts.services
+        folders = bench.registry.ready[0].folders
+        folder = pool.prepare(folders, bench.stage.config, registry.get("claude"), "run-1", request)
+
+    spec = run_folder.load(folder, run_folder.INVOCATION, RunSpec)
+    assert spec is not None
+    assert spec.call_seconds is not None
+    assert spec.limits.silence_seconds == bench.stage.config.agents.silence.total_seconds() < spec.call_seconds
