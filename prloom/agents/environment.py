@@ -11,14 +11,12 @@ from typing import Final
 
 from prloom.agents import run_folder
 from prloom.agents.agent import Remote
+from prloom.agents.run_ancestry import RUN_VARIABLE
 from prloom.core.work import worker_identity
 from prloom.errors import AgentError
 from prloom.exchange import store_url
 from prloom.exchange.worker.command import WORKER
 from prloom.model import secret_names
-
-RUN_VARIABLE: Final = "PRLOOM_RUN"
-"""Holds the run's id in every process of a run, so that what is left of it can be found when all else is lost."""
 
 OF_WORKERS: Final = frozenset({store_url.VARIABLE, WORKER, RUN_VARIABLE})
 """What the environment of a worker of the exchange has for itself; with it an agent could act on its exchange."""

@@ -7,7 +7,9 @@ from typing import Final
 import psutil
 
 from prloom import processes
-from prloom.agents.environment import RUN_VARIABLE
+
+RUN_VARIABLE: Final = "PRLOOM_RUN"
+"""Holds the run's id in every process of a run, so that what is left of it can be found when all else is lost."""
 
 _POOL: Final = "prloom.engine.runs.pool"
 """What stands in the command line of the processes that supervise runs."""

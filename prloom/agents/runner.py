@@ -20,6 +20,7 @@ from prloom.agents import (
     mcp_server,
     parsing,
     registry,
+    run_ancestry,
     run_folder,
     run_message,
     run_spec,
@@ -93,7 +94,7 @@ def build_launch(agent: Agent, request: RunRequest, *, environ: Mapping[str, str
         env = environment.worker(env, request.remotes, request.root)
     settings = environment.read_settings_files(agent.settings_files(env))
     invocation = agent.invocation(msgspec.structs.replace(request, environ=env, settings=settings))
-    env |= dict(invocation.env) | {environment.RUN_VARIABLE: request.run}
+    env |= dict(invocation.env) | {run_ancestry.RUN_VARIABLE: request.run}
     program = programs.locate(invocation.argv[0], env)
     if program is None:
         raise AgentMissingError(_missing(agent, invocation.argv[0], request.stage))

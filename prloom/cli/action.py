@@ -32,7 +32,7 @@ def command(given: Options, plugin: str, name: str, params: str, plan: str | Non
         plan = context.plan_id(context.repository(given), plan)
     asked = {"plugin": key, "name": name.removeprefix("/"), "params": _object(params), "plan": plan}
     absent = daemons.NO_DISPATCHER
-    answer = dispatcher_request.send(given, "prloom action", operator_actions.RUN, asked, absent=absent)
+    answer = dispatcher_request.send(given, operator_actions.RUN, asked, absent=absent)
     if as_json:
         terminal.echo_json(answer)
         return

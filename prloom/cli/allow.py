@@ -39,8 +39,7 @@ def deny(given: Options, request: str) -> None:
 
 
 def _decide(given: Options, request: str, choice: Choice, done: str) -> None:
-    verb = choice.partition("_")[0]
     asked = {"request": request, "choice": choice}
-    answer = dispatcher_request.answer(given, f"prloom {verb}", asked)
+    answer = dispatcher_request.answer(given, asked)
     tool, plan = terminal.clean(str(answer["tool"])), terminal.clean(str(answer["plan"]))
     click.echo(f"{done}: {tool} in {plan}.")

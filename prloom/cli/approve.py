@@ -31,7 +31,6 @@ def command(given: Options, events: tuple[str, ...], *, plan: str | None, yes: b
     from prloom.cli.output import approval_text  # noqa: PLC0415 - `prloom approve --help` needs none
     from prloom.engine.operator import event_requests  # noqa: PLC0415 - likewise
 
-    context.refuse_in_run("prloom approve")  # before a held text is shown
     where = context.repository(given)
     wanted = selection.Selection(events, plan, yes)
     found = selection.find(where, wanted, ["held"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prloom.errors import ConfigError, PrloomError
+from prloom.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,17 +87,6 @@ def plan_id(where: RepositoryPaths, named: str) -> str:
     from prloom.engine.views import plan_names  # noqa: PLC0415 - `prloom --help` needs none
 
     return plan_names.find(where, named)
-
-
-def refuse_in_run(what: str) -> None:
-    """Raise PrloomError where an agent's run has started this process: only a person may give the command."""
-    from prloom.agents import environment, run_ancestry  # noqa: PLC0415 - for commands that decide something
-
-    run = run_ancestry.run_of(os.getpid())
-    if os.environ.get(environment.RUN_VARIABLE):
-        run = f"run {os.environ[environment.RUN_VARIABLE]}"
-    if run is not None:
-        raise PrloomError(f"{what} was started by {run}; only a person may decide this, outside of any run")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -49,7 +49,6 @@ def command(
         _check_option("--id" if name == "event_id" else f"--{name}".replace("kind", "type"), value)
     if path is not None and any(about.values()):
         raise click.UsageError("--file can be combined only with --trust; the events contain everything else")
-    context.refuse_in_run("prloom emit")
     where = context.repository(given)
     plan_id = context.plan_id(where, plan)
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom emit --help` needs none

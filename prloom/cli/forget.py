@@ -40,8 +40,6 @@ def command(given: Options, plan: str, *, yes: bool, worktree: bool) -> None:
     from prloom.workspace import repository  # noqa: PLC0415
 
     where = context.repository(given)
-    if worktree:
-        context.refuse_in_run("prloom forget --worktree")
     if _forget_draft(where, plan):
         return
     repo = repository.find(where.root)

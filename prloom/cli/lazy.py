@@ -48,10 +48,18 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the arguments name; suggest one for a name that is unknown."""
+        """Find the command that the arguments name; suggest one for a name that is unknown.
+
+        Raises PrloomError in an agent's run, for a command that does more than read.
+        """
         name = args[0]
         if name in self.lazy or name.startswith("-") or ctx.resilient_parsing:
-            return super().resolve_command(ctx, args)
+            found = super().resolve_command(ctx, args)
+            if isinstance(found[1], click.Command) and not isinstance(found[1], click.Group):
+                from prloom.cli import in_run  # noqa: PLC0415 - `prloom --help` needs none
+
+                in_run.check(ctx, name, found[1], found[2])
+            return found
         from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
 
         close = get_close_matches(name, self.lazy, n=1)

@@ -22,7 +22,6 @@ def command(given: Options, run: str | None) -> None:
     if run is not None:
         _serve_run(given, run)
         return
-    context.refuse_in_run("prloom mcp")
     root = context.repo_root(given)
     from prloom.mcp import person_server  # noqa: PLC0415 - a second, which errors need not take
 

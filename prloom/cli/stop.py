@@ -16,7 +16,6 @@ def command(given: Options, run: str) -> None:
     """End a RUN of an agent, and pause its plan, so that prloom does not begin the same run again."""
     from prloom.engine.operator import run_stop  # noqa: PLC0415 - `prloom stop --help` needs none
 
-    context.refuse_in_run(click.get_current_context().command_path)
     url = context.config(given).exchange.url
     stopped = run_stop.stop(context.repository(given), run, exchange_url=url, by="`prloom stop`")
     if stopped.pause is None:

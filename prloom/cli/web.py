@@ -39,7 +39,6 @@ def command(given: Options, *, port: int, open_browser: bool, host: str) -> None
 
     The printed link works once; then a new one is printed. The page shows every change at once.
     """
-    context.refuse_in_run("prloom web")
     try:
         from prloom.web import access, app, server, sessions, site  # noqa: PLC0415 - `prloom --help` needs none
     except ModuleNotFoundError as error:

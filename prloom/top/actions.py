@@ -58,7 +58,6 @@ class Operator(NamedTuple):
 
     def approval(self, subject: Subject) -> Approval:
         """Return what an approval of a row would cover, with everything in it to read."""
-        context.refuse_in_run("prloom top")  # before a held text is shown
         found = self._targets(subject)
         event_requests.check_approval(found)
         return Approval(
@@ -76,7 +75,6 @@ class Operator(NamedTuple):
         """Make the events or actions of a row due now, or a TODO open again."""
         if subject.todo is not None and subject.plan is not None and not subject.events:
             verb = "go" if subject.need is not None and subject.need.kind == "proposed" else "open"
-            context.refuse_in_run("prloom top")
             plan = plan_texts.find(self.where, subject.plan)
             return todo_changes.change(self.where, plan, verb, subject.todo)
         found = self._targets(subject)
@@ -93,7 +91,6 @@ class Operator(NamedTuple):
 
     def drafts(self, subject: Subject) -> ShownDrafts:
         """Return the drafts of a row, with everything in them to read."""
-        context.refuse_in_run("prloom top")
         ids = draft_ids(subject)
         found = [draft for draft in outbox.drafts(self.where).drafts if draft.id in ids]
         if not found:
@@ -119,7 +116,6 @@ class Operator(NamedTuple):
     def stop(self, subject: Subject) -> str:
         """End the run of a row, and pause its plan."""
         run = run_id(subject)
-        context.refuse_in_run("prloom top")
         url = context.config(self.given).exchange.url
         stopped = run_stop.stop(self.where, run, exchange_url=url or "", by="`prloom top`")
         if stopped.pause is None:
@@ -137,20 +133,18 @@ class Operator(NamedTuple):
     def answer(self, subject: Subject, text: str) -> str:
         """Answer the question of an agent's run, or of a worker about a TODO."""
         if subject.request is None and subject.todo is not None and subject.plan is not None:
-            context.refuse_in_run("prloom top")
             question_answer.answer(self.where, subject.plan, subject.todo, text, datetime.now(UTC))
             return f"Answered, in {clean(subject.plan)}."
         answered = self._send({"request": request_id(subject), "choice": "allow", "text": text})
         return f"Answered, in {clean(str(answered['plan']))}."
 
     def _send(self, params: Json) -> Json:
-        return dispatcher_request.answer(self.given, "prloom top", params)
+        return dispatcher_request.answer(self.given, params)
 
     def _targets(self, subject: Subject) -> Sequence[RequestTarget]:
         return request_targets.named(self.where, target_ids(subject), plan=subject.plan)
 
     def _submit(self, verb: RequestVerb, ids: Sequence[str], done: str, **about: object) -> str:
-        context.refuse_in_run("prloom top")
         return submission.submit(self.where, verb, ids, **about).message(done)  # type: ignore[arg-type]
 
 

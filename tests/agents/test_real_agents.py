@@ -34,7 +34,7 @@ from tool_bench import ToolBench
 from prloom import processes
 from prloom.agents import mcp_server, registry, run_folder, run_spec, run_status, runner
 from prloom.agents.agent import Remote, Rights, RunRequest, RunResult
-from prloom.agents.environment import RUN_VARIABLE
+from prloom.agents.run_ancestry import RUN_VARIABLE
 from prloom.agents.run_spec import RunLimits
 from prloom.api import InterceptContext, PluginContext, ToolCall
 from prloom.core.answers import json_answer, worker_answer

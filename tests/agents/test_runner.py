@@ -19,7 +19,7 @@ from run_pools import StartForked
 from started_runs import StartedRun
 
 from prloom import processes
-from prloom.agents import environment, run_folder, run_spec, run_status, runner
+from prloom.agents import environment, run_ancestry, run_folder, run_spec, run_status, runner
 from prloom.agents.agent import RunRequest
 from prloom.agents.programs import claude, codex, command, gemini
 from prloom.agents.run_spec import RunLimits
@@ -94,7 +94,7 @@ async def test_a_run_whose_folder_disappears_has_failed_and_is_ended(launch: Lau
     result = await started_runs.result(run)
 
     assert (result.status, result.trouble) == ("failed", "lost")
-    assert processes.tagged(environment.RUN_VARIABLE, run.id) == []
+    assert processes.tagged(run_ancestry.RUN_VARIABLE, run.id) == []
 
 
 async def test_a_run_that_is_waited_for_no_more_is_ended(launch: Launch, up: Up) -> None:
@@ -257,7 +257,7 @@ async def test_a_run_that_went_down_with_its_dispatcher_is_no_failed_attempt(tmp
     await exchange.close()
 
     assert (result.status, result.trouble) == ("interrupted", "lost")
-    assert processes.tagged(environment.RUN_VARIABLE, folder.name) == []
+    assert processes.tagged(run_ancestry.RUN_VARIABLE, folder.name) == []
 
 
 async def test_a_run_whose_worker_died_under_our_eyes_is_a_failed_attempt(launch: Launch, up: Up) -> None:

@@ -21,7 +21,7 @@ from started_runs import StartedRun
 from prloom import processes
 from prloom.agents import run_folder, tool_wait
 from prloom.agents.disk_room import CappedFile
-from prloom.agents.environment import RUN_VARIABLE
+from prloom.agents.run_ancestry import RUN_VARIABLE
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_status import RunFinished, RunInterrupted
 

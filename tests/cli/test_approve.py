@@ -7,7 +7,7 @@ import pytest
 from command_line import Prloom, Refusal
 from stage import Stage, said
 
-from prloom.agents import environment
+from prloom.agents.run_ancestry import RUN_VARIABLE
 from prloom.api import Author, Refused, Target
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.safe_dir import SafeDir
@@ -39,7 +39,7 @@ async def test_the_text_is_shown_and_the_event_let_in(held: Stage, prloom: Prloo
 
 
 async def test_an_agents_run_approves_nothing(held: Stage, refused: Refusal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(environment.RUN_VARIABLE, "run-1")
+    monkeypatch.setenv(RUN_VARIABLE, "run-1")
 
     assert refused("approve", "h").startswith(
         "prloom: prloom approve was started by run run-1; only a person may decide this"
@@ -144,7 +144,7 @@ async def test_a_withheld_action_is_released_when_that_is_said(stage: Stage, wit
 async def test_an_agents_run_releases_nothing(
     stage: Stage, withheld: str, refused: Refusal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(environment.RUN_VARIABLE, "run-1")
+    monkeypatch.setenv(RUN_VARIABLE, "run-1")
 
     assert refused("approve", "--release", withheld).startswith(
         "prloom: prloom approve was started by run run-1; only a person may decide this"

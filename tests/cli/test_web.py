@@ -8,8 +8,6 @@ import pytest
 from command_line import Prloom, Refusal
 from stage import Stage
 
-from prloom.agents import environment
-
 
 def test_an_address_that_others_reach_needs_a_password(prloom: Prloom, monkeypatch: pytest.MonkeyPatch):
     told = "prloom: others can reach this address, so it needs a password; set PRLOOM_WEB_PASSWORD, and run it again\n"
@@ -17,12 +15,6 @@ def test_an_address_that_others_reach_needs_a_password(prloom: Prloom, monkeypat
 
     monkeypatch.setenv("PRLOOM_WEB_PASSWORD", "short")
     assert prloom("web", "--host", "::").err == "prloom: the password is too short; use at least 12 characters\n"
-
-
-def test_an_agents_run_cannot_start_it(refused: Refusal, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(environment.RUN_VARIABLE, "run-1")
-
-    assert refused("web").startswith("prloom: prloom web was started by run run-1; only a person may decide this")
 
 
 @pytest.mark.allow_hosts(["127.0.0.1"])

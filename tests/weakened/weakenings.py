@@ -350,11 +350,11 @@ WEAKENINGS = (
         "could_have_written_itself",
     ),
     Weakening(
-        "P14: an agent's run approves nothing",
-        "prloom.cli.context:refuse_in_run",
+        "P14: in an agent's run, commands only read",
+        "prloom.cli.in_run:check",
         nothing,
-        "cli/test_approve.py",
-        "run_approves_nothing",
+        "cli/test_in_run.py",
+        "switches_no_plugin_on",
     ),
     Weakening(
         "P14: a token opens its own run only",

@@ -36,9 +36,9 @@ from prloom.agents.agent import (
     StreamEntry,
     TokenUsage,
 )
-from prloom.agents.environment import RUN_VARIABLE
 from prloom.agents.mcp_server import McpServer
 from prloom.agents.parsing import ParsedOutput
+from prloom.agents.run_ancestry import RUN_VARIABLE
 from prloom.errors import AgentError
 from prloom.model.own_folder import OWN_FOLDER
 from prloom.model.record import JsonObject

@@ -35,7 +35,6 @@ def command(given: Options, name: str, *, given_values: tuple[str, ...], variabl
     Settings are saved in prloom.toml. A secret is not shown while you type it, and never saved there: it goes into a
     file of your own outside the repository, or stays in an environment variable that you name with --env.
     """
-    context.refuse_in_run("prloom plugins config")
     selected = daemon_names.selection(given)
     key = daemon_names.resolved(name, selected)
     schema = _schema(next(each for each in selected.chosen if each.key == key))

@@ -99,7 +99,7 @@ def order(given: Options, verb: str, key: str) -> None:
     from prloom.engine.background.selected_daemons import ORDER_DAEMON  # noqa: PLC0415 - `--help` needs none
 
     asked = {"plugin": key, "order": verb}
-    dispatcher_request.send(given, f"prloom plugins {verb}", ORDER_DAEMON, asked, absent=NO_DISPATCHER)
+    dispatcher_request.send(given, ORDER_DAEMON, asked, absent=NO_DISPATCHER)
 
 
 def log_lines(folder: SafeDir, name: str, most: int, wait: Callable[[], None] | None) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom import processes
-from prloom.agents import environment, registry, run_folder, run_message, run_status, runner
+from prloom.agents import registry, run_ancestry, run_folder, run_message, run_status, runner
 from prloom.agents.agent import RunResult
 from prloom.agents.run_message import RunReply
 from prloom.agents.run_status import RunInProgress
@@ -126,6 +126,6 @@ def concluded(folder: Path, draft: Draft, *, lost: bool) -> RunResult:
     """Return what a run came to, by its folder, after the end of all that it has left running."""
     state = run_status.inspect(folder)
     if not isinstance(state, run_status.RunFinished):
-        processes.clean_up(environment.RUN_VARIABLE, folder.name)
+        processes.clean_up(run_ancestry.RUN_VARIABLE, folder.name)
     asked = run_message.read_message(draft.body)
     return runner.conclude(folder, registry.runnable(asked.agent), state, lost=lost)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from prloom import processes
-from prloom.agents import environment, run_folder, run_message
+from prloom.agents import run_ancestry, run_folder, run_message
 from prloom.agents.agent import RunResult
 from prloom.engine.runs import exchange_upkeep, live_output, run_end
 from prloom.engine.runs.pool_process import Pool, StartPool
@@ -137,7 +137,7 @@ class RunExchange:
             self._waits.waiting.pop(folder.name, None)
         if reply.folder is None:
             return run_end.of_result(await asyncio.to_thread(run_end.concluded, folder, draft, lost=reply.alone))
-        await asyncio.to_thread(processes.clean_up, environment.RUN_VARIABLE, folder.name)
+        await asyncio.to_thread(processes.clean_up, run_ancestry.RUN_VARIABLE, folder.name)
         return run_end.of_result(run_end.lost(folder, reply.folder))
 
     async def run(self, folder: Path, *, found: bool = False) -> RunResult:

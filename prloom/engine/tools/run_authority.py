@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from prloom import processes
-from prloom.agents import environment, run_ancestry, run_folder
+from prloom.agents import run_ancestry, run_folder
 from prloom.agents.run_folder import ProcessWatch
 from prloom.engine.host_socket import server
 from prloom.engine.host_socket.peer_process import PeerProcess
@@ -63,4 +63,4 @@ def is_of_run(session: RunSession, peer: PeerProcess) -> bool:
     if watch.supervisor.pid not in pids[1:]:
         return False
     below = line[: pids.index(watch.supervisor.pid)]
-    return processes.variable(below[-1], environment.RUN_VARIABLE) == session.run_id
+    return processes.variable(below[-1], run_ancestry.RUN_VARIABLE) == session.run_id

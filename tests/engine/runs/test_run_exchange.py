@@ -17,7 +17,7 @@ from run_pools import ForkedPool
 from stage import until
 
 from prloom import processes
-from prloom.agents import environment, run_folder, run_message, run_spec, run_status, runner
+from prloom.agents import run_ancestry, run_folder, run_message, run_spec, run_status, runner
 from prloom.agents.agent import RunRequest
 from prloom.agents.programs import command
 from prloom.agents.run_spec import RunLimits
@@ -204,7 +204,7 @@ async def test_a_pool_that_is_killed_interrupts_its_runs_and_another_one_does_th
     result = await running
 
     assert (result.status, result.trouble) == ("interrupted", "lost")
-    assert processes.tagged(environment.RUN_VARIABLE, folder.name) == []
+    assert processes.tagged(run_ancestry.RUN_VARIABLE, folder.name) == []
     assert (await exchange.run(bench.prepare("print('next')"))).message == "next"
 
 
