@@ -104,14 +104,11 @@ def with_ids(text: str, new_id: Callable[[int, str], str], taken: Collection[str
     items = plan_reader.read(text).items
     lines = text.split("\n")
     used = {*taken, *(item.id for item in items if item.id)}
-    seen: set[str] = set()
     for number, item in enumerate(items, 1):
-        if item.id is None or item.id in seen:
+        if item.id is None:
             todo_id = _free_id(new_id, number, item.title, used)
             lines[item.line] = _with_mark(lines[item.line], item, todo_id)
             used.add(todo_id)
-        else:
-            seen.add(item.id)
     return "\n".join(lines)
 
 
@@ -171,7 +168,7 @@ def _value(item: Item) -> TodoItem:
     mark = next((line for line in lines if line.startswith(_EVENTS_MARK) and line.endswith(MARK_END)), None)
     events = () if mark is None else tuple(map(unquote, mark[len(_EVENTS_MARK) : -len(MARK_END)].split()))
     kept = [line for line in lines if line is not mark and not _is_reason(line)]
-    if item.id is not None:
+    if item.mark is not None:
         kept = [markdown.unescaped(line) for line in kept]
     context = markdown.trimmed(kept)
     reason = None

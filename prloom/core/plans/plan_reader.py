@@ -30,7 +30,7 @@ class Item(Struct):
     """An item as it stands in the text: its line and the place of its box there, and the lines below it.
 
     `lead` is what its line is indented with. `mark` is where in the line its id stands, with the comment around it;
-    None where it has no id.
+    None where it has none. A line that was copied with the mark of an item before it has no `id`, but a `mark`.
     """
 
     line: int
@@ -44,7 +44,7 @@ class Item(Struct):
 
     def context(self) -> list[str]:
         """Return the lines below the item without the indentation that makes them its own."""
-        if self.id is not None:
+        if self.mark is not None:
             columns = self.box - 1 - len(self.lead)
             return [_outdented(line.removeprefix(self.lead), columns) for line in self.below]
         full = [line for line in self.below if line.strip()]
@@ -80,6 +80,7 @@ class Reader(Struct):
     end_in_item: bool = False
     fence: str = ""
     opened: int = 0
+    ids: set[str] = field(default_factory=set)
 
     def take(self, number: int, line: str) -> None:
         """Read one more line."""
@@ -108,6 +109,10 @@ class Reader(Struct):
         elif begin == "#":
             self._take_heading(number, line)
         elif self.in_todo and (item := _item(number, line)):
+            if item.id in self.ids:
+                item.id = None
+            elif item.id is not None:
+                self.ids.add(item.id)
             self.item, self.item_indent = item, markdown.indentation(line)
             self.items.append(item)
 

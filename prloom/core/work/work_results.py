@@ -241,6 +241,18 @@ def noted(ctx: WorkContext, step: NotedStep) -> DecisionParts:
             assert_never(step)
 
 
+def without_effect(step: NotedStep) -> str:
+    """Return the error of a step that is to be done again although it was done: it would be for ever."""
+    match step:
+        case Correct(todo=todo):
+            return (
+                f'plan.md: the box of the TODO "{todo.title}" ({todo.id}) is to be checked, and that changed nothing; '
+                "edit or remove the line"
+            )
+        case _:
+            return f"the step {type(step).__name__} was done and is to be done again; `prloom doctor` may show why"
+
+
 def reopened(todo_id: str) -> DecisionParts:
     """Return that a TODO that was done is requested again: its next commit is of another round."""
     return {"work": WorkStep(todo_id=todo_id, verdict="reopened", reason="it was requested again", box="open")}

@@ -40,7 +40,7 @@ from prloom.engine.work.plan_hooks import PlanHook, PlanHookBlockedError
 from prloom.engine.work.rebase_run import RebaseRuns
 from prloom.engine.work.review_run import ReviewRuns
 from prloom.engine.work.worker_run import WorkerRuns
-from prloom.errors import AgentError, WorkspaceError
+from prloom.errors import AgentError, PrloomError, WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.hook_points import AFTER_TODO, BEFORE_FINISH, BEFORE_TODO
 from prloom.model.work import TodoWork
@@ -97,6 +97,7 @@ class TodoWorker:
     async def _work(self, runtime: PlanRuntime, dependencies: PlanDependencies, lock: int) -> None:
         try:
             while (step := await self._next_allowed(runtime, dependencies)) is not None:
+                await asyncio.sleep(0)  # a step may wait for nothing; signals and other plans come first
                 if not life_hooks.runs_programs(runtime.rules, step, dependencies):
                     await self._do(runtime, step, dependencies)
                     continue
@@ -157,6 +158,8 @@ class TodoWorker:
                 await self._withdraw(runtime, step)
             case Propose() | Correct() | BlockPlan() | Unblock() | FinishAgain() | StopFinishing():
                 _commit(runtime, work_results.noted(context(runtime), step))
+                if self._next(runtime, dependencies) == step:
+                    raise PrloomError(work_results.without_effect(step))
             case Finish():
                 await life_hooks.run(runtime, BEFORE_FINISH, dependencies)
                 if isinstance(self._next(runtime, dependencies), Finish):  # a hook may have added a TODO

@@ -380,6 +380,15 @@ def test_each_todo_gets_an_id() -> None:
     )
 
 
+def test_a_line_that_was_copied_with_its_mark_does_not_pass_for_the_first_one() -> None:
+    text = "## TODO\n- [x] One <!-- prloom:todo t-1 -->\n- [ ] Two <!-- prloom:todo t-1 -->\n  More.\n"
+
+    assert plan_file.todos(text) == (
+        TodoItem("t-1", "One", "done"),
+        TodoItem(None, "Two", "open", "More."),
+    )
+
+
 def test_a_line_that_was_copied_with_its_mark_gets_an_id_of_its_own() -> None:
     text = "## TODO\n- [ ] a <!-- prloom:todo t-3 --> :)\n- [ ] b <!-- prloom:todo t-3 --> :)\n- [ ] c\n"
 

@@ -329,3 +329,15 @@ async def test_a_run_with_a_good_answer_is_listed_as_good_whatever_its_exit_code
     (run,) = bench.worktree.glob("prloom/.local/runs/*")
     assert records.build(run, "work", NOW).status == "ok"
     assert [each.status for each in run_log.newest_first(bench.project.root, None)] == ["ok"]
+
+
+async def test_a_done_line_that_was_copied_with_its_id_for_another_todo_is_a_todo_of_its_own(bench: Workbench):
+    slow = Run({"slow.py": "slow\n"}, answer={"outcome": "done", "summary": "It is slow.", "commitMessage": "Be slow"})
+    bench.script(FAST, slow)
+    await bench.work_on("- [ ] Make it fast")
+    (done,) = [line for line in bench.plan.read_text().splitlines() if line.startswith("- [x] Make it fast")]
+
+    await bench.work_on(done.replace("[x] Make it fast", "[ ] Make it slow"), ticks=2)
+
+    assert bench.commits == ["Be fast", "Be slow"]
+    assert bench.boxes == ["- [x] Make it fast", "- [x] Make it slow"]
