@@ -66,6 +66,7 @@ class PlanRegistry:
         self.read_files: Callable[[], Awaitable[None]] | None = None
         self.show_todos: Callable[[PlanRuntime], None] | None = None
         self.refused_drafts: Mapping[str, str] = {}
+        self.draft_waits: Mapping[str, RunWait] = {}
         self.run_waits: Mapping[str, RunWait] = {}
         self.ready: tuple[PlanRuntime, ...] = ()
         self.accepting = False
@@ -178,6 +179,7 @@ class PlanRegistry:
                 running_work.report(
                     (*self.runtimes.values(), self.repository),
                     self.run_waits,
+                    self.draft_waits,
                     self.repository.rules.config.dispatcher,
                 ),
                 plugins,

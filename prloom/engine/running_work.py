@@ -13,11 +13,14 @@ from prloom.model.work_report import RunningWork, RunWait
 
 
 def report(
-    runtimes: Collection[PlanRuntime], run_waits: Mapping[str, RunWait], config: DispatcherSection
+    runtimes: Collection[PlanRuntime],
+    run_waits: Mapping[str, RunWait],
+    draft_waits: Mapping[str, RunWait],
+    config: DispatcherSection,
 ) -> Mapping[str, Any]:
     """Return what is under way now, for `prloom status`; the agents' runs stand in the decision logs.
 
-    `run_waits` are the runs that nobody has begun, by their ids.
+    `run_waits` are the runs that nobody has begun, by their ids, and `draft_waits` the drafts that become plans later.
 
     How often it ticks, and when a person is told that nothing moves, is what readers have to know of its configuration.
     """
@@ -30,6 +33,7 @@ def report(
         limits={plan: each.waits_for for plan, each in under_way if each.waits_for is not None},
         todo_limits={plan: each.todo_limit for plan, each in under_way if each.todo_limit is not None},
         run_waits=dict(run_waits),
+        draft_waits=dict(draft_waits),
     )
     found: Mapping[str, Any] = record.to_wire(running)
     return {**found, "stallAfterMs": _milliseconds(config.stall_after), "tickMs": _milliseconds(config.tick_interval)}

@@ -27,9 +27,9 @@ class RunLimit(Record, frozen=True, kw_only=True):
 
 
 class RunWait(Record, frozen=True, kw_only=True):
-    """What a run waits for that nobody has begun, since when, and of which plan and TODO it is.
+    """What a run waits for that nobody has begun, since when, and of which plan and TODO it is; or what a draft does.
 
-    `until` is when a machine looks at it again; None for as soon as one can.
+    `until` is when it is looked at again; None for as soon as a machine can.
     """
 
     reason: str
@@ -44,7 +44,7 @@ class RunningWork(Record, frozen=True, kw_only=True):
 
     `limits` names the setting because of which the next run of a plan waits, where it is that of one agent program.
     `todo_limits` names that because of which the next step of a plan's TODO waits. `run_waits` has the runs,
-    by id, that are published and that nobody has begun.
+    by id, that are published and that nobody has begun, and `draft_waits` the drafts that become plans later.
     """
 
     hooks: tuple[RunningHook, ...] = ()
@@ -52,3 +52,4 @@ class RunningWork(Record, frozen=True, kw_only=True):
     limits: Mapping[str, str] = msgspec.field(default_factory=dict)
     todo_limits: Mapping[str, RunLimit] = msgspec.field(default_factory=dict)
     run_waits: Mapping[str, RunWait] = msgspec.field(default_factory=dict)
+    draft_waits: Mapping[str, RunWait] = msgspec.field(default_factory=dict)

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import git, new_branches, remote, repository
+from prloom.workspace.remote import NoRemote, Rejected
 
 if TYPE_CHECKING:
     from prloom.workspace.repository import Repository
 
 _REMOTE_LIMIT = timedelta(seconds=30)
+
+
+class OriginUnreadableError(WorkspaceError):
+    """What origin has is not known: a later try may succeed."""
 
 
 def create(repo: Repository, branch: str, sha: str) -> None:
@@ -46,6 +51,26 @@ def base_sha(repo: Repository, base: str) -> str:
         raise WorkspaceError(
             f"there is no branch {printable(base)} to begin from, neither here nor fetched from origin; "
             f"fetch it with `git fetch`, or name another one as `base:`"
+        )
+    return found
+
+
+def fetch_base(repo: Repository, base: str) -> str:
+    """Fetch the base and return the commit that a new branch begins from: that of origin, else the local one.
+
+    Raises OriginUnreadableError where it is not known what origin has, and WorkspaceError where there is no such one.
+    """
+    fetched = remote.fetch(repo, base)
+    if isinstance(fetched, NoRemote):
+        return base_sha(repo, base)
+    if isinstance(fetched, Rejected):
+        reason = fetched.failure.reason
+        raise OriginUnreadableError(f"the base {printable(base)} cannot be fetched from origin: {reason}")
+    found = fetched.sha or repository.branch_sha(repo, base)
+    if found is None:
+        raise WorkspaceError(
+            f"there is no branch {printable(base)} to begin from, neither here nor at origin; "
+            "name another one as `base:`"
         )
     return found
 

@@ -92,6 +92,27 @@ async def test_a_draft_whose_branch_is_there_is_blocked_until_that_is_gone(git_s
     assert (shown(git_stage)["status"], shown(git_stage)["blocked"]) == ("active", False)
 
 
+async def test_a_draft_whose_base_cannot_be_fetched_waits_for_origin_and_then_becomes_a_plan(
+    git_stage: Stage, project: Project, tmp_path: Path
+):
+    origin = tmp_path / "origin.git"
+    project.git("remote", "add", "origin", str(origin))
+    file = put(git_stage)
+    git_stage.clock.advance(minutes=1)
+    async with git_stage.running() as dispatcher:
+        await until(lambda: "draftWait" in shown(git_stage))
+        found = shown(git_stage)
+        assert (found["status"], found["blocked"], found["lastError"]) == ("queued", False, None)
+        assert found["draftWait"]["reason"].startswith("the base main cannot be fetched from origin: ")
+
+        project.git("clone", "--quiet", "--bare", str(project.root), str(origin))
+        git_stage.clock.advance(seconds=31)
+        dispatcher.poll()
+        await until(lambda: not file.exists())
+
+    assert (shown(git_stage)["status"], "draftWait" in shown(git_stage)) == ("active", False)
+
+
 async def test_of_several_drafts_with_one_branch_the_first_gets_it_and_the_others_say_what_to_do(
     git_stage: Stage, project: Project
 ):

@@ -43,6 +43,8 @@ def lines(plan: PlanStatus, now: datetime) -> Iterator[str]:
     if plan.pull_request_wait:
         yield from layout.item("waiting", f"the pull request is not up to date: {_wait(plan.pull_request_wait, now)}")
 
+    if plan.draft_wait:
+        yield from layout.item("waiting", f"the plan cannot begin yet: {_wait(plan.draft_wait, now)}")
     if plan.session:
         in_words = {"shell": "a shell", "agent": "an agent"}[plan.session.kind]
         yield from layout.item("open", f"in {in_words} by {plan.session.pid} since {layout.clock(plan.session.since)}")

@@ -30,7 +30,8 @@ def activate(repo: Repository, config: Config, draft: PlanDraft, now: datetime) 
     """Make a plan of a draft and return it; done again after a crash at any point, it goes on where that was.
 
     What is to be made is noted first, then come the branch, the worktree with the plan's files, `state.json`, and last
-    the draft leaves the inbox. Raises PrloomError where the draft cannot be used, or something is in the way.
+    the draft leaves the inbox. The branch begins from the base as origin has it now. Raises OriginUnreadableError where
+    that is not known, and PrloomError where the draft cannot be used, or something is in the way.
     """
     where = plans.locate(repo.root, config.worktrees_dir)
     with SafeDir.make(repo.root, *paths.LOCAL) as local, local.make_sub(paths.ACTIVATIONS) as notes:
@@ -106,7 +107,7 @@ def _begin(
             f"git cannot have a branch {naming.printable(wanted.branch)} beside {naming.printable(other)}; "
             f"give the draft another `branch:`"
         )
-    sha = branches.base_sha(repo, wanted.base)
+    sha = branches.fetch_base(repo, wanted.base)
     return Activation(branch=wanted.branch, base=wanted.base, sha=sha, digest=digest, created_at=Timestamp.of(now))
 
 

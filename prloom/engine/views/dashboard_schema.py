@@ -40,7 +40,7 @@ NeedKind = Literal[
     "config",
 ]
 
-WaitKind = Literal["deferred", "todo", "agent", "action", "pull request", "session", "plugin"]
+WaitKind = Literal["deferred", "todo", "agent", "action", "pull request", "draft", "session", "plugin"]
 
 
 class Need(Record, frozen=True, kw_only=True):

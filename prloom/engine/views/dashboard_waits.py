@@ -56,6 +56,17 @@ def _of_plan(plan: PlanStatus) -> Iterator[Wait]:
             since=pull_request.since,
             until=pull_request.until,
         )
+    if plan.draft_wait and not blocked:
+        wait = plan.draft_wait
+        yield Wait(
+            kind="draft",
+            plan=plan.id,
+            id="draft",
+            text="the plan cannot begin yet",
+            reason=wait.reason,
+            since=wait.since,
+            until=wait.until,
+        )
     for action in plan.actions.retrying or ():
         yield Wait(
             kind="action",

@@ -163,7 +163,7 @@ def work(local: SafeDir) -> RunningWork:
 def waiting_work(local: SafeDir) -> RunningWork | None:
     """Return what a running dispatcher is doing, if the work on any TODO waits in it; None where there is none."""
     published = _published_state(local, paths.WORK)
-    if not (published.get("todoLimits") or published.get("runWaits")) or not dispatcher(local).running:
+    if not any(published.get(key) for key in ("todoLimits", "runWaits", "draftWaits")) or not dispatcher(local).running:
         return None
     return work(local)
 

@@ -32,6 +32,7 @@ from prloom.engine.views.status_schema import (
     Spent,
     StatusDocument,
     Totals,
+    WorkWait,
 )
 from prloom.model.kinds import ENDED
 from prloom.model.permission import PermissionRequest
@@ -100,6 +101,7 @@ def _plans(
             refused=refused.get(each.plan.id),
             refused_since=refused_since.get(each.plan.id),
             wait=work_status.wait(waiting, each.plan.id, each.bus.state),
+            draft_wait=work_status.draft_wait(waiting, each.plan.id) if each.is_draft else None,
             session=sessions.get(each.plan.id),
         )
         for each in listed
@@ -159,12 +161,13 @@ def plan_status(
     refused: str | None = None,
     refused_since: Timestamp | None = None,
     wait: RunWait | None = None,
+    draft_wait: WorkWait | None = None,
     session: PlanSession | None = None,
 ) -> PlanStatus:
     """Return the status of one plan.
 
     `refused` is why the dispatcher could not open it, and `refused_since` since when; `wait` is what its
-    next run waits for, and `session` the one that a person has in its worktree.
+    next run waits for, `draft_wait` what a draft does, and `session` the one that a person has in its worktree.
     """
     state, plan = of.bus.state, of.plan
     shown = PlanStatus(
@@ -185,6 +188,7 @@ def plan_status(
         rule=plan.rule or UNSET,
         work=UNSET if plan.work else False,
         pull_request_wait=work_status.pull_request_wait(state),
+        draft_wait=draft_wait or UNSET,
         kept=state.kept or UNSET,
         last_error_since=_error_since(of, refused, refused_since) or UNSET,
         paused_since=_paused_since(of) or UNSET,

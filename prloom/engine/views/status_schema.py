@@ -150,9 +150,10 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     `block` is what keeps its TODOs from being worked on. `commits` counts the commits that prloom made for them.
     `spent` is left out where costs were not added up. `rule` is left out, or names the rule that adopted the plan;
     `work` is left out, or false where prloom lists TODOs only. `pull_request_wait` is left out unless the pull request
-    could not be brought up to date. `kept` is left out, or says until when, or why, the worktree of a plan that has
-    ended is kept. `session` is left out, or a person's in the worktree. A draft has no worktree. `standstill` is left
-    out, or what is open without waiting for a person or for a named time.
+    could not be brought up to date, and `draft_wait` unless a queued draft becomes a plan later. `kept` is left out, or
+    says until when, or why, the worktree of a plan that has ended is kept. `session` is left out, or a person's in the
+    worktree. A draft has no worktree. `standstill` is left out, or what is open without waiting for a person or for a
+    named time.
     """
 
     id: str
@@ -173,6 +174,7 @@ class PlanStatus(Record, frozen=True, kw_only=True):
     rule: str | UnsetType = UNSET
     work: bool | UnsetType = UNSET
     pull_request_wait: WorkWait | UnsetType = UNSET
+    draft_wait: WorkWait | UnsetType = UNSET
     kept: Kept | UnsetType = UNSET
     last_error_since: Timestamp | UnsetType = UNSET
     paused_since: Timestamp | UnsetType = UNSET

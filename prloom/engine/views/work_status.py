@@ -74,6 +74,14 @@ def pull_request_wait(state: DispatchState) -> WorkWait | UnsetType:
     return WorkWait(reason=kept.error, since=kept.failing_since, until=kept.retry_at)
 
 
+def draft_wait(waiting: RunningWork | None, plan_id: str) -> WorkWait | None:
+    """Return what a queued draft waits for before it becomes a plan."""
+    found = waiting.draft_waits.get(plan_id) if waiting is not None else None
+    if found is None:
+        return None
+    return WorkWait(reason=found.reason, since=found.since, until=found.until)
+
+
 def session(found: PlanSession | None) -> SessionStatus | UnsetType:
     """Return the session that a person has in the worktree of a plan."""
     if found is None:

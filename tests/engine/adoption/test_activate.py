@@ -17,6 +17,7 @@ from prloom.errors import ConfigError, PrloomError
 from prloom.model.plan import Plan
 from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import repository
+from prloom.workspace.branches import OriginUnreadableError
 
 TEXT = "---\nstatus: queued\nlabels: [speed]\n---\n# Make it fast\n\nWhy.\n\n## TODO\n- [ ] Drop the sleep\n"
 
@@ -70,9 +71,54 @@ def test_a_queued_draft_becomes_a_plan_and_leaves_the_inbox(box: Inbox):
     assert box.project.git("status", "--porcelain") == ""
 
 
-def test_a_branch_begins_from_the_base_that_was_fetched_last(box: Inbox):
-    tree = box.project.git("write-tree")
-    newer = box.project.git("commit-tree", tree, "-p", "main", "-m", "theirs")
+@pytest.fixture
+def origin(box: Inbox, tmp_path: Path) -> Path:
+    """A remote of the project."""
+    made = tmp_path / "origin.git"
+    box.project.git("clone", "--quiet", "--bare", str(box.project.root), str(made))
+    box.project.git("remote", "add", "origin", str(made))
+    return made
+
+
+def commit(box: Inbox, base: str = "main") -> str:
+    tree = box.project.git("rev-parse", "main^{tree}")
+    return box.project.git("commit-tree", tree, "-p", base, "-m", "theirs")
+
+
+def test_a_branch_begins_from_the_base_as_origin_has_it_now(box: Inbox, origin: Path):
+    box.project.git("fetch", "--quiet", "origin")
+    newer = commit(box)
+    box.project.git("push", "--quiet", str(origin), f"{newer}:refs/heads/main")
+    assert box.project.git("rev-parse", "origin/main") != newer
+
+    box.activate(box.put())
+
+    assert box.project.git("rev-parse", "fast") == newer
+
+
+def test_a_branch_begins_from_the_local_base_where_origin_has_none(box: Inbox, origin: Path):
+    newer = commit(box)
+    box.project.git("update-ref", "refs/heads/next", newer)
+    box.project.git("update-ref", "refs/remotes/origin/next", "main")
+
+    box.activate(box.put("---\nstatus: queued\nbase: next\n---\n# x\n"))
+
+    assert box.project.git("rev-parse", "fast") == newer
+
+
+def test_a_base_that_was_deleted_at_origin_and_is_not_here_is_none(box: Inbox, origin: Path):
+    box.project.git("update-ref", "refs/remotes/origin/next", "main")
+
+    with pytest.raises(PrloomError) as raised:
+        box.activate(box.put("---\nstatus: queued\nbase: next\n---\n# x\n"))
+
+    assert str(raised.value) == (
+        "there is no branch next to begin from, neither here nor at origin; name another one as `base:`"
+    )
+
+
+def test_a_branch_of_a_repository_without_a_remote_begins_from_what_was_fetched(box: Inbox):
+    newer = commit(box)
     box.project.git("update-ref", "refs/remotes/origin/main", newer)
 
     box.activate(box.put())
@@ -114,10 +160,7 @@ def test_a_new_branch_knows_nothing_of_an_earlier_one_of_its_name(box: Inbox):
     assert box.project.git("for-each-ref", "refs/prloom") == ""
 
 
-def test_origin_is_asked_whether_it_has_the_branch(box: Inbox, tmp_path: Path):
-    origin = tmp_path / "origin.git"
-    box.project.git("clone", "--quiet", "--bare", str(box.project.root), str(origin))
-    box.project.git("remote", "add", "origin", str(origin))
+def test_origin_is_asked_whether_it_has_the_branch(box: Inbox, origin: Path):
     box.project.git("push", "--quiet", "origin", "main:refs/heads/fast")
     box.project.git("update-ref", "-d", "refs/remotes/origin/fast")
 
@@ -125,10 +168,15 @@ def test_origin_is_asked_whether_it_has_the_branch(box: Inbox, tmp_path: Path):
         box.activate(box.put())
 
 
-def test_an_origin_that_does_not_answer_is_in_nobodys_way(box: Inbox, tmp_path: Path):
+def test_a_base_that_cannot_be_fetched_makes_no_branch(box: Inbox, tmp_path: Path):
     box.project.git("remote", "add", "origin", str(tmp_path / "nowhere.git"))
 
-    assert box.activate(box.put()).branch == "fast"
+    with pytest.raises(OriginUnreadableError, match=r"the base main cannot be fetched from origin: .*nowhere"):
+        box.activate(box.put())
+
+    assert box.project.git("branch", "--list", "fast") == ""
+    assert (box.folder / "fast.md").read_text() == TEXT
+    assert box.notes == []
 
 
 @pytest.mark.parametrize(
