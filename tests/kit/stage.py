@@ -369,16 +369,20 @@ class Stage:
             self.clock.advance(**later)
             dispatcher.poll()
             dispatcher.tick()
-            while dispatcher._tasks or dispatcher._queue:
-                if not dispatcher._queue:
-                    await dispatcher._tasks.wait()
-                dispatcher._work_through(dispatcher._queue.drain())
+            await self.drain(dispatcher)
             dispatcher._publish()
 
         try:
             yield again
         finally:
             await dispatcher._stop()
+
+    async def drain(self, dispatcher: Dispatcher) -> None:
+        """Have this dispatcher do all that its ticks have begun."""
+        while dispatcher._tasks or dispatcher._queue:
+            if not dispatcher._queue:
+                await dispatcher._tasks.wait()
+            dispatcher._work_through(dispatcher._queue.drain())
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Let everything else go on until something is true."""

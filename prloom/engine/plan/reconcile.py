@@ -37,6 +37,7 @@ def reconcile(runtime: PlanRuntime, subscribers: Subscribers, dependencies: Plan
     try:
         runtime.reopen()
         moved = _advance(runtime, subscribers, dependencies)
+        runtime.succeeded()
     except PrloomError as error:
         log.warning("plan %s: %s", runtime.id, error)
         runtime.fail(str(error))
@@ -44,7 +45,6 @@ def reconcile(runtime: PlanRuntime, subscribers: Subscribers, dependencies: Plan
     except Exception as error:  # noqa: BLE001 - `errors.log_failure` logs it
         runtime.fail(errors.log_failure(log, error, f"plan {runtime.id} is tried again later"))
         return False
-    runtime.succeeded()
     return moved
 
 
