@@ -14,7 +14,21 @@ if TYPE_CHECKING:
 
 READERS: Final = frozenset(
     (
-        *("status", "events", "why", "diff", "runs", "log", "logs", "costs", "stats", "config", "doctor", "completion"),
+        *(
+            "status",
+            "events",
+            "why",
+            "diff",
+            "runs",
+            "log",
+            "logs",
+            "costs",
+            "stats",
+            "config",
+            "doctor",
+            "completion",
+            "help",
+        ),
         *("plugins list", "plugins status", "plugins logs", "skills list", "bridges list"),
         *("exchange read", "exchange check", "exchange inspect", "exchange stats"),
     )

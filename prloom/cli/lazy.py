@@ -60,13 +60,17 @@ class LazyGroup(click.Group):
 
                 in_run.check(ctx, name, found[1], found[2])
             return found
+        raise self.unknown(ctx, name)
+
+    def unknown(self, ctx: click.Context, name: str) -> click.UsageError:
+        """Return the error that names the command nearest to one that does not exist."""
         from difflib import get_close_matches  # noqa: PLC0415 - only a mistake costs it
 
         close = get_close_matches(name, self.lazy, n=1)
         hint = ""
         if close:
             hint = f"; did you mean {close[0]}?"
-        raise click.UsageError(f"no command {name}{hint}", ctx)
+        return click.UsageError(f"no command {name}{hint}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table alone."""

@@ -67,6 +67,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "doctor": Lazy("prloom.cli.doctor", "Find problems, and show how to fix them."),
     "completion": Lazy("prloom.cli.completion", "Print the completion of bash, zsh or fish."),
     "demo": Lazy("prloom.cli.demo", "See prloom at work on a temporary repository."),
+    "help": Lazy("prloom.cli.help", "Show the help of a command."),
 }
 
 _WIDEST_HELP = 100

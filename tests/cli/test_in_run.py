@@ -15,7 +15,21 @@ from prloom.cli import main
 from prloom.cli.lazy import LazyGroup
 
 ONLY_READ = {
-    *("status", "events", "why", "diff", "runs", "log", "logs", "costs", "stats", "config", "doctor", "completion"),
+    *(
+        "status",
+        "events",
+        "why",
+        "diff",
+        "runs",
+        "log",
+        "logs",
+        "costs",
+        "stats",
+        "config",
+        "doctor",
+        "completion",
+        "help",
+    ),
     *("plugins list", "plugins status", "plugins logs", "skills list", "bridges list"),
     *("exchange read", "exchange check", "exchange inspect", "exchange stats"),
 }

@@ -78,6 +78,12 @@ def test_the_page_has_no_section_of_a_command_that_does_not_exist(named: Callabl
     assert set(re.findall(r"^## prloom (\S+)$", named(PAGE).text, re.MULTILINE)) == set(main.COMMANDS)
 
 
+def test_the_table_of_contents_has_every_section_of_a_command_once(named: Callable[[str], Any]):
+    contents = str(named(PAGE).text).partition("\n## ")[0]
+
+    assert sorted(re.findall(r"\[`(\S+)`\]\(#prloom-\1\)", contents)) == sorted(main.COMMANDS)
+
+
 def test_every_built_in_command_of_comments_is_in_the_page(named: Callable[[str], Any]):
     text = named(PAGE).section("Commands in comments")
 
