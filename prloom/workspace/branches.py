@@ -47,6 +47,8 @@ def base_sha(repo: Repository, base: str) -> str:
     Raises WorkspaceError where there is neither.
     """
     found = repository.remote_sha(repo, base) or repository.branch_sha(repo, base)
+    if found is None and not repository.has_commits(repo):
+        raise WorkspaceError(repository.without_commits(repo.root))
     if found is None:
         raise WorkspaceError(
             f"there is no branch {printable(base)} to begin from, neither here nor fetched from origin; "

@@ -62,6 +62,17 @@ def remote_sha(repository: Repository, branch: str, remote: str = "origin") -> s
     return None
 
 
+def has_commits(repository: Repository) -> bool:
+    """Whether there is a commit on any branch, local or fetched: a repository that `git init` made has none."""
+    asked = ["for-each-ref", "--count=1", "--format=%(refname)", "refs/heads", "refs/remotes"]
+    return bool(git.run(asked, cwd=repository.root).out)
+
+
+def without_commits(root: Path) -> str:
+    """Return what to say of a repository without a commit: no branch can begin there."""
+    return f"{printable(str(root))} has no commit yet; make a first commit with `git commit`"
+
+
 def current_branch(repository: Repository) -> str | None:
     """Return the branch that is checked out; None if none is."""
     return checkout.branch(main_checkout(repository))

@@ -281,6 +281,8 @@ def _track(repo: Repository, branch: str, sha: str) -> None:
 def _not_found(repo: Repository, branch: str) -> str:
     if not is_branch_name(branch):
         return f"'{printable(branch)}' is not a valid name for a branch"
+    if not repository.has_commits(repo):
+        return repository.without_commits(repo.root)
     names = ", ".join(printable(name) for name in _similar_branches(repo, branch))
     hint = "see `git branch --all`, or fetch it with `git fetch`"
     if names:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, repository, worktree
+from prloom.workspace import branches, checkout, repository, worktree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +83,16 @@ def test_a_mistyped_branch_comes_with_what_was_meant(repo: Repository, place: Pa
         f"no branch fetaure in {repo.root}, neither here nor fetched from origin; did you mean feature?"
     )
     assert refusal(repo, place, "zzz").endswith("see `git branch --all`, or fetch it with `git fetch`")
+
+
+def test_in_a_repository_without_a_commit_the_first_one_is_asked_for(project: Project, tmp_path: Path) -> None:
+    project.git("init", "--quiet", str(tmp_path / "new"))
+    new = repository.find(tmp_path / "new")
+    said = f"{new.root} has no commit yet; make a first commit with `git commit`"
+
+    assert refusal(new, tmp_path / "place", "main") == said
+    with pytest.raises(WorkspaceError, match=re.escape(said)):
+        branches.base_sha(new, "main")
 
 
 def test_a_branch_of_origin_gets_a_local_one_that_tracks_it(project: Project, tmp_path: Path) -> None:
