@@ -36,9 +36,8 @@ def list_bridges(given: Options, *, as_json: bool) -> None:
 
     from prloom.engine import catalog  # noqa: PLC0415
 
-    where = context.repository(given)
     with redirect_stdout(sys.stderr):  # a bridge's module may print
-        found = catalog.bridges(where, context.config(given))
+        found = catalog.bridges(*context.extensions(given))
     if as_json:
         terminal.echo_json({"bridges": found})
     elif found:

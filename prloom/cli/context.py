@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prloom.errors import ConfigError
+from prloom.errors import ConfigError, WorkspaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,11 +43,34 @@ def repo_root(options: Options) -> Path:
     return root.find(Path(options.directory)).path
 
 
+def root_or_folder(options: Options) -> Path:
+    """Return the checkout that prloom works for; outside of any repository, the folder itself."""
+    from pathlib import Path  # noqa: PLC0415 - `prloom --help` needs none
+
+    try:
+        return repo_root(options)
+    except WorkspaceError:
+        return Path(options.directory).absolute()
+
+
 def config(options: Options, *, preset: str | None = None) -> Config:
     """Return the configuration, whole and checked; costs the import of pydantic. Raises ConfigError."""
     from prloom.config import loading  # noqa: PLC0415 - 100 ms that state commands must not pay
 
     return loading.load(repo_root(options), os.environ, options.overrides, preset)
+
+
+def extensions(options: Options) -> tuple[RepositoryPaths, Config]:
+    """Return what the lists of extensions need; outside of any repository, it is the folder's, without plans.
+
+    Raises ConfigError.
+    """
+    from prloom.config import layers, loading  # noqa: PLC0415 - `prloom --help` needs none
+    from prloom.storage.paths import RepositoryPaths  # noqa: PLC0415 - likewise
+
+    root = root_or_folder(options)
+    config = loading.load(root, os.environ, options.overrides)
+    return RepositoryPaths(root, root / layers.DEFAULT_WORKTREES_DIR), config
 
 
 def worktrees_dir(options: Options) -> Path:

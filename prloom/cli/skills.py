@@ -27,7 +27,7 @@ def list_skills(given: Options, *, as_json: bool) -> None:
     from prloom.engine import catalog  # noqa: PLC0415 - `prloom skills list --help` needs none
     from prloom.extensions import keys  # noqa: PLC0415 - likewise
 
-    found = catalog.plugins(context.repository(given), context.config(given), os.environ)
+    found = catalog.plugins(*context.extensions(given), os.environ)
     names = {f"{keys.slug(plugin.name)}/{name}": plugin.name for plugin in found.plugins for name in plugin.skills}
     if as_json:
         listed = [{"name": name, "plugin": key, "uri": f"skill://{name}"} for name, key in names.items()]

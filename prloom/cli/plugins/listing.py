@@ -28,12 +28,12 @@ _ROLES: Mapping[str, Role] = {"enabled": "good", "disabled": "dim", "failed": "b
 def command(given: Options, *, as_json: bool) -> None:
     """List all plugins, where they come from, what they offer, and whether and why each of them runs.
 
-    None of their code is run. What an enabled plugin offers is known after a dispatcher has loaded it.
+    None of their code is run. What an enabled plugin offers is known after a dispatcher has loaded it. Outside of a
+    repository, the bundled plugins, your own, and those of installed packages are listed.
     """
     from prloom.engine import catalog  # noqa: PLC0415 - `prloom plugins list --help` needs none
 
-    where = context.repository(given)
-    found = catalog.plugins(where, context.config(given), os.environ)
+    found = catalog.plugins(*context.extensions(given), os.environ)
     if as_json:
         terminal.echo_json(found)
     elif found.plugins:

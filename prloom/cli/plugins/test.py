@@ -153,7 +153,8 @@ def _found(given: Options, named: str) -> DiscoveredPlugin:
     from prloom.extensions import discovery, keys  # noqa: PLC0415 - see command
     from prloom.testing import runners  # noqa: PLC0415
 
-    known = {each.key: each for each in discovery.discover(discovery.plugin_paths(_root(given), os.environ))}
+    places = discovery.plugin_paths(context.root_or_folder(given), os.environ)
+    known = {each.key: each for each in discovery.discover(places)}
     key = keys.resolve(named, known)
     if key is not None:
         return known[key]
@@ -166,21 +167,11 @@ def _found(given: Options, named: str) -> DiscoveredPlugin:
     raise PrloomError(f"there is no plugin {named}, neither as a name nor as a path; {hint}")
 
 
-def _root(given: Options) -> Path:
-    """Return the repository, or the folder where we are: a plugin may be tried outside of any."""
-    from pathlib import Path  # noqa: PLC0415 - see command
-
-    try:
-        return context.repo_root(given)
-    except PrloomError:
-        return Path(given.directory).absolute()
-
-
 def _configured(given: Options, found: DiscoveredPlugin) -> tuple[Mapping[str, Json], timedelta]:
     """Return the plugin's settings, and how long a hook may take."""
     from prloom.config import loading  # noqa: PLC0415 - see command
 
-    plugins = loading.load(_root(given), os.environ, given.overrides, None).plugins
+    plugins = loading.load(context.root_or_folder(given), os.environ, given.overrides, None).plugins
     own: Mapping[str, Json] = dict(plugins.settings_of(found.key).own)
     if found.is_daemon_only:
         from prloom.engine.background.secret_store import SecretStore  # noqa: PLC0415 - see command
@@ -189,7 +180,7 @@ def _configured(given: Options, found: DiscoveredPlugin) -> tuple[Mapping[str, J
 
         secrets: Mapping[str, str] = {}
         if daemon_trial.has_secrets(found):
-            secrets = SecretStore(_root(given), os.environ).read(found.key)
+            secrets = SecretStore(context.root_or_folder(given), os.environ).read(found.key)
         own = daemon_trial.resolved(found, Given(own, secrets, os.environ))
     return own, plugins.hook_timeout
 

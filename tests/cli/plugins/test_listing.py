@@ -97,6 +97,17 @@ def test_the_columns_of_the_list_line_up(prloom: Prloom) -> None:
     assert len(set(sources)) == 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "known"), [("plugins", "wait-for-checks"), ("bridges", "github"), ("skills", "No plugin offers a skill")]
+)
+def test_what_there_is_everywhere_is_listed_without_a_repository(
+    stage: Stage, prloom: Prloom, tmp_path: Path, kind: str, known: str
+) -> None:
+    ran = prloom("-C", str(tmp_path), kind, "list")
+
+    assert (ran.code, known in ran.out, ran.err) == (0, True, "")
+
+
 def test_no_plugins_code_is_run_by_listing_or_switching(prloom: Prloom, mine: Path) -> None:
     prloom("plugins", "list")
     prloom("plugins", "enable", "mine")
