@@ -10,7 +10,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from prloom.agents.activity.adapter import Adapter, PlainAdapter
-from prloom.agents.mcp_server import McpServer
+from prloom.agents.mcp_server import McpServer, ServerSettings
+from prloom.model.agent_names import Inherited
 from prloom.model.kinds import RunOutcome
 
 EndedBy = Literal["exit", "timeout", "silence", "output", "limit", "terminated"]
@@ -60,11 +61,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `cwd` is where the agent works (a plan's worktree), `root` the checkout in which prloom was started: programs and
     policy come from there, never from the worktree. `plan`, `todo` and `attempt` say what the run is for, for people,
-    and `plugin` which plugin has asked for it.
-    `session` is that of an earlier run, to be resumed. `remotes` are
-    the addresses to which git must not push in a run that works. `argv` is the command line of `[agents.command]`. The
-    `server` is prloom's MCP server for the run, if it has one. The runner fills in `run` (the run's id), `environ` (the
-    environment that the agent gets) and `settings` (the texts of those of the agent's `settings_files` that exist).
+    and `plugin` which plugin has asked for it. `session` is that of an earlier run, to be resumed. `remotes` are the
+    addresses to which git must not push in a run that works. `argv` is the command line of `[agents.command]`, and
+    `inherit` what of the operator's own takes part. The `server` is prloom's MCP server for the run, if it has one. The
+    runner fills in `run` (the run's id), `environ` (the environment that the agent gets) and `settings` (the texts of
+    those of the agent's `settings_files` that exist).
     """
 
     prompt: str
@@ -82,6 +83,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     answer_path: Path | None = None
     argv: tuple[str, ...] = ()
     server: McpServer | None = None
+    inherit: tuple[Inherited, ...] = ()
     run: str = ""
     environ: Mapping[str, str] = msgspec.field(default_factory=dict)
     settings: Mapping[Path, str] = msgspec.field(default_factory=dict)
@@ -205,8 +207,8 @@ class Agent(Protocol):
     def tool_prefix(self) -> str | None:
         """What the program puts before the names of the tools of prloom's MCP server; None where it takes no server."""
 
-    def server_settings(self, server: McpServer) -> Mapping[str, object] | None:
-        """Return what the server's entry in `mcp.json` has for this program alone; None where it takes no server."""
+    def server_settings(self, server: McpServer, inherit: tuple[Inherited, ...]) -> ServerSettings | None:
+        """Return what `mcp.json` has for this program alone; None where it takes no server."""
 
     def settings_files(self, environ: Mapping[str, str]) -> tuple[Path, ...]:
         """Return the operator's own settings files that `invocation` has to see, given the agent's environment."""

@@ -13,7 +13,8 @@ from typing import Final
 
 from prloom.agents.activity.command import CommandAdapter
 from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry, TokenUsage
-from prloom.agents.mcp_server import McpServer
+from prloom.agents.mcp_server import McpServer, ServerSettings
+from prloom.model.agent_names import Inherited
 
 name: Final = "check"
 program: Final = None
@@ -29,7 +30,7 @@ SHOWN: Final = 16_000
 """Characters of the end of a failing check's output that the worker is shown."""
 
 
-def server_settings(server: McpServer) -> Mapping[str, object] | None:
+def server_settings(server: McpServer, inherit: tuple[Inherited, ...]) -> ServerSettings | None:
     """Return None: it gets no MCP server."""
     return None
 

@@ -39,6 +39,13 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
         return round(self.call_limit / timedelta(milliseconds=1))
 
 
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the file has for one agent program: further keys of the server's entry, and what stands `beside` it."""
+
+    entry: Mapping[str, object] = msgspec.field(default_factory=dict)
+    beside: Mapping[str, object] = msgspec.field(default_factory=dict)
+
+
 class Access(msgspec.Struct, frozen=True, kw_only=True):
     """The dispatcher's socket, and the token by which it knows a run."""
 
@@ -55,12 +62,13 @@ def _command(root: Path, run: str) -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", "prloom", "-C", str(root), "mcp", "--run", run)
 
 
-def config(server: McpServer, access: Access, **more: object) -> bytes:
-    """Return the content of the file, in the form that claude and gemini read; `more` are further keys."""
+def config(server: McpServer, access: Access, settings: ServerSettings | None = None) -> bytes:
+    """Return the content of the file, in the form that claude and gemini read."""
+    settings = settings or ServerSettings()
     program, *args = server.command
     environment = {SOCKET_VARIABLE: access.socket, TOKEN_VARIABLE: access.token}
-    entry = {"command": program, "args": args, "env": environment, **more}
-    return json.dumps({"mcpServers": {NAME: entry}}, indent=2).encode() + b"\n"
+    entry = {"command": program, "args": args, "env": environment, **settings.entry}
+    return json.dumps({"mcpServers": {NAME: entry}, **settings.beside}, indent=2).encode() + b"\n"
 
 
 def access(content: bytes | None) -> Access | None:

@@ -126,6 +126,7 @@ class LocalRuns:
             answer_path=folder / run_folder.ANSWER,
             argv=spec.program,
             server=server,
+            inherit=spec.inherit,
             run=folder.name,
         )
 

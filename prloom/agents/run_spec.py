@@ -6,6 +6,7 @@ import secrets
 from datetime import UTC, datetime
 
 from prloom.agents.agent import RunValue
+from prloom.model.agent_names import Inherited
 
 
 def new_id(now: datetime, stage: str) -> str:
@@ -44,7 +45,8 @@ class RunSpec(RunValue, frozen=True):
     The worker makes the arguments again from `agent`, `program` (the command line that is configured for it) and the
     run's message, and its environment from its own one, with what has one of `names`. The other fields are for people:
     what the run is for, which plugin asked for it, when it was prepared, and on which machine. `call_seconds` is how
-    long a call of prloom's tools may take; None for a run without them.
+    long a call of prloom's tools may take; None for a run without them. `inherit` is what of the operator's own takes
+    part.
     """
 
     argv: tuple[str, ...]
@@ -65,3 +67,4 @@ class RunSpec(RunValue, frozen=True):
     machine: str | None = None
     session: str | None = None
     call_seconds: float | None = None
+    inherit: tuple[Inherited, ...] = ()

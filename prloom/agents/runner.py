@@ -75,8 +75,8 @@ def prepare(
     spec = _spec(agent, request, started, limits=limits, names=names)
     files = {run_folder.PROMPT: message.prompt.encode(), run_folder.INVOCATION: run_folder.encode(spec)}
     if access is not None and request.server is not None:
-        more = agent.server_settings(request.server) or {}
-        files[mcp_server.CONFIG] = mcp_server.config(request.server, access, **more)
+        settings = agent.server_settings(request.server, request.inherit)
+        files[mcp_server.CONFIG] = mcp_server.config(request.server, access, settings)
     files[run_folder.MESSAGE] = run_message.encode(message).encode()
     run_folder.create(folder, files)
     return folder
@@ -156,6 +156,7 @@ def _spec(agent: Agent, request: RunRequest, started: Launch, *, limits: RunLimi
         machine=platform.node() or None,
         session=request.session,
         call_seconds=call_seconds,
+        inherit=request.inherit,
     )
 
 

@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag, create_model
 
 from prloom.config.section import ConfigSection
 from prloom.config.values import Count, Duration, Size, Text, Variable
-from prloom.model.agent_names import AGENT_NAMES, AgentName
+from prloom.model.agent_names import AGENT_NAMES, INHERITING, AgentName, Inherited
 
 
 class AgentChoice(ConfigSection):
@@ -56,6 +56,16 @@ class AgentSection(ConfigSection):
     )
 
 
+class InheritingAgent(AgentSection):
+    """How one agent program is used, and what of your own it takes into its runs."""
+
+    inherit: tuple[Inherited, ...] = Field(
+        default=(),
+        description='What of your own takes part in its runs: "memory", your files with instructions; "hooks", your '
+        'hooks, notify programs and plugins; "mcp", your MCP servers.',
+    )
+
+
 class CommandAgent(AgentSection):
     """The agent named "command": a program of your own."""
 
@@ -95,8 +105,21 @@ class AgentLimits(ConfigSection):
             return section.max_parallel
         return 0
 
+    def inherited(self, name: str) -> tuple[Inherited, ...]:
+        """Return what of the operator's own takes part in the runs of an agent program."""
+        section = getattr(self, name, None)
+        if isinstance(section, InheritingAgent):
+            return section.inherit
+        return ()
 
-_TABLES: Any = {name: (AgentSection, AgentSection()) for name in AGENT_NAMES if name != "command"}
+
+def _section(name: AgentName) -> AgentSection:
+    if name in INHERITING:
+        return InheritingAgent()
+    return AgentSection()
+
+
+_TABLES: Any = {name: (type(_section(name)), _section(name)) for name in AGENT_NAMES if name != "command"}
 
 if TYPE_CHECKING:
     AgentsSection = AgentLimits

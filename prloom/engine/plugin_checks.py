@@ -144,7 +144,7 @@ def fired_by(agents: Collection[str]) -> frozenset[str]:
     types = {*_OF_PLANS, *_OF_PLUGINS}
     for name in agents:
         types.update(registry.fired_by(name))
-        if registry.get(name).server_settings(_ANY) is not None:
+        if registry.get(name).server_settings(_ANY, ()) is not None:
             types.update(_OF_CALLS)
     return frozenset(types)
 

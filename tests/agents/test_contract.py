@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from prloom.agents import mcp_server, registry
 from prloom.agents.agent import Agent, ProgramEnding, RunRequest
 from prloom.core.work.inspection import DEFAULT_PROTECTED
+from prloom.model.agent_names import INHERITING, Inherited
 
 AGENTS = tuple(registry.AGENTS.values())
 PROGRAMS = tuple(agent for agent in AGENTS if agent.program)
@@ -43,6 +45,7 @@ def test_an_agent_is_listed_under_its_own_name(agent: Agent) -> None:
     assert registry.get(agent.name) is agent
 
 
+MCP_SETTINGS = {"codex": '[mcp_servers.mine]\ncommand = "x"\n', "opencode": '{"mcp": {"mine": {}}}'}
 FUNCTIONS = (
     *("server_settings", "settings_files", "invocation", "interactive", "refusal", "entries", "least_used", "read"),
 )
@@ -90,7 +93,7 @@ def test_a_program_that_prloom_knows_names_the_files_that_instruct_it(agent: Age
 def test_an_agent_says_how_it_names_the_tools_of_prlooms_server_if_it_takes_the_server(agent: Agent) -> None:
     server = mcp_server.of_run(Path("/run"), Path("/root"), timedelta(minutes=1))
 
-    assert (agent.tool_prefix is None) == (agent.server_settings(server) is None)
+    assert (agent.tool_prefix is None) == (agent.server_settings(server, ()) is None)
 
 
 @every_agent
@@ -227,3 +230,17 @@ def test_a_session_is_one_argument_where_the_agent_can_resume_it_and_none_elsewh
 @every_agent
 def test_a_run_that_works_is_not_started_outside_its_worktree(agent: Agent) -> None:
     assert not agent.invocation(a_request(agent, rights="work")).outside
+
+
+@every_agent
+@pytest.mark.parametrize("part", get_args(Inherited))
+def test_a_program_that_can_leave_something_out_does_so_unless_it_is_let_in(agent: Agent, part: Inherited) -> None:
+    known_only = {("gemini", "memory")}  # it always reads its own file
+    settings = dict.fromkeys(agent.settings_files({"HOME": "/home/ann"}), MCP_SETTINGS.get(agent.name, ""))
+
+    plain, let_in = (
+        agent.invocation(a_request(agent, settings=settings, environ={"HOME": "/home/ann"}, inherit=inherit))
+        for inherit in ((), (part,))
+    )
+
+    assert (plain != let_in) == (agent.name in INHERITING and (agent.name, part) not in known_only)

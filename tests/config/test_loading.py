@@ -326,6 +326,15 @@ def test_a_size_has_a_unit_or_is_bytes(load: Callable[..., Config], spelled: str
     assert load(f"[agents]\nmax_output = {spelled}").agents.max_output == size
 
 
+def test_only_programs_that_can_leave_it_out_can_be_told_to_inherit(load: Callable[..., Config]) -> None:
+    agents = load("[agents.codex]\ninherit = ['memory', 'hooks', 'mcp']").agents
+
+    assert agents.inherited("codex") == ("memory", "hooks", "mcp")
+    assert agents.inherited("claude") == agents.inherited("amp") == agents.inherited("command") == ()
+    with pytest.raises(ConfigError, match=r"agents\.amp\.inherit"):
+        load("[agents.amp]\ninherit = ['memory']")
+
+
 @pytest.mark.parametrize(
     ("toml", "keys"),
     [

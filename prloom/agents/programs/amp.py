@@ -18,8 +18,9 @@ from typing import Final
 from prloom.agents import error_kinds, parsing, stream
 from prloom.agents.activity import messages
 from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry, TokenUsage
-from prloom.agents.mcp_server import McpServer
+from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
+from prloom.model.agent_names import Inherited
 from prloom.model.record import JsonObject
 
 name: Final = "amp"
@@ -37,7 +38,7 @@ _POLICIES = Path(__file__).with_name("policies")
 _QUIET = {"AMP_SKIP_UPDATE_CHECK": "1"}
 
 
-def server_settings(server: McpServer) -> Mapping[str, object] | None:
+def server_settings(server: McpServer, inherit: tuple[Inherited, ...]) -> ServerSettings | None:
     """Return None: it gets no MCP server."""
     return None
 

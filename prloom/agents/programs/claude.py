@@ -5,9 +5,10 @@ tests. Tried by hand with 2.1.197 in a worktree full of traps: without `--settin
 `.claude/settings.json` runs its hooks and `.mcp.json` its servers, without a question, because `-p` skips the trust
 dialog. `--allowedTools` only pre-approves; it is `--tools` that takes the other tools away. Plan mode keeps Write and
 Bash on offer and turns the answer into a plan, so a read-only run has only the reading tools and `dontAsk`, which
-refuses what is left (reading outside the worktree). A worker has the editing tools and Bash as well, all approved:
-`acceptEdits` refuses nearly every command. Bash is not sandboxed, so that a rule for a folder holds for the other tools
-and for what Bash plainly names.
+refuses what is left (reading outside the worktree). The operator's settings are read, for they may say how to sign in;
+so hooks, those of plugins among them, are switched off by a setting, and files with instructions by the environment. A
+worker has the editing tools and Bash as well, all approved: `acceptEdits` refuses nearly every command. Bash is not
+sandboxed, so that a rule for a folder holds for the other tools and for what Bash plainly names.
 
 `--resume` wants the prompt and every option again. A session belongs to the folder that it was started in.
 After a resume, newer versions count the whole session in `modelUsage` and `total_cost_usd`, and only the run in `usage`
@@ -34,8 +35,9 @@ from prloom.agents.agent import (
     StreamEntry,
     TokenUsage,
 )
-from prloom.agents.mcp_server import McpServer
+from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
+from prloom.model.agent_names import Inherited
 from prloom.model.own_folder import OWN_FOLDER
 from prloom.model.record import JsonObject
 
@@ -76,6 +78,9 @@ _QUIET = {
     "CLAUDE_CODE_MAX_RETRIES": "3",
 }
 
+_NO_HOOKS = '{"disableAllHooks": true}'
+_NO_MEMORY = {"CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1"}
+
 _SERVING = {
     "MCP_CONNECTION_NONBLOCKING": "0",  # else 2.1.197 begins without the tools of a server that takes a second
     "MCP_TIMEOUT": str(mcp_server.START_LIMIT_MS),
@@ -84,9 +89,9 @@ _SERVING = {
 }
 
 
-def server_settings(server: McpServer) -> Mapping[str, object] | None:
+def server_settings(server: McpServer, inherit: tuple[Inherited, ...]) -> ServerSettings | None:
     """Return nothing more: it takes the server as it is."""
-    return {}
+    return ServerSettings()
 
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -96,14 +101,20 @@ def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; the prompt comes by stdin."""
-    policy: tuple[str, ...] = ("--setting-sources", "user", "--strict-mcp-config")
+    policy: tuple[str, ...] = ("--setting-sources", "user")
+    if "mcp" not in request.inherit:
+        policy = (*policy, "--strict-mcp-config")
+    if "hooks" not in request.inherit:
+        policy = (*policy, "--settings", _NO_HOOKS)
     tools = {"read": _READING, "work": _WORKING}[request.rights]
     allowed = [_WORKING] if request.rights == "work" else []
     env = _QUIET
+    if "memory" not in request.inherit:
+        env = env | _NO_MEMORY
     if request.server is not None:
         allowed.append(f"mcp__{mcp_server.NAME}")
         policy = (*policy, "--mcp-config", str(request.server.config))
-        env = _QUIET | _SERVING | {"MCP_TOOL_TIMEOUT": str(request.server.call_limit_ms)}
+        env = env | _SERVING | {"MCP_TOOL_TIMEOUT": str(request.server.call_limit_ms)}
     rights: tuple[str, ...] = ("--tools", tools)
     if allowed:
         rights = (*rights, "--allowedTools", ",".join(allowed))

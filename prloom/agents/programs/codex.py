@@ -36,10 +36,11 @@ from prloom.agents.agent import (
     StreamEntry,
     TokenUsage,
 )
-from prloom.agents.mcp_server import McpServer
+from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
 from prloom.agents.run_ancestry import RUN_VARIABLE
 from prloom.errors import AgentError
+from prloom.model.agent_names import Inherited
 from prloom.model.own_folder import OWN_FOLDER
 from prloom.model.record import JsonObject
 
@@ -56,14 +57,16 @@ variables: Final = ("CODEX_*", "OPENAI_*")
 _DECLINED = "declined"
 _NO_ORDERS = ("-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false")
 _NO_SERVERS = ("-c", "features.apps=false", "-c", "features.plugins=false", "-c", "features.multi_agent=false")
+_NO_HOOKS = ("-c", "notify=[]", "-c", "features.hooks=false")
+_NO_MEMORY = ("-c", "features.memories=false")
 _SYSTEM = Path("/etc/codex/config.toml")
 _MANAGED = Path("/etc/codex/managed_config.toml")
 """Stands above the command line, so that a server that is enabled there cannot be switched off."""
 
 
-def server_settings(server: McpServer) -> Mapping[str, object] | None:
+def server_settings(server: McpServer, inherit: tuple[Inherited, ...]) -> ServerSettings | None:
     """Return nothing more: it takes the server as it is."""
-    return {}
+    return ServerSettings()
 
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -86,7 +89,10 @@ def invocation(request: RunRequest) -> Invocation:
     rights = (*_permissions(request), "-c", 'web_search="disabled"', *_NO_ORDERS, *_NO_SERVERS)
     servers = _servers_of_run(request)
     model = ("-m", request.model) if request.model else ()
-    options = ("-c", untrusted, *_shell_environment(request), *rights, *servers, *model)
+    own = [] if "hooks" in request.inherit else [*_NO_HOOKS]
+    if "memory" not in request.inherit:
+        own += _NO_MEMORY
+    options = ("-c", untrusted, *_shell_environment(request), *rights, *own, *servers, *model)
     return Invocation(argv=(*command, "--json", "--skip-git-repo-check", *options, *session, "-"))
 
 
@@ -126,8 +132,10 @@ def _table(values: Mapping[str, str | dict[str, str]]) -> str:
 
 
 def _servers_of_run(request: RunRequest) -> tuple[str, ...]:
-    """Return the option that switches off every configured MCP server, and adds prloom's."""
-    off = [name for name in _configured(request.settings, request.stage) if name != mcp_server.NAME]
+    """Return the option that switches off every configured MCP server, unless the run has them, and adds prloom's."""
+    off: list[str] = []
+    if "mcp" not in request.inherit:
+        off = [name for name in _configured(request.settings, request.stage) if name != mcp_server.NAME]
     entries = [f"{_toml(name)}={{enabled=false}}" for name in off]
     if request.server is not None:
         entries.append(f"{mcp_server.NAME}={{{_own_server(request.server)}}}")

@@ -13,10 +13,11 @@ from prloom.agents.activity import command as activity_lines
 from prloom.agents.activity.adapter import MalformedLineError
 from prloom.agents.activity.command import CommandAdapter
 from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry, TokenUsage
-from prloom.agents.mcp_server import McpServer
+from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
 from prloom.errors import AgentError
 from prloom.model.activity import ActivityDraft
+from prloom.model.agent_names import Inherited
 
 name: Final = "command"
 program: Final = None
@@ -30,7 +31,7 @@ tool_prefix: Final = None
 variables: Final = ("OLLAMA_*",)
 
 
-def server_settings(server: McpServer) -> Mapping[str, object] | None:
+def server_settings(server: McpServer, inherit: tuple[Inherited, ...]) -> ServerSettings | None:
     """Return None: it gets no MCP server."""
     return None
 

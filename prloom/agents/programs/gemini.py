@@ -23,14 +23,13 @@ and the policies shipped with the program; the recorded streams of the tests. Tr
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
+from prloom.agents import command_line, commented_json, error_kinds, mcp_server, parsing, stream
 from prloom.agents.activity.gemini import TOOL_PREFIX, GeminiAdapter
 from prloom.agents.agent import (
     ErrorKind,
@@ -42,8 +41,9 @@ from prloom.agents.agent import (
     StreamEntry,
     TokenUsage,
 )
-from prloom.agents.mcp_server import McpServer
+from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
+from prloom.model.agent_names import Inherited
 from prloom.model.record import JsonObject
 
 name: Final = "gemini"
@@ -77,12 +77,20 @@ _NO_SESSION = re.compile(r"Error resuming session: .*")
 _CHATTER = re.compile(r"Warning: |YOLO mode is enabled|Ripgrep is not available")
 
 _POLICIES = Path(__file__).with_name("policies")
+_SYSTEM_SETTINGS = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
+_NO_HOOKS = {"hooksConfig": {"enabled": False}}
 _ENV = {"GEMINI_CLI_TRUSTED_FOLDERS_PATH": str(_POLICIES / "gemini-trusted-folders.json")}
 
 
-def server_settings(server: McpServer) -> Mapping[str, object] | None:
-    """Return how long a call may take; which tools may be called is for the policy to say."""
-    return {"timeout": server.call_limit_ms, "trust": False}
+def server_settings(server: McpServer, inherit: tuple[Inherited, ...]) -> ServerSettings | None:
+    """Return how long a call may take; which tools may be called is for the policy to say.
+
+    The file stands in for the settings that switch off hooks where a run has no server.
+    """
+    beside: Mapping[str, object] = {}
+    if "hooks" not in inherit:
+        beside = _NO_HOOKS
+    return ServerSettings(entry={"timeout": server.call_limit_ms, "trust": False}, beside=beside)
 
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -99,9 +107,14 @@ def invocation(request: RunRequest) -> Invocation:
     policy = ("--approval-mode", "default", "--admin-policy", str(_POLICIES / f"gemini-{request.rights}.toml"))
     env, server = _ENV, _NO_SERVER
     if request.server is not None:
-        env = _ENV | {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(request.server.config)}
+        env = _ENV | {_SYSTEM_SETTINGS: str(request.server.config)}
         server = mcp_server.NAME
-    servers = ("--allowed-mcp-server-names", server, "--extensions", "none")
+    elif "hooks" not in request.inherit:
+        env = _ENV | {_SYSTEM_SETTINGS: str(_POLICIES / "gemini-settings.json")}
+    servers: tuple[str, ...] = ("--allowed-mcp-server-names", server)
+    if "mcp" in request.inherit:
+        servers = ("--admin-policy", str(_POLICIES / "gemini-mcp.toml"))
+    servers = (*servers, "--extensions", "none")
     session = ("--resume", request.session) if request.session else ()
     options = ("--skip-trust", *policy, *servers, *session, "-m", _model(request))
     argv = ("gemini", "--output-format", "stream-json", *options)
@@ -117,13 +130,8 @@ def _model(request: RunRequest) -> str:
 
 
 def _model_of(settings: str) -> str | None:
-    """Return the model that the operator's settings name; settings with comments in them are not understood."""
-    try:
-        found: object = json.loads(settings)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict):
-        return None
+    """Return the model that the operator's settings name."""
+    found = commented_json.read(settings)
     return parsing.text(parsing.obj(found, "model"), "name") or parsing.text(found, "model")
 
 

@@ -5,6 +5,8 @@ tests. Tried by hand with 1.18.33: its `plan` agent keeps the shell, so it is no
 way to an agent's permissions in the user's own settings; an agent of our own in `OPENCODE_CONFIG_CONTENT` holds.
 Without `OPENCODE_DISABLE_PROJECT_CONFIG` a worktree's `opencode.json` and `.opencode/plugin/*.js` run, unasked.
 
+A run starts every MCP server that the operator has configured, and waits for it, unless it is switched off by its name.
+
 There is no closing event: a run is done when its last step finished for a good reason. A server's 500 is retried in
 silence and a cut stream for ever; only the run's limits end those. A 429 is waited for in silence as long as its
 `retry-after` says; only the program's log tells of it, so the log's errors are printed to stderr.
@@ -13,13 +15,14 @@ silence and a cut stream for ever; only the run's limits end those. A 429 is wai
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from prloom.agents import command_line, error_kinds, limits, mcp_server, parsing, stream
+from prloom.agents import command_line, commented_json, error_kinds, limits, mcp_server, parsing, stream
 from prloom.agents.activity.opencode import TOOL_PREFIX, OpencodeAdapter
 from prloom.agents.agent import (
     Invocation,
@@ -31,8 +34,9 @@ from prloom.agents.agent import (
     StreamEntry,
     TokenUsage,
 )
-from prloom.agents.mcp_server import McpServer
+from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
+from prloom.model.agent_names import Inherited
 from prloom.model.own_folder import OWN_FOLDER
 from prloom.model.record import JsonObject
 
@@ -80,6 +84,11 @@ _QUIET = {
     "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
     "OPENCODE_DISABLE_SHARE": "1",
 }
+_NO_MEMORY = {"OPENCODE_DISABLE_CLAUDE_CODE": "1", "OPENCODE_DISABLE_EXTERNAL_SKILLS": "1"}
+_NO_PLUGINS = {"OPENCODE_PURE": "1"}
+_SETTINGS = ("config.json", "opencode.json", "opencode.jsonc")
+_NO_WORD = re.compile(r"[^A-Za-z0-9_-]")
+"""What is not kept of a server's name in the names of its tools."""
 _UNFINISHED = frozenset({"tool-calls", "unknown", "error", "length", "content-filter"})
 
 _REFUSED = frozenset({None, 400, 402, 403, 429})
@@ -89,23 +98,35 @@ _WORTH_WAITING = timedelta(minutes=1)
 """A shorter Retry-After is a rate limit, which the usual backoff covers; a longer one is a used-up allowance."""
 
 
-def server_settings(server: McpServer) -> Mapping[str, object] | None:
+def server_settings(server: McpServer, inherit: tuple[Inherited, ...]) -> ServerSettings | None:
     """Return nothing more: it takes the server as it is."""
-    return {}
+    return ServerSettings()
 
 
 def settings_files(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return none: an agent of prloom's own stands above the operator's settings."""
-    return ()
+    """Return the files in which MCP servers may be configured, whose names are needed to switch them off."""
+    home = Path(environ.get("HOME") or Path.home())
+    folders = [Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode", home / ".opencode"]
+    folders += [Path(folder) for folder in (environ.get("OPENCODE_CONFIG_DIR"),) if folder]
+    named = [Path(file) for file in (environ.get("OPENCODE_CONFIG"),) if file]
+    files = (*(folder / name for folder in folders for name in _SETTINGS), *named)
+    return tuple(path for path in files if path.is_absolute())
 
 
 def invocation(request: RunRequest) -> Invocation:
     """Return the headless command line; without a message it reads the prompt from stdin."""
     agent, permission = _AGENTS[request.rights]
-    config: dict[str, object] = {}
+    servers: dict[str, object] = {}
+    own = [name for name in _configured(request.settings) if name != mcp_server.NAME]
+    if "mcp" in request.inherit:
+        permission = {**permission, **{f"{_NO_WORD.sub('_', name)}_*": "allow" for name in own}}
+    else:
+        servers = {name: {"enabled": False} for name in own}
+    config: dict[str, object] = {"mcp": servers}
     if request.server is not None:
         permission = {**permission, f"{tool_prefix}*": "allow"}
-        config = _with_server(request.server)
+        servers[mcp_server.NAME] = _own_server(request.server)
+        config["experimental"] = {"mcp_timeout": request.server.call_limit_ms}
     config["agent"] = {agent: {"mode": "primary", "permission": permission}}
     session = ("--session", request.session) if request.session else ()
     model = ("--model", request.model) if request.model else ()
@@ -113,19 +134,28 @@ def invocation(request: RunRequest) -> Invocation:
     title = ("--title", f"prloom {request.stage}")
     logs = ("--print-logs", "--log-level", "ERROR")
     argv = ("opencode", "run", "--format", "json", *title, *logs, "--agent", agent, *session, *model)
-    return Invocation(argv=argv, env=_QUIET | {"OPENCODE_CONFIG_CONTENT": json.dumps(config)})
+    env = _QUIET | {"OPENCODE_CONFIG_CONTENT": json.dumps(config)}
+    if "memory" not in request.inherit:
+        env |= _NO_MEMORY
+    if "hooks" not in request.inherit:
+        env |= _NO_PLUGINS
+    return Invocation(argv=argv, env=env)
 
 
-def _with_server(server: McpServer) -> dict[str, object]:
-    """Return the settings that add prloom's server; its environment names the file that has the token."""
-    entry = {
+def _configured(settings: Mapping[Path, str]) -> tuple[str, ...]:
+    """Return the names of the MCP servers that the operator has configured."""
+    return tuple({name: None for text in settings.values() for name in parsing.obj(commented_json.read(text), "mcp")})
+
+
+def _own_server(server: McpServer) -> dict[str, object]:
+    """Return the entry of prloom's server; its environment names the file that has the token."""
+    return {
         "type": "local",
         "command": list(server.command),
         "environment": {mcp_server.CONFIG_VARIABLE: str(server.config)},
         "enabled": True,
         "timeout": max(server.call_limit_ms, mcp_server.START_LIMIT_MS),
     }
-    return {"mcp": {mcp_server.NAME: entry}, "experimental": {"mcp_timeout": server.call_limit_ms}}
 
 
 def interactive(*, session: str | None, model: str | None, prompt: str | None) -> tuple[str, ...] | None:

@@ -92,6 +92,7 @@ def prepare(
         remotes=(Remote(urls=(machine.address,)),),
         answer_path=folder / run_folder.ANSWER,
         argv=_argv(machine),
+        inherit=machine.config.agents.inherited(message.agent),
         run=run,
     )
     agent = registry.get(message.agent)

@@ -204,11 +204,11 @@ class AgentPool:
             urls = repository.remote_urls(self.root)
             remotes = tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in urls)
             request = msgspec.structs.replace(request, remotes=remotes)
-        access = None
+        request, access = msgspec.structs.replace(request, inherit=config.agents.inherited(agent.name)), None
         if self.tools is not None and agent.name != CHECK:
             call_limit = self.tools.call_limit(config)
             server = mcp_server.of_run((folders.runs / run_id).resolve(), self.root, call_limit)
-            if agent.server_settings(server) is not None:
+            if agent.server_settings(server, request.inherit) is not None:
                 request = msgspec.structs.replace(request, server=server)
                 access = self.tools.access()
         return runner.prepare(

@@ -140,3 +140,19 @@ def test_a_used_up_allowance_is_known_by_its_words_whatever_the_status(
     result = opencode.read(json.dumps(error), ending(code=1))
 
     assert (result.status, result.trouble) == ("limited", "usage_limit")
+
+
+def test_the_operators_own_mcp_servers_are_switched_off_by_name(ask: Callable[..., RunRequest]) -> None:
+    environ = {"HOME": "/home/ann", "OPENCODE_CONFIG": "/etc/mine.json"}
+    texts = ('{"mcp": {"slow": {"type": "local"}}}', '{// mine\n "mcp": {"other one": {"enabled": true},}}', "{broken")
+    settings = dict(zip(opencode.settings_files(environ)[::3], texts, strict=True))
+
+    off, on = (
+        json.loads(opencode.invocation(ask(settings=settings, inherit=inherit)).env["OPENCODE_CONFIG_CONTENT"])
+        for inherit in ((), ("mcp",))
+    )
+
+    assert off["mcp"] == {"slow": {"enabled": False}, "other one": {"enabled": False}}
+    assert on["mcp"] == {}
+    permission = on["agent"]["prloom-worker"]["permission"]
+    assert (permission["slow_*"], permission["other_one_*"]) == ("allow", "allow")
