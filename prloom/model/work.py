@@ -85,7 +85,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     resolution, or the new tip. `lifted` says that a person lifted the daily limits for this TODO. `refusals` counts
     how often machines refused its run, or then the remote its commit, and `review_failures` the runs of reviewers
     that gave no verdict on the change. `moves` counts how often somebody else moved the branch before the change
-    was committed.
+    was committed, and `losses` how many runs in a row were lost because their processes were killed.
     """
 
     id: str
@@ -122,6 +122,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     refusals: int = 0
     review_failures: int = 0
     moves: int = 0
+    losses: int = 0
 
 
 class Question(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -28,6 +28,20 @@ print(json.dumps({"outcome": "done", "summary": "It is made.", "commitMessage": 
 """
 
 
+KILLER = """
+import os, subprocess, sys, time
+from pathlib import Path
+
+sys.stdin.read()
+home = Path(__file__).parent
+(home / f"run-{len(list(home.glob('run-*')))}").touch()
+pool = subprocess.check_output(["ps", "-o", "ppid=", "-p", str(os.getppid())], text=True)
+os.kill(int(pool), 9)
+os.kill(os.getppid(), 9)
+time.sleep(600)
+"""
+
+
 @pytest.fixture
 def working(tmp_path: Path) -> Repository:
     """A repository whose plan has two TODOs, and whose worker waits for a gate of its own in each run."""
@@ -85,3 +99,17 @@ def test_a_pool_that_is_killed_is_replaced_each_todo_has_one_commit_and_why_tell
     assert [run["status"] for run in runs] == ["interrupted", "ok", "ok"]
     logged = working.run("logs", runs[0]["id"], "--json").stdout.splitlines()
     assert "interrupted" in logged[-1]
+
+
+def test_a_worker_that_kills_the_processes_of_its_run_again_has_failed(working: Repository):
+    working.agent.write_text(KILLER)
+    todo = working.json("todo", "work")["todos"][0]["id"]
+    dispatcher = working.begin("start")
+    try:
+        until(lambda: "failed attempt 1: the run's worker was killed" in working.run("why", todo).stdout)
+    finally:
+        dispatcher.terminate()
+        dispatcher.wait(PATIENCE)
+
+    assert len(list(working.agent.parent.glob("run-*"))) == 2
+    assert "Now open; it waits until" in working.run("why", todo).stdout

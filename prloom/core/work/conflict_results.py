@@ -32,7 +32,7 @@ class RebaseConflict:
 
 def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport, conflict: RebaseConflict) -> DecisionParts:
     """Return what a run comes to. A question, where there is one, is for the caller to post."""
-    work = worker_results.with_session(work, report)
+    work = worker_results.after_run(work, report)
     parts = worker_results.without_use(ctx, work, report)
     if parts is None:
         assert isinstance(report.answer, WorkAnswer)  # noqa: S101 - else the run is of no use

@@ -24,7 +24,8 @@ class WorkerReport:
     `wait` is why its program cannot be used now, where the run has shown that. `said` is the text that the answer was
     looked for in. `session` is that of the run. `paths` are what the worktree changes in the TODO's base commit, `tree`
     that change as a tree. `violations` are the rules that it broke, as sentences. `remark` is something else to know
-    about the run. `refused` says that a machine refused it, so that no agent was started.
+    about the run. `refused` says that a machine refused it, so that no agent was started, and `lost` that something
+    killed the processes of an interrupted run while prloom went on.
     """
 
     end: RunOutcome
@@ -38,11 +39,12 @@ class WorkerReport:
     violations: tuple[str, ...] = ()
     remark: str | None = None
     refused: bool = False
+    lost: bool = False
 
 
 def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts:
     """Return what a run comes to. A question, where there is one, is for the caller to post."""
-    work = with_session(work, report)
+    work = after_run(work, report)
     parts = without_use(ctx, work, report)
     if parts is None:
         assert isinstance(report.answer, WorkAnswer)  # noqa: S101 - else the run is of no use
@@ -50,9 +52,12 @@ def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionPar
     return {**parts, "note": report.remark}
 
 
-def with_session(work: TodoWork, report: WorkerReport) -> TodoWork:
-    """Return the work with the session of its latest run."""
-    return replace(work, session=report.session or work.session)
+def after_run(work: TodoWork, report: WorkerReport) -> TodoWork:
+    """Return the work with the session of its latest run, and with how many runs in a row were lost."""
+    losses = 0
+    if report.end == "interrupted":
+        losses = work.losses + report.lost
+    return replace(work, session=report.session or work.session, losses=losses)
 
 
 def without_use(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts | None:
@@ -61,7 +66,7 @@ def without_use(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> Decis
     It was cut short or refused, has met a usage limit, broke a rule, left no answer, or asks a person.
     """
     if report.end == "interrupted":
-        return work_failures.cut_short(work, report.error or "prloom stopped while the worker ran")
+        return _interrupted(ctx, work, report)
     if report.refused:
         return work_failures.refused(ctx, work, report.error)
     answer = report.answer
@@ -76,6 +81,16 @@ def without_use(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> Decis
     if answer.outcome == "blocked":
         return work_failures.parked(ctx, work, answer.question or answer.summary, notes=answer.notes or None)
     return None
+
+
+def _interrupted(ctx: WorkContext, work: TodoWork, report: WorkerReport) -> DecisionParts:
+    """Return what a run comes to that was cut short.
+
+    Anyone may have killed the processes of one run; where the next one is lost, too, that is the runs' own doing.
+    """
+    if report.lost and work.losses > 1:
+        return work_failures.failed(ctx, work, _without_answer(report))
+    return work_failures.cut_short(work, report.error or "prloom stopped while the worker ran")
 
 
 def is_final(step: WorkStep, answer: WorkAnswer) -> bool:

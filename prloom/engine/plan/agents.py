@@ -184,6 +184,8 @@ class AgentTriager:
 
     async def _finish(self, runtime: PlanRuntime, agent: Agent, folder: Path, *, found: bool = False) -> None:
         result = await self._pool.run(folder, agent, runtime.id, runtime.clock, found=found)
+        if result.trouble == "lost" and not found:  # prloom goes on, so that the run itself may be the reason
+            result = replace(result, status="failed")
         answer = await asyncio.to_thread(run_folder.read_answer, folder)
         wait = self._pool.agent_waits.shown(agent.name, result, runtime.clock())
         _triage_run(runtime, folder.name, agent.name).settle(result, answer, wait)

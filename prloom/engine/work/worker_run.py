@@ -207,12 +207,12 @@ class WorkerRuns:
         reply = await self.pool.reply(folder, agent, runtime.id, runtime.clock, found=found)
         result = reply.result
         said = await asyncio.to_thread(run_folder.read_answer, folder)
-        if result.trouble == "session":
+        if result.trouble == "session" and work.session is not None:
             reason = f"{agent.name} no longer has the session of the last attempt; the next one begins a new one"
             fresh = replace(work, session=None)
             runtime.event_store.commit("work", agent.name, **work_failures.cut_short(fresh, reason))
             return None
-        report = _report(result, said, self.pool.agent_waits.shown(agent.name, result, runtime.clock()))
+        report = _report(result, said, self.pool.agent_waits.shown(agent.name, result, runtime.clock()), found=found)
         if reply.bundle is None and not reply.violations:
             return report
         try:
@@ -240,21 +240,25 @@ class WorkerRuns:
         return {"actions": posts, "work": replace(step, question=questions.question(question, events, posts, after))}
 
 
-def _report(result: RunResult, said: str | None, wait: AgentWait | None) -> WorkerReport:
-    """Return how a run ended, with its answer: from the file that the prompt names, or from the final message."""
+def _report(result: RunResult, said: str | None, wait: AgentWait | None, *, found: bool) -> WorkerReport:
+    """Return how a run ended, with its answer: from the file that the prompt names, or from the final message.
+
+    One that was `found` was begun by an earlier dispatcher, and may have been lost with it.
+    """
     texts = [text for text in (said, result.message) if text]
-    found = None
+    answer = None
     for text in texts:
         value = json_answer.find(text, worker_answer.KEY)
         if value is not None:
-            found = worker_answer.read(value)
+            answer = worker_answer.read(value)
             break
     return WorkerReport(
         end=result.status,
         error=result.error or result.trouble or "",
         wait=wait,
-        answer=found,
+        answer=answer,
         said="\n".join(texts),
         session=result.session_id,
         refused=result.trouble == "refused",
+        lost=result.trouble == "lost" and not found,
     )

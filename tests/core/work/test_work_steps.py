@@ -744,6 +744,39 @@ def test_a_run_comes_to_all_that_its_answer_or_its_end_says(report: WorkerReport
     assert worker_results.judge(CTX, RUNNING, report) == {**parts, "note": None}
 
 
+LOST = WorkerReport(end="interrupted", error="killed", lost=True)
+
+
+def test_runs_in_a_row_that_kill_their_processes_count_as_failed_attempts_from_the_second_on_and_wait() -> None:
+    plan = Plan(FAST).run(LOST)
+    assert (plan.work.attempt, plan.work.failures, plan.work.retry_at) == (1, 0, None)
+
+    for failures in (1, 2):
+        plan.run(LOST)
+        assert (plan.work.attempt, plan.work.failures) == (failures + 1, failures)
+        assert plan.work.retry_at is not None
+        plan.commit({"work": work_failures.lifted(plan.work)})
+
+    plan.run(LOST)
+    assert plan.state.block is not None
+    assert plan.state.block.reason.endswith("the brake max_attempts = 3 is on: 3 attempts failed: killed")
+
+
+@pytest.mark.parametrize(
+    "between",
+    [(WorkerReport(end="failed", error="exit 1"),), (WorkerReport(end="interrupted", error="prloom stopped"),) * 3],
+)
+def test_runs_that_end_otherwise_or_with_prloom_are_no_lost_ones(between: tuple[WorkerReport, ...]) -> None:
+    plan = Plan(FAST)
+    for report in (*between, LOST):
+        plan.run(report)
+        if plan.work.retry_at is not None:
+            plan.commit({"work": work_failures.lifted(plan.work)})
+
+    failed = sum(report.end == "failed" for report in between)
+    assert (plan.work.losses, plan.work.failures) == (1, failed)
+
+
 def unusable(said: str) -> WorkerReport:
     return WorkerReport(end="ok", answer=InvalidAnswer("`outcome` must be one of done"), said=said, paths=("a",))
 
