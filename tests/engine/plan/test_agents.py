@@ -421,6 +421,23 @@ async def test_a_run_that_prlooms_own_end_cut_short_is_ended_and_counts_as_no_at
     assert verdicts == ["admitted", "started", "cut_short", "started", "answered"]
 
 
+async def test_a_run_that_kills_its_processes_while_prloom_goes_on_is_a_failed_attempt(bench: Bench, stage: Stage):
+    bench.plays("""
+        import subprocess, time
+        pool = subprocess.check_output(["ps", "-o", "ppid=", "-p", str(os.getppid())], text=True)
+        for each in (int(pool), os.getppid()):
+            os.kill(each, 9)
+        time.sleep(600)
+    """)
+    stage.append(said("a"))
+
+    await stage.tick()
+
+    event = stage.open()["a"]
+    assert (event["state"], event["deferral"]["attempts"]) == ("deferred", 1)
+    assert event["reason"].startswith("command: the run's worker was killed")
+
+
 async def test_a_run_whose_folder_was_removed_after_prlooms_end_is_a_failed_attempt(bench: Bench, stage: Stage):
     begun = bench.signal("begun")
     bench.plays(f"""
