@@ -85,7 +85,8 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     resolution, or the new tip. `lifted` says that a person lifted the daily limits for this TODO. `refusals` counts
     how often machines refused its run, or then the remote its commit, and `review_failures` the runs of reviewers
     that gave no verdict on the change. `moves` counts how often somebody else moved the branch before the change
-    was committed, and `losses` how many runs in a row were lost because their processes were killed.
+    was committed, or the result of a rebase pushed, and `losses` how many runs in a row were lost because their
+    processes were killed.
     """
 
     id: str

@@ -27,6 +27,12 @@ class Remote:
         return self.bench.project.git("rev-parse", "HEAD", cwd=self.clone)
 
     @property
+    def commit(self) -> str:
+        """A shell command by which the branch gets one more commit on the remote, of somebody else."""
+        git = f'git --git-dir="{self.bare}" -c user.name=Bob -c user.email=bob@example.org'
+        return f'{git} update-ref refs/heads/work $({git} commit-tree -p work -m Other "work^{{tree}}")'
+
+    @property
     def subjects(self) -> list[str]:
         """The subjects of the remote's branch, oldest first, without the first commit."""
         return self.bench.project.git("log", "--reverse", "--format=%s", "main..work", cwd=self.bare).splitlines()

@@ -27,6 +27,9 @@ MOST_REBASE_FAILURES = 2
 MOST_REFUSALS = 5
 """How often a remote may refuse a commit, or machines a run, before the plan is blocked."""
 
+MOST_RACES = 3
+"""How often a push may lose a race against what others push before a person is asked."""
+
 MOST_MOVES = 5
 """How often somebody else may move the branch before a TODO's change is committed, before the TODO is parked."""
 
@@ -227,6 +230,14 @@ def branch_moved(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts
     elif told is not None:  # the change of an attempt that failed was there for the next one
         told = f"{told}\n\n{gone}"
     return work_results.begun_again(replace(work, moves=moves, feedback=told), reason)
+
+
+def race_lost(ctx: WorkContext, work: TodoWork, reason: str) -> DecisionParts:
+    """Return that a rebase begins again on what others have pushed meanwhile, or after `MOST_RACES` a parked TODO."""
+    moves = work.moves + 1
+    if moves >= MOST_RACES:
+        return parked(ctx, work, f"{moves} times, its result could not be pushed: {reason}")
+    return work_results.begun_again(replace(work, moves=moves), reason)
 
 
 def cut_short(work: TodoWork, reason: str) -> DecisionParts:

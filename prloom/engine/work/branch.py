@@ -5,6 +5,7 @@ from __future__ import annotations
 from prloom.core.text.naming import printable
 from prloom.core.work import work_results
 from prloom.core.work.push_results import Failure
+from prloom.core.work.work_failures import MOST_RACES
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import lost_branch
 from prloom.engine.work.branch_errors import BranchBlockedError, PushRefusedError
@@ -13,9 +14,6 @@ from prloom.workspace import integrate, remote
 from prloom.workspace.integrate import CommitConflict, FastForwarded, PeoplesCommits, Rebased
 from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected
 from prloom.workspace.repository import Repository
-
-TRIES = 3
-"""How often a push that lost a race is tried again, each time on what the remote has by then."""
 
 
 def refused(failure: Failure) -> WorkspaceError:
@@ -92,10 +90,11 @@ def push(repo: Repository, runtime: PlanRuntime) -> str | None:
 
     Returns None, and pushes nothing, where there is no remote.
 
-    Raises as `update` does, and WorkspaceError where the remote does not take the push.
+    A push that loses a race is tried again, each time on what the remote has by then. Raises as `update` does, also
+    where it loses too many, and WorkspaceError where the remote does not take the push.
     """
-    branch = runtime.plan.branch
-    for _ in range(TRIES):
+    branch, lost = runtime.plan.branch, ""
+    for _ in range(MOST_RACES):
         fetched = fetch(repo, branch)
         if isinstance(fetched, NoRemote):
             return None
@@ -106,4 +105,9 @@ def push(repo: Repository, runtime: PlanRuntime) -> str | None:
             return f"pushed {tip[:12]} to origin"
         if isinstance(done, Rejected) and done.failure.cause != "lost_race":
             raise refused(done.failure)
-    raise WorkspaceError(f"origin's branch {printable(branch)} moved {TRIES} times during the push")
+        if isinstance(done, Rejected):
+            lost = f" ({done.failure.reason})"
+    raise BranchBlockedError(
+        f"origin's branch {printable(branch)} moved {MOST_RACES} times during the push{lost}; what prloom committed "
+        "is kept on the local branch"
+    )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.text.naming import printable
-from prloom.core.work import conflict_results, inspection, work_results
+from prloom.core.work import conflict_results, inspection, work_failures, work_results
 from prloom.core.work.conflict_results import RebaseConflict
 from prloom.core.work.worker_results import WorkerReport
 from prloom.engine.plan.runtime import PlanRuntime
@@ -175,8 +175,9 @@ class RebaseRuns:
             if parts is not None:
                 found = commits.by_todo(repo, branch, plan=runtime.id)
                 return work_results.with_moved(parts, runtime.event_store.state.done_todos, found)
-        self._give_up(runtime, work)  # where that cannot be, the preparation of the worktree says what is to be done
-        return work_results.begun_again(work, "others pushed during the rebase")
+        stays = self._give_up(runtime, work)  # then the preparation of the worktree says what is to be done
+        parts = work_failures.race_lost(context(runtime), work, "others pushed during the rebase")
+        return work_results.with_remark(parts, stays)
 
 
 def _base_tip(repo: Repository, runtime: PlanRuntime) -> str:

@@ -44,6 +44,29 @@ async def test_a_push_that_loses_a_race_is_repeated_on_what_won_it(bench: Workbe
     assert done.commit == bench.project.git("rev-parse", "work")
 
 
+async def test_a_push_that_loses_three_races_blocks_the_plan_and_is_tried_again_on_resume(
+    bench: Workbench, remote: Remote
+):
+    at_push(bench, remote.commit)
+    await bench.make_it_fast(ticks=2)
+
+    assert bench.block.reason.startswith("origin's branch work moved 3 times during the push (")
+    assert bench.block.reason.endswith("); what prloom committed is kept on the local branch")
+    assert bench.block.way_on == "prloom resume work"
+    assert remote.subjects == ["Other"] * 3
+
+    at_push(bench, "true")
+    await bench.carry_out("resume", "work", ticks=2)
+    assert remote.subjects == [*["Other"] * 3, "Be fast"]
+    assert (bench.boxes, bench.runs()) == (["- [x] Make it fast"], 1)
+
+
+def at_push(bench: Workbench, command: str) -> None:
+    """Have something happen on the remote each time that git pushes to it, before it does."""
+    script = executable.write(bench.home / "receivepack", f'#!/bin/sh\n{command}\nexec git-receive-pack "$@"\n')
+    bench.project.git("config", "remote.origin.receivepack", str(script))
+
+
 async def test_a_conflict_with_what_others_pushed_blocks_the_plan_and_rewrites_nothing(
     bench: Workbench, remote: Remote
 ):

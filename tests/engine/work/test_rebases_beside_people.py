@@ -123,3 +123,13 @@ async def test_files_that_a_person_writes_during_a_rebase_are_kept_when_it_is_gi
     assert bench.project.git("rev-parse", "work") == before
     (kept,) = bench.project.git("for-each-ref", "--format=%(refname)", "refs/prloom/kept").splitlines()
     assert bench.shown("bob.txt", kept) == "bob"
+
+
+async def test_a_rebase_during_which_others_push_each_time_is_parked_and_taken_back(bench: Workbench, remote: Remote):
+    check(bench, remote.commit)
+
+    await bench.carry_out("rebase", "work", ticks=3)
+
+    assert bench.block.reason.endswith("3 times, its result could not be pushed: others pushed during the rebase")
+    assert bench.boxes[-1] == "- [b] Rebase the branch onto its base"
+    assert remote.subjects[-3:] == ["Other"] * 3
