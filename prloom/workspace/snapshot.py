@@ -209,8 +209,7 @@ class _Sorter:
 
 def _is_refused(name: str) -> bool:
     """Whether git refuses a name, since some file system takes it for `.git`: see `verify_path` in its read-cache.c."""
-    plain = folded(name).partition(":")[0].rstrip(" .")
-    return plain in {".git", "git~1"}
+    return folded(name) in {".git", "git~1"}
 
 
 def _changed_path(change: trees.TreeChange, links: Mapping[str, str]) -> ChangedPath:

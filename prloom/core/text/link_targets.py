@@ -10,14 +10,15 @@ from prloom.core.text.path_patterns import folded
 _MOST = 40
 """How many links a path may lead through; it is Linux's own bound, after which opening the path fails."""
 
-_GIT = ".git"
+_GIT = frozenset((".git", "git~1"))
 
 
 @dataclass(frozen=True)
 class LinkPath:
-    """Where a link leads: out of the tree or not, and which links it passes, itself included."""
+    """Where a link leads: out of the tree, or to `end` in it, and which links it passes, itself included."""
 
     leaves: bool
+    end: str
     passed: frozenset[str]
 
 
@@ -36,7 +37,7 @@ def follow(path: str, links: Mapping[str, str]) -> LinkPath:
             continue
         if part == "..":
             if not position:
-                return LinkPath(leaves=True, passed=frozenset(passed))
+                return LinkPath(leaves=True, end="", passed=frozenset(passed))
             position.pop()
             continue
         position.append(part)
@@ -46,6 +47,6 @@ def follow(path: str, links: Mapping[str, str]) -> LinkPath:
             passed.append(here)
             position.pop()
             ahead += target.split("/")[::-1]
-        if folded(part) == _GIT or (target or "").startswith("/"):
-            return LinkPath(leaves=True, passed=frozenset(passed))
-    return LinkPath(leaves=False, passed=frozenset(passed))
+        if folded(part) in _GIT or (target or "").startswith("/"):
+            return LinkPath(leaves=True, end="", passed=frozenset(passed))
+    return LinkPath(leaves=False, end="/".join(position), passed=frozenset(passed))

@@ -13,17 +13,25 @@ from prloom.core.text.path_patterns import PathPatterns, folded
 DEFAULT_PROTECTED = (
     # Definitions of CI, which run with rights that the author of a change may not have.
     *(".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".gitlab/ci/**", ".forgejo/workflows/**"),
-    *(".gitea/workflows/**", ".circleci/**", ".buildkite/**", ".woodpecker/**", ".woodpecker.yml", ".drone.yml"),
-    *(".travis.yml", ".cirrus.yml", ".appveyor.yml", "appveyor.yml", ".semaphore/**", ".teamcity/**", ".tekton/**"),
-    *("Jenkinsfile", "azure-pipelines.yml", ".azure-pipelines/**", "bitbucket-pipelines.yml", ".ci/**"),
-    *("CODEOWNERS", ".github/dependabot.yml", "renovate.json"),
+    *(".gitea/workflows/**", ".circleci/**", ".buildkite/**", ".woodpecker/**", ".woodpecker.yml", ".woodpecker.yaml"),
+    *(".drone.yml", ".travis.yml", ".cirrus.yml", ".appveyor.yml", "appveyor.yml", ".semaphore/**", ".teamcity/**"),
+    *(".tekton/**", "Jenkinsfile", "azure-pipelines.yml", "azure-pipelines.yaml", ".azure-pipelines/**", ".ci/**"),
+    *("bitbucket-pipelines.yml", ".build.yml", ".builds/**", "zuul.yaml", ".zuul.yaml", "zuul.d/**", ".zuul.d/**"),
+    *("buildspec.yml", "buildspec.yaml", "cloudbuild.yaml", "cloudbuild.yml", "codemagic.yaml", "bitrise.yml"),
+    *("netlify.toml", "vercel.json", "CODEOWNERS", ".github/dependabot.yml", "renovate.json", "renovate.json5"),
+    *(".renovaterc*",),
     # Files that instruct agents, or that programs on a developer's machine obey; among them all `worktree_files` of the
     # agent programs that prloom runs.
     *("AGENTS.md", "AGENTS.override.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "prloom.toml"),
     *(".claude/**", ".codex/**", ".gemini/**", ".opencode/**", ".amp/**", ".agents/**", ".cursor/**", ".windsurf/**"),
     *("opencode.json", "opencode.jsonc", ".cursorrules", ".windsurfrules", ".clinerules", ".aider.conf.yml"),
-    *(".mcp.json", ".github/copilot-instructions.md", ".github/instructions/**", ".vscode/**", ".devcontainer/**"),
-    *(".gitattributes", ".husky/**", ".envrc"),
+    *(".mcp.json", ".github/copilot-instructions.md", ".github/instructions/**", ".github/agents/**"),
+    *(".github/prompts/**", ".github/chatmodes/**", ".github/skills/**", ".github/hooks/**", ".junie/**", ".kiro/**"),
+    *(".roo/**", ".roorules", ".zed/**", ".rules", ".continue/**", ".qwen/**", "QWEN.md", ".crush/**", "crush.json"),
+    *(".augment/**", ".trae/**", "WARP.md", ".goosehints", "CONVENTIONS.md", ".vscode/**", ".devcontainer/**"),
+    *(".devcontainer.json", ".gitattributes", ".husky/**", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml"),
+    *(".envrc", ".mise.toml", "mise.toml", ".mise/**", "**/.cargo/config.toml", "**/.cargo/config", ".npmrc"),
+    *(".yarnrc.yml",),
 )
 """The default of `[work] protected`: what an operator has to allow before a worker may change it."""
 
@@ -40,7 +48,7 @@ DEFAULT_MAX_FILE = 5_000_000
 DEFAULT_MAX_DIFF = 20_000
 """The default of `[work] max_diff`, in lines added and removed."""
 
-_GIT_FILES = frozenset((".gitmodules", ".gitconfig", ".lfsconfig"))
+_GIT_FILES = PathPatterns((".gitmodules", ".gitconfig", ".lfsconfig"))
 _SUBMODULE, _LINK = 0o160000, 0o120000
 
 
@@ -89,7 +97,7 @@ def violations(
     """
     found = [
         *outside,
-        *_of_links(changed, links),
+        *_of_links(changed, links, rules),
         *(each for path in changed for each in _of_path(path, rules)),
         *_of_secrets(changed, added, secrets),
     ]
@@ -104,23 +112,42 @@ def barred(paths: Sequence[str], rules: InspectionRules) -> tuple[str, ...]:
     return tuple(each for path in paths for each in _of_name(path, "in conflict", rules))
 
 
-def _of_links(changed: Sequence[InspectedPath], links: Mapping[str, str]) -> Iterator[str]:
-    """Yield the links that lead out of the worktree by what was changed: new ones, and old ones through new ones."""
+def _of_links(changed: Sequence[InspectedPath], links: Mapping[str, str], rules: InspectionRules) -> Iterator[str]:
+    """Yield the links that lead where none may by what was changed, and the changes of what a protected link leads to.
+
+    A link leads out of the worktree or to a protected path by what was changed if it is new or goes through a new one.
+    """
     own = {each.path: each.link_target for each in changed if each.link_target is not None}
     known = {**links, **own}
+    protected = PathPatterns(rules.protected)
     for path, target in known.items():
         way = link_targets.follow(path, known)
+        leads = f"{printable(path)} is a symbolic link to {printable(target)}"
+        pattern = protected.find(way.end)
         if way.leaves and not way.passed.isdisjoint(own):
-            leads = f"is a symbolic link to {printable(target)}, which is outside the worktree"
-            yield f"{printable(path)} {leads}"
+            yield f"{leads}, which is outside the worktree"
+        elif pattern is not None and not way.passed.isdisjoint(own):
+            yield f"{leads}, and {printable(pattern)} is protected ([work] protected)"
+        if not way.leaves and protected.find(path) is not None:
+            yield from _of_led_to(path, [*way.passed, way.end], changed)
+
+
+def _of_led_to(link: str, led_to: Sequence[str], changed: Sequence[InspectedPath]) -> Iterator[str]:
+    """Yield the changes of what a protected link leads to, which an agent or CI reads in its place."""
+    places = {folded(each) for each in led_to} - {folded(link)}
+    for each in changed:
+        path = folded(each.path)
+        if path in places or any(path.startswith(f"{place}/") for place in places):
+            leads = f"{printable(link)}, which is protected ([work] protected), leads to it"
+            yield f"{printable(each.path)} was {each.status}, and {leads}"
 
 
 def _of_name(path: str, status: str, rules: InspectionRules) -> Iterator[str]:
     """Yield the rules that a path breaks by its name, whatever is there."""
-    name, plain = printable(path), folded(path)
-    if plain.startswith(rules.own_folder) or plain == rules.own_folder.rstrip("/"):
+    name = printable(path)
+    if PathPatterns((f"/{rules.own_folder}**",)).find(path) is not None:
         yield f"{name} was {status}, and prloom's own folder is not for workers"
-    if plain.rpartition("/")[2] in _GIT_FILES:
+    if _GIT_FILES.find(path) is not None:
         yield f"{name} was {status}, and configures git"
     pattern = PathPatterns(rules.protected).find(path)
     if pattern is not None:

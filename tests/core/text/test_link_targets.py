@@ -28,5 +28,10 @@ def test_a_link_leaves_the_tree_or_stays(links: dict[str, str], leaves: bool):  
     assert link_targets.follow("a" if "a" in links else "d/a", links).leaves is leaves
 
 
+@pytest.mark.parametrize(("target", "end"), [("../docs/./x", "docs/x"), ("../b/x", "c/x"), ("..", "")])
+def test_a_link_that_stays_leads_to_a_path_of_the_tree(target: str, end: str):
+    assert link_targets.follow("d/a", {"d/a": target, "b": "c"}).end == end
+
+
 def test_the_links_on_the_way_are_named():
     assert link_targets.follow("a", {"a": "b/x", "b": "c", "z": "y"}).passed == {"a", "b"}

@@ -49,7 +49,9 @@ def test_an_old_link_is_none_unless_the_change_leads_it_elsewhere():
     ]
 
 
-@pytest.mark.parametrize("path", ["prloom/worker.md", "PRLOOM/plugins/x.py", "prl\u200coom/x", "prloom"])
+@pytest.mark.parametrize(
+    "path", ["prloom/worker.md", "PRLOOM/plugins/x.py", "prl\u200coom/x", "prloom", "prloom. ", "prloom::$DATA"]
+)
 def test_prlooms_own_folder_is_not_for_workers(path: str):
     (said,) = found(APath(path))
 
@@ -60,16 +62,53 @@ def test_a_folder_of_a_similar_name_is_for_workers():
     assert found(APath("prloom_docs/x.md"), APath("src/prloom/x.py")) == []
 
 
+@pytest.mark.parametrize("target", [".claude", ".github/workflows/ci.yml", "guide", ".GITHUB", "pkg/AGENTS.md"])
+def test_a_new_link_to_a_protected_path_is_not_committed(target: str):
+    (said,) = found(APath("x", mode=0o120000, link_target=target), links={"guide": ".claude/skills"})
+
+    assert said.startswith(f"x is a symbolic link to {target}, and ")
+    assert said.endswith(" is protected ([work] protected)")
+
+
+def test_an_old_link_to_a_protected_path_stays():
+    assert found(APath("new.py"), links={"x": ".claude", "CLAUDE.md": "AGENTS.md"}) == []
+
+
+@pytest.mark.parametrize("path", ["docs/GUIDE.md", "Docs/guide.md", "tools/skills/review.md"])
+def test_what_a_protected_link_leads_to_is_protected(path: str):
+    links = {"CLAUDE.md": "docs/GUIDE.md", ".claude/skills": "../tools/skills"}
+    (said,) = found(APath("docs/other.md"), APath(path, "modified"), links=links)
+
+    assert said.startswith(f"{path} was modified, and ")
+    assert said.endswith(", which is protected ([work] protected), leads to it")
+
+
+def test_a_link_on_the_way_of_a_protected_link_is_protected():
+    links = {"CLAUDE.md": "now/GUIDE.md", "now": "v2"}
+
+    assert found(APath("now", "modified", 0o120000, link_target="v2"), links=links) == [
+        "now was modified, and CLAUDE.md, which is protected ([work] protected), leads to it"
+    ]
+
+
 def test_submodules_and_what_configures_git_are_not_committed():
-    assert found(APath("lib", mode=0o160000), APath(".gitmodules"), APath("x/.GitConfig", "deleted")) == [
+    assert found(
+        APath("lib", mode=0o160000), APath(".gitmodules"), APath("x/.GitConfig", "deleted"), APath("GITMOD~1")
+    ) == [
         "lib was added, and is a submodule or another repository",
         ".gitmodules was added, and configures git",
         "x/.GitConfig was deleted, and configures git",
+        "GITMOD~1 was added, and configures git",
     ]
 
 
 @pytest.mark.parametrize(
-    "path", [".github/workflows/ci.yml", ".GITHUB/Workflows/ci.yml", ".gitlab-ci.yml", "pkg/AGENTS.md", "claude.md"]
+    "path",
+    [
+        *(".github/workflows/ci.yml", ".GITHUB/Workflows/ci.yml", ".gitlab-ci.yml", "pkg/AGENTS.md", "claude.md"),
+        *("CLAUDE~1.MD", "GITHUB~1/workflows/ci.yml", ".github::$INDEX_ALLOCATION", "CLAUDE.md:x", "CLAUDE.md. "),
+        *(".claude", ".vscode", ".github", "pkg/.husky"),
+    ],
 )
 def test_a_protected_file_is_one_whatever_its_case(path: str):
     (said,) = found(APath(path, "modified"))
