@@ -41,14 +41,14 @@ class Plan(Record, frozen=True, kw_only=True):
 class Activation(Record, frozen=True, kw_only=True):
     """A draft that is about to become a plan: the branch that is made for it, from which commit, and of which text.
 
-    `digest` is that of the draft's text. It is noted before the branch is made, so that an activation which was cut
-    short is known for what it is.
+    `text` is the draft's as it was read: what is changed there until the plan is made is brought over. It is noted
+    before the branch is made, so that an activation which was cut short is known for what it is.
     """
 
     branch: str
     base: str
     sha: str
-    digest: str
+    text: str | None = None
     created_at: Timestamp
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
+from functools import partial
 
 from msgspec.structs import replace
 
 from prloom.config.models import Config
 from prloom.core.plans import front_matter, plan_file, todo_ids
 from prloom.core.plans.front_matter import PlanBranches
-from prloom.core.text import bounds, naming
+from prloom.core.plans.plan_file import PlanTodo
+from prloom.core.text import bounds, naming, text_merge
 from prloom.engine.adoption import adopt
 from prloom.engine.bus import inbox, plans
 from prloom.engine.bus.inbox import PlanDraft
-from prloom.engine.bus.plan_files import text_digest
+from prloom.engine.bus.plan_files import PlanFile
 from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.plan import Activation, Plan
@@ -24,6 +27,8 @@ from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 from prloom.workspace import branches, repository
 from prloom.workspace.repository import Repository
+
+log = logging.getLogger(__name__)
 
 
 def activate(repo: Repository, config: Config, draft: PlanDraft, now: datetime) -> Plan:
@@ -40,20 +45,43 @@ def activate(repo: Repository, config: Config, draft: PlanDraft, now: datetime) 
         if plan is None:
             wanted = front_matter.plan_branches(draft.front, draft.id, config.base_branch)
             config.for_preset(draft.front.preset)
-            noted = _begin(repo, draft, wanted, begun, now)
-            Document(notes, _name(draft.id)).save(record.to_wire(noted))
-            if repository.branch_sha(repo, noted.branch) is None:
-                branches.create(repo, noted.branch, noted.sha)
-            plan = _make(repo, config, draft, noted)
-        elif begun is None or (begun.branch, begun.digest) != (plan.branch, text_digest(draft.text)):
+            begun = _begin(repo, draft, wanted, begun, now)
+            Document(notes, _name(draft.id)).save(record.to_wire(begun))
+            if repository.branch_sha(repo, begun.branch) is None:
+                branches.create(repo, begun.branch, begun.sha)
+            plan = _make(repo, config, draft, begun)
+        elif begun is None or begun.branch != plan.branch:
             raise PrloomError(
                 f"plan {draft.id} already exists, for branch {naming.printable(plan.branch)}; "
                 f"give the draft another name, or remove it"
             )
         with inbox.folder(local) as drafts:
-            inbox.remove_as_read(drafts, draft)
+            inbox.hand_over(drafts, draft.id, partial(_bring_over, where, begun))
         notes.remove(_name(draft.id))
     return plan
+
+
+def _bring_over(where: RepositoryPaths, begun: Activation, draft: PlanDraft) -> None:
+    """Bring over to the plan what was changed in its draft since that was read."""
+    if begun.text is None or draft.text == begun.text:
+        return
+    before, now = _plan_text(begun.text), _plan_text(draft.text)
+
+    def brought_over(text: str) -> str:
+        merged = text_merge.merged(before, ours=now, theirs=text)
+        if merged is not None:
+            return merged
+        log.warning("draft %s was changed while it became a plan; its TODOs are brought over, not its text", draft.id)
+        found = (PlanTodo(todo.id or "", todo.title, todo.context) for todo in plan_file.todos(now))
+        return plan_file.append_todos(text, found)
+
+    with SafeDir.make(where.worktree(draft.id), *paths.LOCAL) as local:
+        PlanFile(local).edit(brought_over)
+
+
+def _plan_text(draft: str) -> str:
+    """Return the text of a draft as that of its plan."""
+    return plan_file.with_ids(front_matter.without_status(draft), todo_ids.by_title())
 
 
 def forget_ended(local: SafeDir) -> None:
@@ -93,11 +121,10 @@ def _begin(
     repo: Repository, draft: PlanDraft, wanted: PlanBranches, begun: Activation | None, now: datetime
 ) -> Activation:
     """Return what is to be made; a branch that was made for this draft before is its own, any other is in the way."""
-    digest = text_digest(draft.text)
     if begun is not None and begun.branch == wanted.branch:
         if repository.branch_sha(repo, wanted.branch) not in {None, begun.sha}:
             raise _taken(wanted.branch, "here")
-        return replace(begun, base=wanted.base, digest=digest)
+        return replace(begun, base=wanted.base, text=draft.text)
     taken = branches.where_taken(repo, wanted.branch)
     if taken is not None:
         raise _taken(wanted.branch, taken)
@@ -108,7 +135,7 @@ def _begin(
             f"give the draft another `branch:`"
         )
     sha = branches.fetch_base(repo, wanted.base)
-    return Activation(branch=wanted.branch, base=wanted.base, sha=sha, digest=digest, created_at=Timestamp.of(now))
+    return Activation(branch=wanted.branch, base=wanted.base, sha=sha, text=draft.text, created_at=Timestamp.of(now))
 
 
 def _taken(branch: str, where: str) -> PrloomError:
@@ -120,8 +147,6 @@ def _taken(branch: str, where: str) -> PrloomError:
 
 
 def _make(repo: Repository, config: Config, draft: PlanDraft, begun: Activation) -> Plan:
-    text = front_matter.without_status(draft.text)
-    text = plan_file.with_ids(text, todo_ids.by_title())
     plan = Plan(
         id=draft.id,
         branch=begun.branch,
@@ -130,4 +155,4 @@ def _make(repo: Repository, config: Config, draft: PlanDraft, begun: Activation)
         preset=draft.front.preset,
         created_at=begun.created_at,
     )
-    return adopt.adopt(repo, config, plan, text=text)
+    return adopt.adopt(repo, config, plan, text=_plan_text(draft.text))

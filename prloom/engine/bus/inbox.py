@@ -115,16 +115,16 @@ def put(inbox: SafeDir, plan_id: str, text: str) -> None:
         inbox.replace(name, encoded)
 
 
-def edit(inbox: SafeDir, plan_id: str, change: Callable[[str], str]) -> str:
+def edit(inbox: SafeDir, plan_id: str, change: Callable[[str], str]) -> str | None:
     """Change the text of a draft as one step against all other processes, and return it; bytes beside it stay.
 
-    Raises PrloomError where there is no such draft.
+    None where there is no such draft, or no longer: it may have become a plan.
     """
     name = paths.draft(naming.check_plan_id(plan_id))
     with locks.locked(inbox):
         content = inbox.read_bytes(name, limit=LONGEST)
         if content is None:
-            raise PrloomError(f"there is no draft {naming.printable(plan_id)}; see `prloom status`")
+            return None
         text = change(content.decode("utf-8", "surrogateescape"))
         changed = text.encode("utf-8", "surrogateescape")
         if changed != content:
@@ -179,16 +179,15 @@ def _digest(text: str) -> str:
     return sha256(front_matter.without_status(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def remove_as_read(inbox: SafeDir, draft: PlanDraft) -> bool:
-    """Take a draft away unless it was changed since it was read; return whether it is gone."""
+def hand_over(inbox: SafeDir, plan_id: str, take: Callable[[PlanDraft], None]) -> None:
+    """Have a draft taken as it is now, and remove it, as one step against all other processes."""
     with locks.locked(inbox):
-        now = read(inbox, draft.id)
-        if now is not None and now.text != draft.text:
-            return False
-        inbox.remove(paths.draft(draft.id))
-        unblock(inbox, draft.id)
+        draft = read(inbox, plan_id)
+        if draft is not None:
+            take(draft)
+        inbox.remove(paths.draft(plan_id))
+        unblock(inbox, plan_id)
         inbox.sync()
-    return True
 
 
 def content(inbox: SafeDir, name: str, text: str) -> bytes:

@@ -74,8 +74,8 @@ def queue(where: RepositoryPaths, config: Config, plan_id: str) -> None:
     problem = check(where, config, named.id)
     if problem is not None:
         raise PrloomError(problem)
-    plan_texts.change(where, named, lambda text: front_matter.with_status(text, "queued"))
     with plan_texts.open_inbox(where) as drafts:
+        inbox.edit(drafts, named.id, lambda text: front_matter.with_status(text, "queued"))
         inbox.unblock(drafts, named.id)
 
 

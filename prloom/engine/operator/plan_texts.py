@@ -60,21 +60,26 @@ def read(where: RepositoryPaths, plan: NamedPlan) -> str:
     if plan.is_draft:
         with open_inbox(where) as drafts:
             found = inbox.read(drafts, plan.id)
-        if found is None:
+        if found is not None:
+            return found.text
+        if plan.id not in plans.ids(where):
             raise PrloomError(f"there is no draft {printable(plan.id)} any more; see `prloom status`")
-        return found.text
     with emit.open_local(where, plan.id) as local:
         return PlanFile(local).read()
 
 
 def change(where: RepositoryPaths, plan: NamedPlan, edit: Callable[[str], str]) -> str:
-    """Change the text as one step against all other processes, and return it.
+    """Change the text as one step against all other processes, and return it; a draft may be a plan by then.
 
     The boxes that this sets count as the operator's, also while a worker runs.
     """
     if plan.is_draft:
         with open_inbox(where) as drafts:
-            return inbox.edit(drafts, plan.id, edit)
+            text = inbox.edit(drafts, plan.id, edit)
+        if text is not None:
+            return text
+        if plan.id not in plans.ids(where):
+            raise PrloomError(f"there is no draft {printable(plan.id)} any more; see `prloom status`")
 
     def remembered(text: str) -> str:
         changed = edit(text)

@@ -13,6 +13,8 @@ from prloom.core.plans import plan_file
 from prloom.engine.adoption import activate
 from prloom.engine.bus import inbox
 from prloom.engine.bus.inbox import PlanDraft
+from prloom.engine.operator import plan_texts
+from prloom.engine.operator.plan_texts import NamedPlan
 from prloom.errors import ConfigError, PrloomError
 from prloom.model.plan import Plan
 from prloom.storage.safe_dir import SafeDir
@@ -210,15 +212,41 @@ def test_a_draft_with_the_name_of_a_plan_is_refused_and_stays(box: Inbox):
     assert (box.folder / "fast.md").exists()
 
 
-def test_what_was_written_into_the_draft_after_it_became_a_plan_is_not_lost(box: Inbox):
+def test_what_was_written_into_the_draft_while_it_became_a_plan_is_in_the_plan(box: Inbox):
     draft = box.put()
-    box.put(TEXT + "- [ ] More\n")
+    box.put(TEXT.replace("Why.", "Why not?") + "- [ ] More\n")
 
     box.activate(draft)
 
-    assert "More" in (box.folder / "fast.md").read_text()
-    with pytest.raises(PrloomError, match="plan fast already exists"):
-        box.activate(box.put(TEXT + "- [ ] More\n"))
+    text = (box.local() / "plan.md").read_text()
+    assert "Why not?" in text
+    assert [todo.title for todo in plan_file.todos(text)] == ["Drop the sleep", "More"]
+    assert list(box.folder.iterdir()) == []
+    assert box.notes == []
+
+
+def test_the_todos_of_a_draft_are_brought_over_also_where_the_plan_was_changed_at_the_same_lines(box: Inbox):
+    draft = box.put()
+    box.activate(draft)
+    notes = Path(box.project.root, "prloom/.local/activations")
+    note = {"branch": "fast", "base": "main", "sha": "0", "text": TEXT, "createdAt": "2026-01-01T00:00:00Z"}
+    (notes / "fast.json").write_text(json.dumps(note))  # as if it had been killed before the draft left
+    plan = box.local() / "plan.md"
+    plan.write_text(plan.read_text() + "- [ ] Mine\n")
+
+    box.activate(box.put(TEXT + "- [ ] More\n"))
+
+    assert [todo.title for todo in plan_file.todos(plan.read_text())] == ["Drop the sleep", "Mine", "More"]
+    assert list(box.folder.iterdir()) == []
+
+
+def test_a_todo_for_a_draft_that_has_become_a_plan_meanwhile_is_added_to_the_plan(box: Inbox):
+    draft, named = box.put(), NamedPlan("fast", is_draft=True)
+    box.activate(draft)
+
+    plan_texts.add_todo(box.stage.paths, named, "More", "")
+
+    assert [todo.title for todo in plan_file.todos((box.local() / "plan.md").read_text())] == ["Drop the sleep", "More"]
 
 
 def test_a_draft_that_was_edited_after_a_crash_becomes_the_plan_as_it_is_now(box: Inbox):
@@ -227,7 +255,7 @@ def test_a_draft_that_was_edited_after_a_crash_becomes_the_plan_as_it_is_now(box
     notes = Path(box.project.root, "prloom/.local/activations")
     sha = box.project.git("rev-parse", "main")
     (notes / "fast.json").write_text(
-        json.dumps({"branch": "fast", "base": "main", "sha": sha, "digest": "old", "createdAt": "2026-01-01T00:00:00Z"})
+        json.dumps({"branch": "fast", "base": "main", "sha": sha, "text": "old", "createdAt": "2026-01-01T00:00:00Z"})
     )
 
     box.activate(box.put(TEXT + "- [ ] More\n"))
