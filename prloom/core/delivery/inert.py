@@ -1,7 +1,8 @@
 """Make text from outside inert Markdown: it reads the same, and does nothing beyond its own place.
 
 No mention in it notifies, no command moves a bot, no image is fetched from another host, no HTML is rendered, no
-marker of prloom's can be forged, and nothing that it leaves open reaches the text that follows. Code keeps its look.
+marker of prloom's can be forged, and nothing that it leaves open reaches the text that follows. It closes no issue and
+skips no check when the description that it is in becomes the message of a commit. Code keeps its look.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from prloom.core.delivery import reply_sanitizer
-from prloom.core.text import bounds, markdown, rendered
+from prloom.core.text import bounds, forge_words, markdown, rendered
 
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!https?://[^\s<>]{1,2000}>)")
 _OWN_MARKER = "<!-- prloom:"
@@ -20,11 +21,16 @@ _MOST_PASSES = 5
 
 def line(text: str, *, longest: int = bounds.TITLE, host: str | None = None) -> str:
     """Return a text as a part of one line. Images are shown of the forge's `host` only."""
-    return _inert(bounds.cut(markdown.one_line(text), longest), host)
+    return _inert(bounds.cut(forge_words.muted(markdown.one_line(text)).strip(), longest), host)
 
 
-def paragraphs(text: str, *, longest: int, host: str | None = None) -> str:
-    """Return a text of several lines; as a quotation, where something in it would not end with it."""
+def paragraphs(text: str, *, longest: int, host: str | None = None, closes: bool = False) -> str:
+    """Return a text of several lines; as a quotation, where something in it would not end with it.
+
+    With `closes` it is a person's, who may mean `Closes #1`.
+    """
+    if not closes:
+        text = forge_words.muted(text)
     lines = markdown.clean(bounds.cut(text, longest))
     found = _inert("\n".join(lines), host)
     if rendered.is_closed(found):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prloom.core.plans import plan_file
 from prloom.core.prompts import prompt_text
-from prloom.core.text import markdown
+from prloom.core.text import forge_words, markdown
 from prloom.errors import AgentError
 
 _FENCES = frozenset(("```", "~~~"))
@@ -31,6 +31,8 @@ def design_prompt(
 def read_plan(message: str) -> str:
     """Return the plan in a designer's final message; what stands before its title, such as front matter, is left out.
 
+    The plan becomes the text of a pull request, so it closes no issue: a person who edits it may have it do so.
+
     Raises AgentError where there is no title, or no TODO.
     """
     lines = message.replace("\r\n", "\n").split("\n")
@@ -42,7 +44,7 @@ def read_plan(message: str) -> str:
     opened_before = [line for line in lines[:start] if line.strip()[:3] in _FENCES]
     if len(opened_before) % 2 and kept and kept[-1].strip() in _FENCES:
         kept = list(markdown.trimmed(kept[:-1]))
-    text = "\n".join(kept) + "\n"
+    text = forge_words.muted("\n".join(kept)) + "\n"
     if not plan_file.todos(text):
         raise AgentError("the designer's answer has no TODO: it has no `- [ ]` item under `## TODO`")
     return text

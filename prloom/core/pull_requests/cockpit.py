@@ -94,7 +94,7 @@ def render(view: CockpitView) -> str:
     """Return the cockpit between its markers, without an end of line; the same view, the same text."""
     parts = [BEGIN]
     if view.text.strip():
-        parts.append(inert.paragraphs(view.text, longest=LONGEST_TEXT, host=view.host))
+        parts.append(inert.paragraphs(view.text, longest=LONGEST_TEXT, host=view.host, closes=True))
     parts += ["### TODO", _todo_list(view)]
     if view.drafts:
         parts += ["### Replies that wait to be sent", _draft_list(view)]

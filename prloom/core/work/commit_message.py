@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from prloom.core.text import forge_words
+
 PREFIX = "Prloom-"
 PLAN, TODO, ROUND = "Prloom-Plan", "Prloom-Todo", "Prloom-Round"
 EVENT, APPROVED_BY = "Prloom-Event", "Prloom-Vouched-By"
@@ -14,11 +16,6 @@ _SUBJECT = 100  # characters
 _BODY = 10_000
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 _FORGED = re.compile(r"^\s*prloom[\s_-]*\w[\w -]*:", re.IGNORECASE)
-# What forges take for a request not to run their checks: a worker must not decide that.
-_SKIP = re.compile(
-    r"\[(?:skip[ -](?:ci|actions|cd)|(?:ci|actions|cd)[ -]skip|no[ -]ci)\]|\*{3}NO_CI\*{3}|^skip-checks:.*$",
-    re.IGNORECASE | re.MULTILINE,
-)
 _LINE = re.compile(r"(Prloom-[A-Z][A-Za-z-]*): (.+)")
 _UNSAFE = re.compile(r"[^!-~]+")
 
@@ -49,9 +46,8 @@ def write(text: str | None, *, title: str, trailers: Trailers) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a worker's text without control characters, requests to skip CI, and lines like prloom's trailers."""
-    plain = _SKIP.sub("", _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
-    plain = _SKIP.sub("…", plain)  # what was around a request may be one now, and what is around a "…" is none
+    """Return a worker's text without control characters, what forges would obey, and lines like prloom's trailers."""
+    plain = forge_words.muted(_CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
     lines = [line.rstrip() for line in plain.split("\n")]
     kept = [line for line in lines if not _FORGED.match(line)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()

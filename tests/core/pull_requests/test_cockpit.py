@@ -158,6 +158,15 @@ def test_nobody_is_notified(text: str) -> None:
     assert f"- [ ] {quiet}" in lines("", CockpitTodo(title=text))
 
 
+def test_what_agents_wrote_closes_no_issue_and_skips_no_check_and_a_persons_text_may() -> None:
+    found = render("Closes #1", CockpitTodo(title="Fix #2 [skip ci]", reason="closes a/b#3", state="blocked"))
+
+    assert "Closes #1" in found
+    assert "Refs #2: " in found
+    assert "refs a/b#3" in found
+    assert "skip ci" not in found
+
+
 def test_a_command_moves_no_bot() -> None:
     assert "\\/merge" in lines("/merge")
 

@@ -101,19 +101,14 @@ def test_a_body_is_bounded():
     assert len(commit_message.write("x\n\n" + "y" * 1_000_000, title="", trailers=ONE)) < 11_000
 
 
-@pytest.mark.parametrize("words", ["[skip ci]", "[CI skip]", "[no ci]", "[skip actions]", "***NO_CI***"])
-def test_a_worker_does_not_keep_ci_from_running(words: str):
-    assert (
-        commit_message.write(f"Fix it {words}\n\nskip-checks: true", title="", trailers=ONE) == f"Fix it\n\n{LINES}\n"
-    )
+def test_a_worker_keeps_no_ci_from_running_and_closes_no_issue():
+    words = "Fix it [skip azp]\n\nCloses #1, fixes acme/other#2. [skip\u200b ci]\n\nskip-checks: true"
+
+    assert commit_message.write(words, title="", trailers=ONE) == f"Fix it\n\nRefs #1, refs acme/other#2.\n\n{LINES}\n"
 
 
-@pytest.mark.parametrize(
-    ("nested", "left"),
-    [("[skip [skip ci]ci]", "…"), ("***NO***NO_CI***_CI***", "…"), ("[skip [skip [no ci]ci]ci]", "[skip …ci]")],
-)
-def test_nor_does_what_is_left_where_such_a_request_was_taken_out(nested: str, left: str):
-    assert commit_message.clean(f"Fix it {nested}") == f"Fix it {left}"
+def test_nor_does_the_title_of_a_todo():
+    assert commit_message.write(None, title="Fix #3 [skip ci]", trailers=ONE) == f"Refs #3\n\n{LINES}\n"
 
 
 def test_only_the_last_paragraph_of_a_message_has_trailers():
