@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prloom.core.text.naming import commit_id, printable
+from prloom.core.text.path_patterns import for_git
 from prloom.errors import WorkspaceError
 from prloom.model.own_folder import OWN_FOLDER
 from prloom.workspace import checkout, git, revisions
@@ -13,7 +14,7 @@ from prloom.workspace.checkout import NoCommitError
 from prloom.workspace.repository import Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from prloom.workspace.checkout import Checkout
@@ -68,18 +69,22 @@ _SUBMODULE = "160000"
 
 def uncommitted_paths(worktree: Checkout) -> tuple[str, ...]:
     """Return the paths that differ from the commit, or are new and not ignored; prloom's own folder aside."""
-    return tuple(path for _, path in _status(worktree))
+    return (*_changed(worktree), *_untracked(worktree, ()))
 
 
 def unsaved_work(
-    worktree: Checkout, cwd: Path, *, but: str | None = None, merged_into: str | None = None
+    worktree: Checkout,
+    cwd: Path,
+    *,
+    but: str | None = None,
+    merged_into: str | None = None,
+    junk: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return what is in the worktree and nowhere else, a phrase for each kind of work.
 
-    What only the branch `but` leads to counts too, unless the commit `merged_into` has all of it; commits are looked up
+    New files that are `junk` are none. What only the branch `but` leads to counts too, unless the commit `merged_into` has all of it; commits are looked up
     in the repository at cwd.
     """
-    status = tuple(_status(worktree))
     commits: tuple[str, ...] = ()
     with suppress(NoCommitError):  # its branch was deleted: all its files count as changed
         head = checkout.head(worktree)
@@ -87,8 +92,8 @@ def unsaved_work(
         if commits and merged_into is not None and is_contained(cwd, head, merged_into):
             commits = ()
     kinds = {
-        "changed files": [path for code, path in status if code != "??"],
-        "untracked files": [path for code, path in status if code == "??"],
+        "changed files": _changed(worktree),
+        "untracked files": _untracked(worktree, junk),
         "files whose changes git ignores": _files_hidden_from_status(worktree),
         "submodules": _submodules(worktree),
         "commits on no other branch": commits,
@@ -126,12 +131,19 @@ def is_contained(cwd: Path, sha: str, base: str) -> bool:
     return made.code == 0 and made.out.strip() == tree
 
 
-def _status(worktree: Checkout) -> Iterator[tuple[str, str]]:
-    asked = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]
-    for entry in _lines(worktree, asked):
-        code, path = entry[:2], entry[3:]
-        if path != OWN_FOLDER and not path.startswith(f"{OWN_FOLDER}/"):
-            yield code, path
+def _changed(worktree: Checkout) -> list[str]:
+    asked = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=no"]
+    return [path for entry in _lines(worktree, asked) if not _is_own(path := entry[3:])]
+
+
+def _untracked(worktree: Checkout, junk: Sequence[str]) -> list[str]:
+    skipped = [f"--exclude={for_git(each)}" for each in junk]
+    asked = ["ls-files", "-z", "--others", "--exclude-standard", *skipped]
+    return [path for path in _lines(worktree, asked) if not _is_own(path)]
+
+
+def _is_own(path: str) -> bool:
+    return path == OWN_FOLDER or path.startswith(f"{OWN_FOLDER}/")
 
 
 def _files_hidden_from_status(worktree: Checkout) -> list[str]:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from prloom import flock
 from prloom.core.text.naming import is_branch_name, printable
+from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
 from prloom.model.own_folder import OWN_FOLDER
 from prloom.workspace import checkout, checks, git, made_branches, new_branches, repository, root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from prloom.workspace.checkout import Checkout
@@ -66,7 +67,14 @@ def note_plan(repo: Repository, path: Path, note: str) -> None:
     root.mark_as_plans(_at(repo, path), note)
 
 
-def remove(repo: Repository, path: Path, *, with_branch: bool = False, lose_work: bool = False) -> None:
+def remove(
+    repo: Repository,
+    path: Path,
+    *,
+    with_branch: bool = False,
+    lose_work: bool = False,
+    junk: Sequence[str] = DEFAULT_JUNK,
+) -> None:
     """Remove the worktree at path, and its branch if asked to; refuse where work would be lost, unless `lose_work`.
 
     prloom's own folder in it, and what git ignores, go with it. Raises WorkspaceError with what is there.
@@ -78,7 +86,7 @@ def remove(repo: Repository, path: Path, *, with_branch: bool = False, lose_work
     if lose_work:
         _refuse_where_locked(worktree, path)
     else:
-        refuse_to_lose_work(repo, path, but=branch)
+        refuse_to_lose_work(repo, path, but=branch, junk=junk)
     # git's own look for changes would go into submodules, and take prloom's folder for one where it is not excluded.
     git.run(["worktree", "remove", "--force", "--", worktree.path], cwd=repo.root, limit=CHECKOUT_LIMIT)
     if branch is not None:
@@ -93,24 +101,30 @@ def forget_gone(repo: Repository, path: Path) -> None:
 
 
 def refuse_to_lose_work(
-    repo: Repository, path: Path, *, but: str | None = None, merged_into: str | None = None
+    repo: Repository,
+    path: Path,
+    *,
+    but: str | None = None,
+    merged_into: str | None = None,
+    junk: Sequence[str] = DEFAULT_JUNK,
 ) -> None:
     """Raise WorkspaceError where the worktree is locked, or holds work that is nowhere else but on branch `but`.
 
-    Commits count as saved, too, where the commit `merged_into` has all that they change.
+    New files that are `junk` are no work. Commits count as saved, too, where the commit `merged_into` has all that they
+    change.
     """
     worktree = _at(repo, path)
     _refuse_where_locked(worktree, path)
-    if found := checks.unsaved_work(worktree, repo.root, but=but, merged_into=merged_into):
+    if found := checks.unsaved_work(worktree, repo.root, but=but, merged_into=merged_into, junk=junk):
         what = "; ".join(found)
         raise WorkspaceError(
             f"{printable(str(path))} holds work that is nowhere else ({what}); push or discard it first"
         )
 
 
-def unsaved_work(repo: Repository, path: Path) -> tuple[str, ...]:
+def unsaved_work(repo: Repository, path: Path, *, junk: Sequence[str] = DEFAULT_JUNK) -> tuple[str, ...]:
     """Return what a worktree holds that is nowhere else, in words; raises WorkspaceError where it is none."""
-    return tuple(checks.unsaved_work(_at(repo, path), repo.root))
+    return tuple(checks.unsaved_work(_at(repo, path), repo.root, junk=junk))
 
 
 def _refuse_where_locked(worktree: Checkout, path: Path) -> None:

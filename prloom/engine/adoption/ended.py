@@ -73,7 +73,10 @@ class EndedPlans:
         def give_up() -> str:
             repo = repository.find(self.registry.paths.root)
             merged_into = _base(repo, runtime)
-            return forget.forget(repo, self.registry.paths, runtime.id, let_go=let_go, but=but, merged_into=merged_into)
+            junk = runtime.rules.config.work.junk
+            return forget.forget(
+                repo, self.registry.paths, runtime.id, let_go=let_go, but=but, merged_into=merged_into, junk=junk
+            )
 
         try:
             branch = await asyncio.to_thread(give_up)

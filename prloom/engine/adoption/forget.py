@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 from prloom.core.commands.requests import OperatorRequest
 from prloom.core.events import issued
 from prloom.core.plans import plan_file
+from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.engine.adoption import declined
 from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.issued import IssuedPosts
@@ -45,11 +46,12 @@ def forget(
     but: str | None = None,
     merged_into: str | None = None,
     lose_work: bool = False,
+    junk: Sequence[str] = DEFAULT_JUNK,
 ) -> str:
     """Give up a plan, and return what became of its branch, as a sentence.
 
     Raises PrloomError, and leaves it as it was, where work would be lost or an agent is at work. With `lose_work`, what
-    its worktree holds is removed, also where it is nowhere else.
+    its worktree holds is removed, also where it is nowhere else. New files that are `junk` are no work.
 
     `let_go` is the dispatcher's own way to let go of the plan, where the dispatcher gives it up. When a person gives up
     what a rule adopted, no rule adopts it again. A local branch that was made for a rule goes if the remote has all of
@@ -57,7 +59,7 @@ def forget(
     """
     path = where.worktree(plan_id)
     if not lose_work:
-        worktree.refuse_to_lose_work(repo, path, but=but, merged_into=merged_into)
+        worktree.refuse_to_lose_work(repo, path, but=but, merged_into=merged_into, junk=junk)
     _refuse_while_an_agent_works(where, plan_id)
     own = SafeDir.open(path, *paths.LOCAL)
     if own is None:
@@ -71,7 +73,7 @@ def forget(
                 _have_let_go(local, plan_id, patience, pause)
             if plan is not None:
                 _end_todos(local, own, plan)
-            worktree.remove(repo, path, lose_work=lose_work)
+            worktree.remove(repo, path, lose_work=lose_work, junk=junk)
             adopted.forget(local, plan_id)
             _forget_todos(local, plan)
             if plan is not None and plan.rule is not None and plan.pr is not None and let_go is None:

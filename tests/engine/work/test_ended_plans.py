@@ -47,6 +47,15 @@ async def test_it_is_kept_for_the_configured_time_and_then_removed(ended: Workbe
     assert ended.commits == ["Add fast"]
 
 
+async def test_new_files_that_are_junk_do_not_keep_it(ended: Workbench):
+    (ended.worktree / "__pycache__").mkdir()
+    (ended.worktree / "__pycache__/fast.pyc").touch()
+
+    await later(ended, days=7)
+
+    assert not ended.worktree.exists()
+
+
 async def test_one_with_uncommitted_files_is_kept_with_the_reason_until_they_are_gone(ended: Workbench):
     (ended.worktree / "mine.txt").write_text("mine\n")
 
