@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, new_branches, remote, repository
+from prloom.workspace import git, new_branches, ref_names, remote, repository
 from prloom.workspace.remote import NoRemote, Rejected
 
 if TYPE_CHECKING:
     from prloom.workspace.repository import Repository
-
-_REMOTE_LIMIT = timedelta(seconds=30)
 
 
 class OriginUnreadableError(WorkspaceError):
@@ -29,16 +27,6 @@ def create(repo: Repository, branch: str, sha: str) -> None:
     new_branches.note(repo, branch, sha)
     remote.forget(repo, branch)
     git.run(["update-ref", f"refs/heads/{branch}", sha, "0" * len(sha)], cwd=repo.root)
-
-
-def in_the_way(repo: Repository, branch: str) -> str | None:
-    """Return a branch beside which git cannot have this one: `a` beside `a/b`; None where there is none."""
-    parts = branch.split("/")
-    above = ["/".join(parts[:count]) for count in range(1, len(parts))]
-    asked = [f"refs/heads/{branch}/", *(f"refs/heads/{each}" for each in above)]
-    listed = git.run(["for-each-ref", "--format=%(refname)", *asked], cwd=repo.root).out.splitlines()
-    found = [name.removeprefix("refs/heads/") for name in listed]
-    return next((each for each in found if each in above or each.startswith(f"{branch}/")), None)
 
 
 def base_sha(repo: Repository, base: str) -> str:
@@ -77,22 +65,32 @@ def fetch_base(repo: Repository, base: str) -> str:
     return found
 
 
-def where_taken(repo: Repository, branch: str) -> str | None:
-    """Return where there is a branch of this name already: here, or at origin; None if it is free.
+@dataclass(frozen=True)
+class Obstacle:
+    """A branch because of which another one cannot be made: one of the same name, or a name that git cannot add.
+
+    `where` is "here" or "at origin".
+    """
+
+    branch: str
+    where: str
+
+
+def obstacle(repo: Repository, branch: str) -> Obstacle | None:
+    """Return what keeps a branch of this name from being made and pushed; None if it is free.
 
     Origin is asked. Where it does not answer, what was fetched last is all that is known.
     """
     if repository.branch_sha(repo, branch) is not None:
-        return "here"
+        return Obstacle(branch, "here")
     if repository.remote_sha(repo, branch) is not None:
-        return "at origin"
+        return Obstacle(branch, "at origin")
+    for other in ref_names.beside(repo.root, branch):
+        return Obstacle(other, "here")
     if repository.origin_url(repo) is None:
         return None
-    asked = ["ls-remote", "--heads", "--end-of-options", "origin", f"refs/heads/{branch}"]
     try:
-        listed = git.run(asked, cwd=repo.root, limit=_REMOTE_LIMIT).out
+        listed = ref_names.listed_at(repo.root, branch, "origin")
     except WorkspaceError:
         return None
-    if any(line.endswith(f"\trefs/heads/{branch}") for line in listed.splitlines()):
-        return "at origin"
-    return None
+    return next((Obstacle(each, "at origin") for each in listed), None)

@@ -9,7 +9,7 @@ from prloom.core.text.naming import is_branch_name, printable
 from prloom.core.work import push_results
 from prloom.core.work.push_results import Failure
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, repository, revisions, rewritten
+from prloom.workspace import git, ref_names, repository, revisions, rewritten
 from prloom.workspace.git import GitResult
 from prloom.workspace.repository import FETCH_LIMIT, Repository
 
@@ -105,6 +105,8 @@ def fetch(repo: Repository, branch: str, *, remote: str = ORIGIN) -> Fetched | R
     spec = f"+refs/heads/{branch}:refs/remotes/{remote}/{branch}"
     argv = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", remote, spec]
     ended = _run(repo, argv)
+    if isinstance(ended, GitResult) and ended.code and ref_names.remove_stale(repo.root, branch, remote, ended.err):
+        ended = _run(repo, argv)
     if isinstance(ended, Rejected):
         return ended
     if ended.code == 0:
@@ -144,8 +146,18 @@ def push(
 
 
 def note(repo: Repository, branch: str, sha: str) -> None:
-    """Note that the remote's branch was at a commit that the local branch has, or has given up."""
-    git.run(["update-ref", f"{NOTED}{branch}", sha], cwd=repo.root)
+    """Note that the remote's branch was at a commit that the local branch has, or has given up.
+
+    What was noted of a branch beside which git cannot have this one is out of date.
+    """
+    argv = ["update-ref", f"{NOTED}{branch}", sha]
+    try:
+        git.run(argv, cwd=repo.root)
+    except WorkspaceError as error:
+        if push_results.name_conflict(str(error)) is None:
+            raise
+        ref_names.remove(repo.root, branch, NOTED)
+        git.run(argv, cwd=repo.root)
 
 
 def forget(repo: Repository, branch: str) -> None:

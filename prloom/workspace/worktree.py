@@ -13,7 +13,7 @@ from prloom.core.text.naming import is_branch_name, printable
 from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
 from prloom.model.own_folder import OWN_FOLDER
-from prloom.workspace import checkout, checks, git, made_branches, new_branches, repository, root
+from prloom.workspace import checkout, checks, git, made_branches, new_branches, ref_names, repository, root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,6 +54,7 @@ def create(repo: Repository, path: Path, branch: str) -> str:
             made = head(repo, path)
         else:
             if local is None:
+                _refuse_if_unnameable(repo, branch)
                 new_branches.note(repo, branch, sha)
             made = _make(repo, path, branch, sha, track=local is None)
         root.mark_as_plans(_at(repo, path))
@@ -227,6 +228,15 @@ def _refuse_if_harmful(repo: Repository, sha: str, branch: str) -> None:
         raise WorkspaceError(
             f"branch {printable(branch)} contains {found}, where prloom keeps its own files; "
             "remove it from the branch and try again",
+        )
+
+
+def _refuse_if_unnameable(repo: Repository, branch: str) -> None:
+    """Raise where git cannot have a local branch of this name, because of another one."""
+    for other in ref_names.beside(repo.root, branch):
+        raise WorkspaceError(
+            f"git cannot have a local branch {printable(branch)} beside {printable(other)}; "
+            f"rename {printable(other)} with `git branch --move` and try again"
         )
 
 

@@ -8,7 +8,7 @@ import executable
 import pytest
 
 from prloom.errors import WorkspaceError
-from prloom.workspace import integrate, rebase, remote, worktree
+from prloom.workspace import integrate, rebase, remote, repository, worktree
 from prloom.workspace.integrate import UpToDate
 from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected, RemoteAddresses
 
@@ -218,3 +218,47 @@ def test_a_name_is_never_a_part_of_a_refspec(repo: Repository, branch: str, orig
     else:
         with pytest.raises(WorkspaceError, match="is not a valid name for a branch"):
             remote.fetch(repo, branch)
+
+
+@pytest.mark.parametrize(("there", "wanted"), [("x", "x/y"), ("x/y/z", "x/y")])
+def test_a_branch_beside_which_git_cannot_have_ours_is_a_refusal_that_names_it(
+    project: Project, repo: Repository, origin: Project, there: str, wanted: str
+) -> None:
+    origin.git("update-ref", f"refs/heads/{there}", "main")
+
+    done = remote.push(repo, wanted, project.sha("main"), None)
+
+    assert isinstance(done, Rejected)
+    assert (done.failure.cause, done.failure.retryable) == ("refused", False)
+    assert done.failure.reason.startswith(f"it has a branch {there}, and git cannot have {wanted} beside it; ")
+
+
+@pytest.mark.parametrize(("stale", "wanted"), [(["x"], "x/y"), (["x/y/z", "x/y/w"], "x/y")])
+def test_what_the_remote_no_longer_has_stands_in_the_way_of_no_fetch(
+    project: Project, repo: Repository, origin: Project, stale: list[str], wanted: str
+) -> None:
+    for name in (*stale, "other"):
+        project.git("update-ref", f"refs/remotes/origin/{name}", "feature")
+    origin.git("update-ref", f"refs/heads/{wanted}", "main")
+
+    assert remote.fetch(repo, wanted) == Fetched(project.sha("main"), None)
+    assert project.git("rev-parse", "origin/other").strip() == project.sha("feature")
+
+
+def test_a_pull_request_is_fetched_although_a_stale_branch_is_in_the_way(
+    project: Project, repo: Repository, origin: Project
+) -> None:
+    project.git("update-ref", "refs/remotes/origin/x", "feature")
+    origin.git("update-ref", "refs/heads/x/y", "main")
+
+    assert repository.fetch_pull_request(repo, branch="x/y", ref=None, number=1, fork=False) == "x/y"
+    assert project.git("rev-parse", "origin/x/y").strip() == project.sha("main")
+
+
+def test_what_was_noted_of_an_earlier_branch_keeps_no_push_from_being_noted(
+    project: Project, repo: Repository, origin: Project
+) -> None:
+    project.git("update-ref", "refs/prloom/remote/x", "feature")
+
+    assert remote.push(repo, "x/y", project.sha("main"), None) == Pushed(project.sha("main"))
+    assert remote.noted(repo, "x/y") == project.sha("main")

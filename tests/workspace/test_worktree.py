@@ -551,3 +551,18 @@ def test_the_folders_above_a_worktree_are_their_owners_alone_whatever_the_umask(
 
     folders = [tmp_path / "else", tmp_path / "else" / "where"]
     assert [stat.S_IMODE(each.stat().st_mode) for each in folders] == [0o700, 0o700]
+
+
+def test_a_local_branch_beside_which_git_cannot_have_the_fetched_one_is_named(
+    project: Project, repo: Repository, place: Path
+) -> None:
+    project.git("update-ref", "refs/remotes/origin/feature/more", "feature")
+
+    with pytest.raises(WorkspaceError) as raised:
+        worktree.create(repo, place, "feature/more")
+
+    assert str(raised.value) == (
+        "git cannot have a local branch feature/more beside feature; "
+        "rename feature with `git branch --move` and try again"
+    )
+    assert not place.exists()

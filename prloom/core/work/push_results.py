@@ -32,6 +32,8 @@ _UNREACHABLE = re.compile(
     r"Could not read from remote repository",
     re.IGNORECASE,
 )
+_NAMES = re.compile(r"'refs/\S*?' exists; cannot create 'refs/\S*?'")
+_BRANCHES = re.compile(r"'refs/heads/(\S+?)' exists; cannot create 'refs/heads/(\S+?)'")
 _MISSING = re.compile(r"couldn't find remote ref", re.IGNORECASE)
 _REMOTE = re.compile(r"^remote: *(?:error: *|fatal: *)?(.*\S)", re.MULTILINE)
 _REJECTED = re.compile(r"^!\t[^\t]*\t(.*)$", re.MULTILINE)
@@ -55,11 +57,24 @@ class Failure:
 def read(out: str, err: str) -> Failure:
     """Return why a push failed, by what `git push --porcelain` wrote to its two outputs."""
     summary = next(iter(_REJECTED.findall(out)), "")
+    names = name_conflict(err)
+    if summary and names is not None:
+        return Failure("refused", printable(mask_credentials(names), _LONGEST))
     said = [each for each in _REMOTE.findall(err) if _is_reason(each)]
     lines = [line for line in err.splitlines() if line.startswith(("fatal:", "error:", "ssh:")) and _SOME not in line]
     text = "; ".join(filter(None, (summary, *(said[:2] or lines[:1])))) or "git gave no reason"
     reason = printable(mask_credentials(text), _LONGEST)
     return Failure(_cause(summary, err), reason)
+
+
+def name_conflict(err: str) -> str | None:
+    """Return which two refs git cannot have beside each other, if it failed because of that: `a` beside `a/b`."""
+    branches = _BRANCHES.search(err)
+    if branches is not None:
+        there, wanted = branches.groups()
+        return f"it has a branch {there}, and git cannot have {wanted} beside it; rename one of them, or delete {there}"
+    found = _NAMES.search(err)
+    return found[0] if found is not None else None
 
 
 def is_missing(err: str) -> bool:

@@ -125,14 +125,13 @@ def _begin(
         if repository.branch_sha(repo, wanted.branch) not in {None, begun.sha}:
             raise _taken(wanted.branch, "here")
         return replace(begun, base=wanted.base, text=draft.text)
-    taken = branches.where_taken(repo, wanted.branch)
-    if taken is not None:
-        raise _taken(wanted.branch, taken)
-    other = branches.in_the_way(repo, wanted.branch)
-    if other is not None:
+    found = branches.obstacle(repo, wanted.branch)
+    if found is not None and found.branch == wanted.branch:
+        raise _taken(wanted.branch, found.where)
+    if found is not None:
         raise PrloomError(
-            f"git cannot have a branch {naming.printable(wanted.branch)} beside {naming.printable(other)}; "
-            f"give the draft another `branch:`"
+            f"git cannot have a branch {naming.printable(wanted.branch)} beside {naming.printable(found.branch)}, "
+            f"which is {found.where}; give the draft another `branch:`"
         )
     sha = branches.fetch_base(repo, wanted.base)
     return Activation(branch=wanted.branch, base=wanted.base, sha=sha, text=draft.text, created_at=Timestamp.of(now))

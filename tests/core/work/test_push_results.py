@@ -13,6 +13,12 @@ ENDINGS = {
         "",
         "lost_race",
     ),
+    "a name beside": (
+        "!\tabc:refs/heads/x/y\t[remote rejected] (failed to update ref)\n",
+        "remote: error: cannot lock ref 'refs/heads/x/y': 'refs/heads/x' exists; cannot create 'refs/heads/x/y'\n",
+        "refused",
+    ),
+    "a name beside, on GitHub": ("!\tabc:refs/heads/x/y\t[remote rejected] (directory file conflict)\n", "", "refused"),
     "protected": (
         "!\tabc:refs/heads/x\t[remote rejected] (protected branch hook declined)\n",
         "remote: error: GH006: Protected branch update failed for refs/heads/x.\n",
@@ -50,6 +56,14 @@ def test_each_failure_is_of_its_kind(name: str):
     out, err, cause = ENDINGS[name]
 
     assert push_results.read(out, err).cause == cause
+
+
+def test_a_refusal_because_of_a_name_says_which_branch_is_in_the_way():
+    out, err, _ = ENDINGS["a name beside"]
+
+    assert push_results.read(out, err).reason == (
+        "it has a branch x, and git cannot have x/y beside it; rename one of them, or delete x"
+    )
 
 
 def test_what_may_succeed_later_is_tried_again():

@@ -170,6 +170,18 @@ def test_origin_is_asked_whether_it_has_the_branch(box: Inbox, origin: Path):
         box.activate(box.put())
 
 
+@pytest.mark.parametrize("there", ["perf", "perf/fast/er"])
+def test_origin_is_asked_whether_it_has_a_branch_beside_which_git_cannot_have_it(box: Inbox, origin: Path, there: str):
+    box.project.git("push", "--quiet", str(origin), f"main:refs/heads/{there}", "main:refs/heads/a/perf/fast")
+
+    with pytest.raises(PrloomError) as raised:
+        box.activate(box.put("---\nstatus: queued\nbranch: perf/fast\n---\n# x\n"))
+
+    assert str(raised.value) == (
+        f"git cannot have a branch perf/fast beside {there}, which is at origin; give the draft another `branch:`"
+    )
+
+
 def test_a_base_that_cannot_be_fetched_makes_no_branch(box: Inbox, tmp_path: Path):
     box.project.git("remote", "add", "origin", str(tmp_path / "nowhere.git"))
 
@@ -185,8 +197,14 @@ def test_a_base_that_cannot_be_fetched_makes_no_branch(box: Inbox, tmp_path: Pat
     ("front", "error"),
     [
         ("branch: main", "branch main is also the plan's base; choose another `branch:`"),
-        ("branch: work/sub", "git cannot have a branch work/sub beside work; give the draft another `branch:`"),
-        ("branch: perf", "git cannot have a branch perf beside perf/old; give the draft another `branch:`"),
+        (
+            "branch: work/sub",
+            "git cannot have a branch work/sub beside work, which is here; give the draft another `branch:`",
+        ),
+        (
+            "branch: perf",
+            "git cannot have a branch perf beside perf/old, which is here; give the draft another `branch:`",
+        ),
         ("base: nowhere", "there is no branch nowhere to begin from, neither here nor fetched from origin"),
         ("preset: nowhere", "nowhere"),
     ],
