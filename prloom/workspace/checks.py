@@ -82,8 +82,8 @@ def unsaved_work(
 ) -> tuple[str, ...]:
     """Return what is in the worktree and nowhere else, a phrase for each kind of work.
 
-    New files that are `junk` are none. What only the branch `but` leads to counts too, unless the commit `merged_into` has all of it; commits are looked up
-    in the repository at cwd.
+    New files that are `junk` are none. What only the branch `but` leads to counts too, unless the commit `merged_into`
+    has all of it; commits are looked up in the repository at cwd.
     """
     commits: tuple[str, ...] = ()
     with suppress(NoCommitError):  # its branch was deleted: all its files count as changed
