@@ -145,6 +145,11 @@ class Workbench:
         return record.from_wire(DispatchState, self.stage.state("work"))
 
     @property
+    def status(self) -> str:
+        """The stored status of the plan."""
+        return str(json.loads((self.worktree / "prloom/.local/state.json").read_text())["status"])
+
+    @property
     def block(self) -> Block:
         """The block of the plan, which has one."""
         block = self.state.block

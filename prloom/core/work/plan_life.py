@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from prloom.core.plans import plan_status
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.work.work_steps import Continue, RunHooks, Withdraw
 from prloom.model.hook_points import AFTER_ACTIVATE, AFTER_FINISH, AFTER_MERGE
@@ -42,6 +43,13 @@ def _after_the_end(plan: Plan, state: DispatchState) -> PlanHookStep | None:
     if AFTER_MERGE in state.hooks_due and state.block is None:
         return RunHooks(AFTER_MERGE)
     return None
+
+
+def may_be_merged(plan: Plan, state: DispatchState, todos: Sequence[TodoItem]) -> bool:
+    """Whether git is to be asked if a plan was merged, as no forge tells: its TODOs are done, and it has commits."""
+    if plan.pr is not None or not plan.id or not state.commits or state.work is not None or state.unfinished:
+        return False
+    return plan_status.derive(plan, state, todos) == "review"
 
 
 def kept(plan: Plan, state: DispatchState, todos: Sequence[TodoItem], keep: timedelta) -> Kept | None:

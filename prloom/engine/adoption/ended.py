@@ -1,4 +1,4 @@
-"""Give up plans that have ended: their worktrees are removed when nothing would be lost with them."""
+"""Find out which plans without a forge were merged, and give up plans that have ended, when nothing is lost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from prloom.core.work import plan_life
@@ -19,7 +20,7 @@ from prloom.engine.plan_registry import PlanRegistry
 from prloom.errors import PrloomError
 from prloom.model.kinds import ENDED
 from prloom.model.work import Kept
-from prloom.workspace import remote, repository
+from prloom.workspace import checks, remote, repository
 from prloom.workspace.repository import Repository
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,10 @@ _LET_GO = 30  # seconds
 
 @dataclass
 class EndedPlans:
-    """Looks at the plans that have ended, notes until when or why they are kept, and gives up those whose time came."""
+    """Looks at the plans that have ended, notes until when or why they are kept, and gives up those whose time came.
+
+    A plan without a pull request has ended when its branch is in its base, here or at origin.
+    """
 
     registry: PlanRegistry
     _last: datetime | None = None
@@ -45,12 +49,18 @@ class EndedPlans:
             return
         self._last = now
         over = [runtime for runtime in self.registry.runtimes.values() if _is_over(runtime, now)]
-        if over:
+        done = [runtime for runtime in self.registry.runtimes.values() if _may_be_merged(runtime)]
+        if over or done:
             self._running = True
-            spawn(partial(self._give_up_all, over, changed))
+            spawn(partial(self._look, done, over, changed))
 
-    async def _give_up_all(self, over: list[PlanRuntime], changed: Callable[[], None]) -> None:
+    async def _look(self, done: list[PlanRuntime], over: list[PlanRuntime], changed: Callable[[], None]) -> None:
         try:
+            for runtime in done:
+                if await asyncio.to_thread(_is_merged, self.registry.paths.root, runtime) and _may_be_merged(runtime):
+                    note = f"its branch is in {runtime.base}"
+                    runtime.event_store.commit("plan", "prloom", plan_status="merged", note=note)
+                    runtime.event_store.save()
             count = sum([await self._give_up(runtime) for runtime in over])
         finally:
             self._running = False
@@ -87,6 +97,25 @@ class EndedPlans:
             return False
         log.info("plan %s: given up, for its pull request is %s. %s", runtime.id, runtime.plan.status, branch)
         return True
+
+
+def _may_be_merged(runtime: PlanRuntime) -> bool:
+    return runtime.usable and plan_life.may_be_merged(runtime.plan, runtime.event_store.state, runtime.text.todos())
+
+
+def _is_merged(root: Path, runtime: PlanRuntime) -> bool:
+    """Whether all of a plan's branch is in its base, here or at origin; what cannot be read now is looked at again."""
+    try:
+        repo = repository.find(root)
+        tip = repository.branch_sha(repo, runtime.plan.branch)
+        if tip is None:
+            return False
+        remote.fetch(repo, runtime.base)
+        bases = (repository.branch_sha(repo, runtime.base), repository.remote_sha(repo, runtime.base))
+        return any(base is not None and checks.is_contained(repo.root, tip, base) for base in bases)
+    except PrloomError as error:
+        log.info("plan %s: it is not known whether it is merged: %s", runtime.id, error)
+        return False
 
 
 def _base(repo: Repository, runtime: PlanRuntime) -> str | None:
