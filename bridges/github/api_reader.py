@@ -20,6 +20,7 @@ _LATE = timedelta(minutes=5)
 _SLOW = timedelta(minutes=1)
 _SECOND = timedelta(seconds=1)
 _WINDOW = 50  # items that a feed reads again and again, before it moves on
+_REFUSALS = {"gone", "forbidden", "refused"}
 _DENIED = timedelta(hours=6)
 """How long the bridge does not request again what the token may not read."""
 
@@ -50,8 +51,18 @@ class ApiReader:
         return await self.http.request(method, url, body=body)
 
     async def graphql(self, query: Json) -> Answer:
-        """Send a GraphQL query; its answer may be an error inside a 200."""
-        return await self.http.request("POST", self.graphql_url, body=query)
+        """Send a GraphQL query; its answer may be an error inside a 200.
+
+        One that is refused as a whole says nothing of what it is about: neither that it is gone, nor who may see it.
+        """
+        try:
+            return await self.http.request("POST", self.graphql_url, body=query)
+        except HttpError as error:
+            if error.trouble not in _REFUSALS:
+                raise
+            why = f"{error.status}: {answers.message(error)}"
+            text = f"GraphQL is refused at {self.graphql_url} ({why}); prloom needs it"
+            raise HttpError(text, trouble="refused", status=error.status) from error
 
     async def exists(self, url: str) -> bool:
         """Whether GitHub finds the address; raises any other error."""

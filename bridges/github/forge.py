@@ -76,7 +76,12 @@ async def read(reader: ApiReader, number: int) -> PullRequest | None:
     if found is None:
         return None
     item, _ = pulls.read_alone(found, number)
-    answer = await reader.graphql(endpoints.editor_query(answers.text(item, "node_id")))
+    try:
+        answer = await reader.graphql(endpoints.editor_query(answers.text(item, "node_id")))
+    except HttpError as error:
+        if error.trouble == "refused":
+            raise advised(error, f"say who edited #{number} last") from error
+        raise
     return pulls.pull_request(item, edited=answers.value_at(answer.json(), "data", "node"))
 
 

@@ -80,6 +80,22 @@ async def test_a_404_for_one_where_the_repository_cannot_be_seen_is_no_answer(ru
         await runtime.bridge.pull_request(runtime.context(), 1)
 
 
+@pytest.mark.parametrize(("status", "words"), [(404, "Not Found"), (403, "Resource not accessible")])
+async def test_a_server_that_refuses_graphql_is_told_from_one_that_shows_no_repository(
+    runtime: Any, status: int, words: str
+) -> None:
+    pull = runtime.hub.pull()
+    runtime.hub.before_next(answer(status, words), on="POST /graphql")
+
+    with pytest.raises(Exception, match="GraphQL") as raised:
+        await runtime.bridge.pull_request(runtime.context(), pull.number)
+
+    assert str(raised.value) == (
+        f"GitHub did not say who edited #1 last: GraphQL is refused at {runtime.hub.api_url}/graphql "
+        f"({status}: {words}); prloom needs it"
+    )
+
+
 async def test_one_that_is_not_there_is_none_and_one_that_cannot_be_asked_for_is_not(runtime: Any) -> None:
     assert await runtime.bridge.pull_request(runtime.context(), 99) is None
     runtime.hub.before_next(BAD_GATEWAY)
