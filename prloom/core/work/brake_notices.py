@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from prloom.core.delivery import outbox, reply_sanitizer
-from prloom.core.text import bounds
-from prloom.core.text.shown_text import command
+from prloom.core.text import bounds, reader_words
 from prloom.model.action import Action, Comment
 from prloom.model.decision import DecisionParts
 from prloom.model.event import Target
@@ -19,24 +18,28 @@ def notice(parts: DecisionParts, plan_id: str, *, seq: int, target: Target) -> A
 
     It is part of that decision, so that there is one for each time that the brake is tripped.
     """
-    stop = _stop(parts, plan_id)
-    if stop is None:
+    reason = _stop(parts)
+    if reason is None:
         return None
-    reason, way_on = stop
-    text = f"prloom stopped: {bounds.cut(reason)}"
-    if f"`{way_on}`" not in text:
-        text = f"{text}\n\nTo go on, run `{way_on}`."
+    text = f"prloom stopped: {bounds.cut(reader_words.without_commands(reason))}"
+    if parts.get("block") is not None or _is_limited(parts):  # else the other TODOs go on
+        text = f"{text}\n\n{reader_words.WAY_ON}"
     ident = outbox.action_id(f"{plan_id}/{seq}", OWNER, 0)
     return Action(id=ident, target=target, payload=Comment(reply_sanitizer.sanitize(text, to=None)))
 
 
-def _stop(parts: DecisionParts, plan_id: str) -> tuple[str, str] | None:
-    """Return why the work stops, and the command that lifts that; None where no limit stops it."""
+def _stop(parts: DecisionParts) -> str | None:
+    """Return why the work stops; None where no limit stops it."""
     step, block = parts.get("work"), parts.get("block")
     if step is not None and step.verdict == "parked" and step.question is None:
-        return step.reason or "", command("todo", plan_id, "open", step.todo_id)
-    if step is not None and step.verdict == "limited" and (step.reason or "").startswith(NAMED):
-        return step.reason or "", f"prloom resume {plan_id}"
+        return step.reason or ""
+    if step is not None and _is_limited(parts):
+        return step.reason or ""
     if block is not None and block.reason.startswith(NAMED):
-        return block.reason, block.way_on
+        return block.reason
     return None
+
+
+def _is_limited(parts: DecisionParts) -> bool:
+    step = parts.get("work")
+    return step is not None and step.verdict == "limited" and (step.reason or "").startswith(NAMED)

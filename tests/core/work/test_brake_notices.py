@@ -1,4 +1,4 @@
-"""A brake that stops the work is told with the command that lifts it, and nothing else is."""
+"""A brake that stops the work is told with what people can do about it there, and nothing else is."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import UTC
 import pytest
 
 from prloom.core.delivery import outbox
+from prloom.core.text.reader_words import WAY_ON
 from prloom.core.work import brake_notices
 from prloom.model.action import Action, Comment
 from prloom.model.decision import DecisionParts
@@ -16,7 +17,7 @@ from prloom.model.work import Block, Question, WorkStep, WorkVerdict
 
 BRAKE = "the brake max_runs_per_day = 1 is on"
 LIFTED = f"{BRAKE}; `prloom resume fast` lifts it"
-RESUME = f"{BRAKE}\n\nTo go on, run `prloom resume fast`."
+RESUME = f"{BRAKE}\n\n{WAY_ON}"
 
 
 def step(verdict: WorkVerdict, reason: str | None, question: Question | None = None) -> DecisionParts:
@@ -30,9 +31,10 @@ def block(reason: str) -> DecisionParts:
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        (step("parked", "no progress"), "no progress\n\nTo go on, run `prloom todo fast open t-1`."),
+        ({**step("parked", "no progress"), **block("it is blocked")}, f"no progress\n\n{WAY_ON}"),
+        (step("parked", "no progress"), "no progress"),
         (step("limited", BRAKE), RESUME),
-        (step("limited", LIFTED), LIFTED),
+        (step("limited", LIFTED), RESUME),
         (block(BRAKE), RESUME),
         (step("parked", "Tabs?", Question(text="Tabs?", after=START)), None),
         (step("limited", "the usage limit is reached"), None),
@@ -42,7 +44,7 @@ def block(reason: str) -> DecisionParts:
         ({}, None),
     ],
 )
-def test_a_brake_is_told_once_with_the_command_that_lifts_it_and_nothing_else_is(
+def test_a_brake_is_told_once_with_what_people_can_do_there_and_nothing_else_is(
     parts: DecisionParts, said: str | None
 ) -> None:
     target, ident = Target("github", {"pr": 7}), outbox.action_id("fast/7", "prloom/brake", 0)
