@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from prloom.core.work import work_requests
 from prloom.model import record
 from prloom.model.decision import Change, DecisionParts, DeliveryChange
 from prloom.model.event import Event
-from prloom.model.state import DispatchState
+from prloom.model.state import DispatchState, OpenEvent
 
 _NAMED = 5
 
@@ -39,7 +39,7 @@ class CommandReply:
 class CommandContext:
     """The plan whose pull request a command was written on, with its TODOs; `plugin_commands` are for the help.
 
-    Without `rebases`, the operator does not want any.
+    Without `rebases`, the operator does not want any. `text_of` returns the text of an event that waits.
     """
 
     plan_id: str
@@ -47,6 +47,7 @@ class CommandContext:
     todos: Sequence[TodoItem]
     plugin_commands: Mapping[str, str]
     rebases: bool = True
+    text_of: Callable[[OpenEvent], Event | None] = lambda _: None
 
 
 def reply(ctx: CommandContext, event: Event, command: SlashCommand) -> CommandReply:
@@ -55,7 +56,7 @@ def reply(ctx: CommandContext, event: Event, command: SlashCommand) -> CommandRe
     match command.built_in:
         case "status":  # the question itself is none of what waits
             others = replace(state, open=record.without(state.open, event.id))
-            return CommandReply(comment_commands.status_text(others, ctx.todos))
+            return CommandReply(comment_commands.status_text(others, ctx.todos, ctx.text_of))
         case "retry":
             return _retry(state, ctx.todos)
         case "approve":

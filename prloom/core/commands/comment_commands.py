@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from prloom.core import trust
 from prloom.core.plans.plan_file import TodoItem
-from prloom.core.text import markdown
-from prloom.model import record
+from prloom.core.text import markdown, reader_words
+from prloom.model import kinds, record
 from prloom.model.event import Event
-from prloom.model.kinds import WAITING
+from prloom.model.kinds import WAITING, WaitState
 from prloom.model.record import Position
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work import TodoWork
@@ -31,6 +33,9 @@ BUILT_IN: Mapping[str, str] = {
 
 _LISTED = 20
 """Waits of one kind that the answer to `/prloom status` lists; a forge limits the length of a comment."""
+
+_LINK = re.compile(r"https?://[\w.:/?#=&%~@+-]{1,500}", re.ASCII)
+"""An address that ends no link before its end."""
 
 _REASON = 300
 """Characters of a reason that are shown there."""
@@ -118,61 +123,96 @@ def help_text(plugin_commands: Mapping[str, str]) -> str:
     return "Commands, as the first word of a comment:\n\n" + "\n".join(lines)
 
 
-def status_text(state: DispatchState, todos: Sequence[TodoItem] = ()) -> str:
-    """Return the answer to `/prloom status`: counts, the work on TODOs, and every wait with its reason and its end."""
-    pending = sum(event.state == "pending" for event in state.open.values())
-    done = ", ".join(f"{count} {name}" for name, count in sorted(state.done.items())) or "nothing done yet"
-    lines = [f"{pending} pending, {done}." + (" Paused: `/prloom resume` resumes work." if state.paused else "")]
-    lines += _work_lines(state, todos)
+def status_text(
+    state: DispatchState, todos: Sequence[TodoItem] = (), text_of: Callable[[OpenEvent], Event | None] = lambda _: None
+) -> str:
+    """Return the answer to `/prloom status`: how far the TODOs are, and what waits, why, and until when.
+
+    `text_of` returns the comment that an event is, for its link.
+    """
+    lines = list(_work_lines(state, todos))
+    if state.paused:
+        lines.insert(0, "Paused: `/prloom resume` resumes work.")
+    pending = [event for event in state.open.values() if event.state == "pending"]
+    if pending:
+        lines.append(f"- {_counted(pending)} {'is' if len(pending) == 1 else 'are'} being read")
     for name in WAITING:
         waiting = [event for event in state.open.values() if event.state == name]
-        lines += [f"- {markdown.code(markdown.one_line(event.id))} {_wait_text(event)}" for event in waiting[:_LISTED]]
+        lines += [f"- {_named(event, text_of(event))} {_wait_text(event)}" for event in waiting[:_LISTED]]
         if len(waiting) > _LISTED:
-            lines.append(f"- and {len(waiting) - _LISTED} more that are {name}")
-    return "\n".join(lines)
+            lines.append(f"- and {_counted(waiting[_LISTED:])} more that {_WAITS[name]}")
+    drafts = sum(queued.draft for queued in state.queue.values())
+    if drafts:
+        lines.append(f"- replies that wait for the operator to send them: {drafts}")
+    return "\n".join(lines) or "Nothing is open, and nothing waits."
+
+
+_WAITS: Mapping[WaitState, str] = {
+    "deferred": "wait for a time",
+    "held": "wait for an approval",
+    "parked": "need a person",
+}
+
+
+def _counted(events: Sequence[OpenEvent]) -> str:
+    """Return how many comments there are, or how many of whatever they are."""
+    nouns = {kinds.kind(event.type, by_person=event.author is not None).noun for event in events}
+    one, several = nouns.pop() if len(nouns) == 1 else ("event", "events")
+    return f"{len(events)} {one if len(events) == 1 else several}"
+
+
+def _named(opened: OpenEvent, event: Event | None) -> str:
+    """Return what people call an event, with a link to it where it has one."""
+    noun = kinds.kind(opened.type, by_person=opened.author is not None).noun[0]
+    if opened.author:
+        name = f"the {noun} of {markdown.code(markdown.one_line(opened.author))}"
+    else:
+        name = f"the {noun}"
+    url = None if event is None else event.url
+    if url is not None and _LINK.fullmatch(url):
+        return f"[{name}]({url})"
+    return name
 
 
 def _wait_text(event: OpenEvent) -> str:
     wait = event.deferral
     if event.state == "deferred" and wait is not None:
-        ends = f"next try {wait.deferred_until}, at the latest {wait.deadline}"
-        return f"deferred by {wait.owner}: {reason_text(wait.reason)}; {ends}"
-    what_now = {"held": "`/prloom approve` approves it", "parked": "`/prloom retry` tries it again"}
-    return f"{event.state}: {reason_text(event.reason)}; {what_now.get(event.state, 'it waits')}"
+        return f"waits: {reason_text(wait.reason)}; next try {_moment(wait.deferred_until)}"
+    what_now = {"held": "`/prloom approve` lets it in", "parked": "`/prloom retry` tries it again"}
+    return f"waits: {reason_text(event.reason)}; {what_now.get(event.state, 'it is tried again')}"
 
 
 def _work_lines(state: DispatchState, todos: Sequence[TodoItem]) -> Iterator[str]:
     """Yield what is blocked and in progress, and which TODO waits to be allowed."""
     states = [todo.state for todo in todos if todo.state != "dropped"]
     if states:
-        yield f"- TODOs: {states.count('done')} of {len(states)} done"
+        yield f"- {states.count('done')} of {len(states)} TODOs are done"
     block, work = state.block, state.work
     if block is not None:
-        way_on = markdown.code(markdown.one_line(block.way_on))
-        yield f"- blocked since {block.since}: {reason_text(block.reason)}; `/prloom resume` or {way_on} goes on"
+        yield f"- blocked since {_moment(block.since)}: {reason_text(block.reason)}. {reader_words.WAY_ON}"
     if work is not None:
-        since = ""
-        if work.started_at is not None:
-            since = f" since {work.started_at}"
-        yield f"- in progress: {_todo_text(work.id, work.title)}, attempt {work.attempt}{since}{_work_wait(work)}"
+        attempt = f", attempt {work.attempt}" if work.attempt > 1 else ""
+        yield f"- in progress: {reason_text(work.title)}{attempt}{_work_wait(work)}"
     proposed = next((todo for todo in todos if todo.id == state.proposed and todo.state == "open"), None)
-    if proposed is not None and proposed.id is not None:
-        yield f"- waits for `/prloom go`: {_todo_text(proposed.id, proposed.title)}"
-
-
-def _todo_text(todo_id: str, title: str) -> str:
-    return f"{markdown.code(markdown.one_line(todo_id))} {reason_text(title)}"
+    if proposed is not None:
+        yield f"- waits for `/prloom go`: {reason_text(proposed.title)}"
 
 
 def _work_wait(work: TodoWork) -> str:
     if work.retry_at is None:
         return ""
-    return f"; waits: {reason_text(work.waits_for)}; next try {work.retry_at}"
+    return f"; waits: {reason_text(work.waits_for)}; next try {_moment(work.retry_at)}"
+
+
+def _moment(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def reason_text(text: str | None) -> str:
     """Return a reason, which may be text from outside, as a part of one line of Markdown."""
-    line = markdown.escaped_comments(markdown.one_line(text or "")) or "no reason was given"
+    line = (
+        markdown.escaped_comments(markdown.one_line(reader_words.without_commands(text or ""))) or "no reason was given"
+    )
     if len(line) <= _REASON:
         return line
     return line[: _REASON - 1] + "…"

@@ -192,7 +192,8 @@ def _answer_command(runtime: PlanRuntime, event: Event, command: SlashCommand, d
     store = runtime.event_store
     rebases = runtime.rules.work.rebase != "never"
     plugin_commands = dependencies.plugin_set.command_help()
-    about = CommandContext(runtime.id, store.state, runtime.text.todos(), plugin_commands, rebases=rebases)
+    todos, text_of = runtime.text.todos(), store.texts.get
+    about = CommandContext(runtime.id, store.state, todos, plugin_commands, rebases=rebases, text_of=text_of)
     if command.built_in in {"allow", "deny"} and dependencies.people is not None:
         allow = command.built_in == "allow"
         reply = CommandReply(dependencies.people.decide(runtime, event, command.words[1:], allow=allow))

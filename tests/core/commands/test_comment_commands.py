@@ -13,6 +13,7 @@ from prloom.core.commands import comment_commands
 from prloom.core.commands.comment_commands import BUILT_IN, SlashCommand
 from prloom.core.events import admission
 from prloom.core.plans.plan_file import TodoItem
+from prloom.core.text.reader_words import WAY_ON
 from prloom.model.event import Author, Event
 from prloom.model.record import Position, Timestamp
 from prloom.model.state import DispatchState, OpenEvent
@@ -267,7 +268,7 @@ def state_of(*events: OpenEvent, done: Mapping[str, int] | None = None, paused: 
 
 
 def test_status_of_nothing_says_so() -> None:
-    assert comment_commands.status_text(DispatchState()) == "0 pending, nothing done yet."
+    assert comment_commands.status_text(DispatchState()) == "Nothing is open, and nothing waits."
 
 
 def test_status_names_every_wait_with_its_reason_and_its_end() -> None:
@@ -280,14 +281,29 @@ def test_status_names_every_wait_with_its_reason_and_its_end() -> None:
         done={"triaged": 2, "handled": 3},
     )
 
-    times = "next try 2026-11-21T12:00:30.000Z, at the latest 2026-11-28T12:00:00.000Z"
     assert comment_commands.status_text(state).splitlines() == [
-        "1 pending, 3 handled, 2 triaged.",
-        f"- `d` deferred by quiet: somebody is still writing; {times}",
-        "- `w` deferred: no reason was given; it waits",
-        "- `h` held: mallory has read permission; `/prloom approve` approves it",
-        "- `k` parked: triage failed; `/prloom retry` tries it again",
+        "- 1 comment is being read",
+        "- the comment waits: somebody is still writing; next try 2026-11-21 12:00 UTC",
+        "- the comment waits: no reason was given; it is tried again",
+        "- the comment waits: mallory has read permission; `/prloom approve` lets it in",
+        "- the comment waits: triage failed; `/prloom retry` tries it again",
     ]
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://forge.example/7#c-1", "[the comment of `ann`](https://forge.example/7#c-1)"),
+        ("https://forge.example/)![](x", "the comment of `ann`"),
+        (None, "the comment of `ann`"),
+    ],
+)
+def test_status_links_to_what_waits(url: str | None, name: str) -> None:
+    state = state_of(an_open_event("h", state="held", reason="who?", author="ann"))
+
+    text = comment_commands.status_text(state, text_of=lambda opened: an_event(opened.id, url=url))
+
+    assert text == f"- {name} waits: who?; `/prloom approve` lets it in"
 
 
 def test_status_tells_how_far_the_todos_are_what_blocks_them_and_which_waits_to_be_allowed() -> None:
@@ -301,20 +317,19 @@ def test_status_tells_how_far_the_todos_are_what_blocks_them_and_which_waits_to_
     work = TodoWork(id="t-3", title="Make it small", attempt=2, started_at=TIME, retry_at=TIME, waits_for="a limit")
     state = DispatchState(block=block, work=work, proposed="t-4")
 
-    assert comment_commands.status_text(state, todos).splitlines()[1:] == [
-        "- TODOs: 1 of 3 done",
-        f"- blocked since {TIME}: no way; `/prloom resume` or `prloom todo p open t-3` goes on",
-        f"- in progress: `t-3` Make it small, attempt 2 since {TIME}; waits: a limit; next try {TIME}",
-        "- waits for `/prloom go`: `t-4` Make it # nice",
+    at = "2026-11-21 12:00 UTC"
+    assert comment_commands.status_text(state, todos).splitlines() == [
+        "- 1 of 3 TODOs are done",
+        f"- blocked since {at}: no way. {WAY_ON}",
+        f"- in progress: Make it small, attempt 2; waits: a limit; next try {at}",
+        "- waits for `/prloom go`: Make it # nice",
     ]
     just_taken = DispatchState(work=TodoWork(id="t-3", title="Make it small"), proposed="t-1")
-    assert comment_commands.status_text(just_taken, todos).splitlines()[2:] == [
-        "- in progress: `t-3` Make it small, attempt 1"
-    ]
+    assert comment_commands.status_text(just_taken, todos).splitlines()[1:] == ["- in progress: Make it small"]
 
 
 def test_status_says_that_the_plan_is_paused() -> None:
-    assert comment_commands.status_text(state_of(paused=True)).endswith("Paused: `/prloom resume` resumes work.")
+    assert comment_commands.status_text(state_of(paused=True)) == "Paused: `/prloom resume` resumes work."
 
 
 def test_a_reason_cannot_leave_its_line() -> None:
@@ -322,9 +337,9 @@ def test_a_reason_cannot_leave_its_line() -> None:
 
     lines = comment_commands.status_text(state).splitlines()
 
-    assert len(lines) == 2
-    assert "\x1b" not in lines[1]
-    assert "<!--" not in lines[1]
+    assert len(lines) == 1
+    assert "\x1b" not in lines[0]
+    assert "<!--" not in lines[0]
 
 
 def test_a_long_list_of_waits_is_cut_so_that_the_answer_can_be_posted() -> None:
@@ -333,12 +348,12 @@ def test_a_long_list_of_waits_is_cut_so_that_the_answer_can_be_posted() -> None:
     text = comment_commands.status_text(state_of(*events))
 
     assert len(text) < 30_000
-    assert text.endswith("- and 480 more that are held")
-    assert "more that are held" not in comment_commands.status_text(state_of(*events[:20]))
+    assert text.endswith("- and 480 comments more that wait for an approval")
+    assert "more that wait" not in comment_commands.status_text(state_of(*events[:20]))
 
 
 @pytest.mark.parametrize(("length", "shown"), [(300, "x" * 300), (301, "x" * 299 + "…")])
 def test_a_long_reason_is_cut(length: int, shown: str) -> None:
     text = comment_commands.status_text(state_of(an_open_event("k", state="parked", reason="x" * length)))
 
-    assert text.splitlines()[1] == f"- `k` parked: {shown}; `/prloom retry` tries it again"
+    assert text == f"- the comment waits: {shown}; `/prloom retry` tries it again"

@@ -45,8 +45,7 @@ async def test_the_status_tells_what_waits_and_does_not_count_the_question(stage
 
     (answer,) = await told(stage, "/prloom status")
 
-    assert answer.startswith("0 pending, nothing done yet.")
-    assert "deferred by later: asked for; next try 2026-01-01T13:00:00.000Z" in answer
+    assert answer.startswith("- the comment waits: asked for; next try 2026-01-01 13:00 UTC\n")
 
 
 async def test_a_retry_shows_deferred_events_again(stage: Stage, pr_7: Path):
@@ -219,10 +218,7 @@ async def test_the_status_tells_what_is_in_progress_and_what_that_waits_for(stag
 
     (answer,) = await told(stage, "/prloom status")
 
-    assert (
-        "- in progress: `t-1` Make it fast, attempt 1 since 2026-01-01T12:00:00.000Z; "
-        "waits: the usage limit is reached; next try 2026-01-01T13:00:00.000Z\n"
-    ) in answer
+    assert "- in progress: Make it fast; waits: the usage limit is reached; next try 2026-01-01 13:00 UTC\n" in answer
 
 
 @pytest.mark.parametrize("command", ["resume", "retry"])
@@ -267,7 +263,7 @@ async def test_where_todos_have_to_be_allowed_a_comment_allows_one_or_all(stage:
     plan.step()
 
     status, one = await told(stage, "/prloom status", "/prloom go t-3")
-    assert "- waits for `/prloom go`: `t-1` Make it fast\n" in status
+    assert "- waits for `/prloom go`: Make it fast\n" in status
     assert one.startswith("Allowed: Make it nice.\n")
     assert plan.state.granted == ("t-3",)
     (rest,) = await told(stage, "/prloom go")
