@@ -124,6 +124,7 @@ class TodoWork(Record, frozen=True, kw_only=True, omit_defaults=True):
     review_failures: int = 0
     moves: int = 0
     losses: int = 0
+    checks: tuple[str, ...] = ()
 
 
 class Question(Record, frozen=True, kw_only=True, omit_defaults=True):
@@ -192,7 +193,12 @@ class CiFixes(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DoneTodo(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A TODO that was done, in which round, and by which commit; None where there was nothing to do."""
+    """A TODO that was done, in which round, and by which commit; None where there was nothing to do.
+
+    `summary` is what its worker says of it, and `checks` are those that passed before the commit.
+    """
 
     round: int = 1
     commit: str | None = None
+    summary: str | None = None
+    checks: tuple[str, ...] = ()

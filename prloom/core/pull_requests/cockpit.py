@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from prloom.core.delivery import inert
 from prloom.core.pull_requests.cockpit_markers import BEGIN, END
-from prloom.core.text import markdown
+from prloom.core.text import markdown, reader_words
 from prloom.model import record
 
 Box = Literal["pause", "resume", "retry", "rebase", "go"]
@@ -25,7 +25,6 @@ LONGEST_TEXT = 30_000
 """Characters of the plan's text that are shown; a forge takes about twice that for everything."""
 MOST_TODOS = 100
 """TODOs that are shown; of those that are done, the last ones."""
-MOST_DRAFTS = 20
 _LONGEST_REASON = 300
 _SHORT_COMMIT = 12
 
@@ -47,45 +46,36 @@ _ENDINGS = {
 class CockpitTodo:
     """A TODO as the cockpit shows it.
 
-    `commit` is what it became. `reason` says why it is blocked or waits, `until` (ISO 8601) how long it waits;
-    `attempt` counts from 1.
+    `commit` is what it became, and `summary` what its worker says of that. `reason` says why it is blocked or waits,
+    `until` (ISO 8601) how long it waits; `attempt` counts from 1.
     """
 
     title: str
     state: CockpitTodoState = "open"
     commit: str | None = None
+    summary: str = ""
     reason: str | None = None
     until: str | None = None
     attempt: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class CockpitDraft:
-    """A reply that waits for a person to send it: the id of its action, and the login of the person it answers."""
-
-    id: str
-    to: str | None
-    message: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class CockpitView:
     """What the cockpit shows.
 
-    `text` is the plan's text without its TODOs. `block` says why no TODO is worked on, and `way_on` is the command that
-    lets the plan continue. `needs_consent` says that TODOs wait for consent, `waits` that the work or a reply waits for
-    a time until which a person can end the wait. `ended` is the status of a plan that is over, for which no box does
-    anything. `host` is the forge's, whose images are shown.
+    `text` is the plan's text without its TODOs. `block` says why no TODO is worked on. `checks` have passed before each
+    commit. `drafts` counts the replies that wait until the operator sends them. `boxes` are those that would do
+    something now. `ended` is the status of a plan that is over, for which no box does anything. `host` is the forge's,
+    whose images are shown.
     """
 
     text: str = ""
     todos: Sequence[CockpitTodo] = ()
     paused: bool = False
     block: str | None = None
-    way_on: str | None = None
-    needs_consent: bool = False
-    waits: bool = False
-    drafts: Sequence[CockpitDraft] = ()
+    checks: Sequence[str] = ()
+    drafts: int = 0
+    boxes: Sequence[Box] = ()
     ended: str | None = None
     host: str | None = None
 
@@ -95,11 +85,9 @@ def render(view: CockpitView) -> str:
     parts = [BEGIN]
     if view.text.strip():
         parts.append(inert.paragraphs(view.text, longest=LONGEST_TEXT, host=view.host, closes=True))
-    parts += ["### TODO", _todo_list(view)]
-    if view.drafts:
-        parts += ["### Replies that wait to be sent", _draft_list(view)]
-    if view.ended is None:
-        parts += ["Tick a box to steer prloom:", "\n".join(_box_line(box) for box in _boxes(view))]
+    parts += ["### TODO", _todo_list(view), _passed(view), _waiting(view.drafts)]
+    if view.ended is None and view.boxes:
+        parts += ["Tick a box to steer prloom:", "\n".join(_box_line(box) for box in BOXES if box in view.boxes)]
     parts.append(END)
     return "\n\n".join(part for part in parts if part)
 
@@ -121,11 +109,8 @@ def _notices(view: CockpitView) -> Iterable[str]:
     if view.paused:
         yield from ("**Paused.** Nothing is worked on until a person resumes the plan.", "")
     if view.block:
-        reason = inert.line(view.block, longest=_LONGEST_REASON, host=view.host)
-        yield f"**Blocked:** {reason}"
-        if view.way_on:
-            yield f"To continue: {markdown.code(markdown.escaped_comments(markdown.one_line(view.way_on)))}"
-        yield ""
+        yield f"**Blocked:** {_reason(view.block, view.host)}"
+        yield from ("", reader_words.WAY_ON, "")
 
 
 def _shown(todos: Sequence[CockpitTodo]) -> tuple[Sequence[CockpitTodo], int]:
@@ -143,15 +128,22 @@ def _todo_line(todo: CockpitTodo, host: str | None) -> str:
     mark = " "
     if todo.state in {"done", "dropped"}:
         mark = "x"
-    note = _note(todo, host)
-    if note:
-        return f"- [{mark}] {title}: {note}"
-    return f"- [{mark}] {title}"
+    line = " — ".join(filter(None, (f"- [{mark}] {title}", _note(todo, host))))
+    summary = inert.line(todo.summary, longest=_LONGEST_REASON, host=host)
+    if summary and todo.state == "done":
+        return f"{line}\\\n  {summary}"
+    return line
+
+
+def _reason(text: str, host: str | None) -> str:
+    return inert.line(reader_words.without_commands(text), longest=_LONGEST_REASON, host=host)
 
 
 def _note(todo: CockpitTodo, host: str | None) -> str:
     """Return what is to be said of a TODO after its title."""
-    reason = inert.line(todo.reason or "", longest=_LONGEST_REASON, host=host)
+    reason = ""
+    if todo.reason:
+        reason = _reason(todo.reason, host)
     until = ""
     if todo.until:
         until = f"until {record.moment(todo.until).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
@@ -175,27 +167,23 @@ def _note(todo: CockpitTodo, host: str | None) -> str:
             return ""
 
 
-def _draft_list(view: CockpitView) -> str:
-    lines = []
-    for draft in view.drafts[:MOST_DRAFTS]:
-        message = inert.line(draft.message, longest=_LONGEST_REASON, host=view.host)
-        to = ""
-        if draft.to:
-            to = f" to {markdown.code(markdown.escaped_comments(markdown.one_line(draft.to)))}"
-        lines.append(f"- `prloom outbox send {draft.id}`{to}: {message}")
-    if len(view.drafts) > MOST_DRAFTS:
-        lines.append(f"- and {len(view.drafts) - MOST_DRAFTS} more: `prloom outbox`")
-    return "\n".join(lines)
+def _passed(view: CockpitView) -> str:
+    """Return which checks have passed; their names are the operator's commands, and no advice to run them."""
+    if not view.checks:
+        return ""
+    names = ", ".join(markdown.code(markdown.escaped_comments(markdown.one_line(each))) for each in view.checks)
+    return f"Checked before each commit: {names}."
 
 
-def _boxes(view: CockpitView) -> Iterable[Box]:
-    if not view.paused:
-        yield "pause"
-    if view.paused or view.block or view.waits:
-        yield "resume"
-    yield from ("retry", "rebase")
-    if view.needs_consent:
-        yield "go"
+def _waiting(drafts: int) -> str:
+    """Return how many replies wait; what they say is not published before they are sent."""
+    match drafts:
+        case 0:
+            return ""
+        case 1:
+            return "1 reply waits for the operator to send it."
+        case _:
+            return f"{drafts} replies wait for the operator to send them."
 
 
 def _box_line(box: Box) -> str:

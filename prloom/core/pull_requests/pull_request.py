@@ -13,10 +13,10 @@ from prloom.backoff import Backoff
 from prloom.core.delivery import reply_limit
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.pull_requests import front_matter_actions
-from prloom.core.pull_requests.cockpit import CockpitDraft, CockpitTodo, CockpitView
+from prloom.core.pull_requests.cockpit import Box, CockpitTodo, CockpitView
 from prloom.core.work.work_steps import WorkRules
 from prloom.model.decision import DecisionParts
-from prloom.model.kinds import ENDED
+from prloom.model.kinds import ENDED, PUT_OFF
 from prloom.model.plan import Plan
 from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
 from prloom.model.record import Timestamp
@@ -148,26 +148,47 @@ def view(
     rules: WorkRules,
     *,
     host: str | None,
-    drafts: Sequence[CockpitDraft] = (),
     status: str = "active",
 ) -> CockpitView:
     """Return what the cockpit of a plan in this status shows; of one that is over, what is left, and no wait."""
     if status in ENDED:
         return CockpitView(text=text, todos=tuple(_left(state, todo) for todo in todos), ended=status, host=host)
-    block, way_on = None, None
+    block = None
     if state.block is not None:
-        block, way_on = state.block.reason, state.block.way_on
+        block = state.block.reason
     return CockpitView(
         text=text,
         todos=tuple(_todo(state, todo) for todo in todos),
         paused=state.paused,
         block=block,
-        way_on=way_on,
-        needs_consent=rules.mode == "ask",
-        waits=_waits(state),
+        checks=_checks(state),
+        drafts=sum(queued.draft for queued in state.queue.values()),
+        boxes=_boxes(state, rules),
         host=host,
-        drafts=drafts,
     )
+
+
+def _checks(state: DispatchState) -> tuple[str, ...]:
+    """Return the checks that have passed before each of the commits."""
+    checked = [done.checks for done in state.done_todos.values() if done.commit is not None]
+    if not checked:
+        return ()
+    return tuple(each for each in checked[-1] if all(each in checks for checks in checked))
+
+
+def _boxes(state: DispatchState, rules: WorkRules) -> tuple[Box, ...]:
+    """Return the boxes that would do something now."""
+    put_off = any(event.state in PUT_OFF for event in state.open.values())
+    failed = any(action.failed for action in state.queue.values())
+    by_person = state.block is not None and state.block.cause == "operator"
+    would: dict[Box, bool] = {
+        "pause": not state.paused,
+        "resume": state.paused or state.block is not None or _waits(state),
+        "retry": put_off or failed or (state.block is not None and not by_person),
+        "rebase": rules.rebase != "never" and rules.mode != "off" and state.commits > 0 and state.rebase_todo is None,
+        "go": state.proposed is not None,
+    }
+    return tuple(box for box, does in would.items() if does)
 
 
 def _waits(state: DispatchState) -> bool:
@@ -190,10 +211,12 @@ def _todo(state: DispatchState, todo: TodoItem) -> CockpitTodo:
 
 def _left(state: DispatchState, todo: TodoItem) -> CockpitTodo:
     """Return a TODO that nothing is done for now."""
-    done, commit = state.done_todos.get(todo.id or ""), None
+    done, commit, summary, reason = state.done_todos.get(todo.id or ""), None, "", todo.reason or None
     if done is not None:
-        commit = done.commit
-    return CockpitTodo(title=todo.title, state=todo.state, commit=commit, reason=todo.reason or None)
+        commit, summary = done.commit, done.summary or ""
+    if state.block is not None and state.block.todo == todo.id:  # the block says why
+        reason = None
+    return CockpitTodo(title=todo.title, state=todo.state, commit=commit, summary=summary, reason=reason)
 
 
 # ---- what a step comes to

@@ -124,11 +124,17 @@ def _work(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[st
         case "committed":
             changed["commits"] = state.commits + 1
         case "done" | "nothing_to_do" if step.work is None:
-            was = state.work.round if state.work is not None else 1
-            changed["done_todos"] = {**state.done_todos, step.todo_id: DoneTodo(round=was, commit=step.commit)}
+            changed["done_todos"] = {**state.done_todos, step.todo_id: _done(state.work, step)}
             changed["reopened"] = record.without(state.reopened, step.todo_id)
             changed["unfinished"] = True
     return {**changed, "work": _timed(step, at)}
+
+
+def _done(work: TodoWork | None, step: WorkStep) -> DoneTodo:
+    """Return what is remembered of a TODO that is done."""
+    if work is None:
+        return DoneTodo(commit=step.commit)
+    return DoneTodo(round=work.round, commit=step.commit, summary=work.summary, checks=work.checks)
 
 
 def _life(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:

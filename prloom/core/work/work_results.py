@@ -83,7 +83,7 @@ def checked(work: TodoWork, checks: Sequence[str]) -> DecisionParts:
     reason = "no checks are configured"
     if checks:
         reason = f"passed: {', '.join(checks)}"
-    return moved(work, "checked", replace(work, phase="checked"), reason)
+    return moved(work, "checked", replace(work, phase="checked", checks=tuple(checks)), reason)
 
 
 def approved(work: TodoWork, reason: str) -> DecisionParts:

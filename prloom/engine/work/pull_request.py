@@ -15,12 +15,10 @@ from prloom.core.delivery.outbox import cockpit_marker
 from prloom.core.plans import front_matter, plan_text
 from prloom.core.plans.front_matter import FrontMatter
 from prloom.core.pull_requests import cockpit, cockpit_markers, front_matter_actions, pull_request
-from prloom.core.pull_requests.cockpit import CockpitDraft
 from prloom.core.pull_requests.pull_request import MarkReady, OpenPullRequest, ShowCockpit
-from prloom.core.text import secret_scan
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
-from prloom.engine.work import new_pull_request, todo_events
+from prloom.engine.work import new_pull_request
 from prloom.errors import PrloomError
 from prloom.extensions.bridges import LoadedBridge
 from prloom.extensions.checked_forge import CheckedForge
@@ -90,35 +88,18 @@ def _cockpit(runtime: PlanRuntime) -> str:
     host = None
     if runtime.plan.url is not None:
         host = urlsplit(runtime.plan.url).hostname
+    text = ""
+    if runtime.plan.pr is None or runtime.event_store.state.pull_request.opened:  # else it is what people read there
+        text = plan_text.body(runtime.text.read())
     view = pull_request.view(
         runtime.event_store.state,
         runtime.text.todos(),
-        plan_text.body(runtime.text.read()),
+        text,
         runtime.rules.work,
         host=host,
-        drafts=_drafts(runtime),
         status=runtime.plan.status,
     )
     return cockpit.render(view)
-
-
-def _drafts(runtime: PlanRuntime) -> tuple[CockpitDraft, ...]:
-    """Return the replies that wait until a person sends them, with the secrets in them masked."""
-    store, found = runtime.event_store, []
-    for queued in store.state.queue.values():
-        action = None
-        if queued.draft:
-            action = store.action(queued.position)
-        if action is not None:
-            words = secret_scan.masked("\n".join(secret_scan.texts(action)))
-            found.append(CockpitDraft(id=queued.id, to=_answered(runtime, queued.event_id), message=words))
-    return tuple(found)
-
-
-def _answered(runtime: PlanRuntime, event_id: str | None) -> str | None:
-    """Return the login of the author of an event, if there is one."""
-    events = todo_events.of(runtime, () if event_id is None else (event_id,))
-    return next((event.author.login for event in events if event.author is not None), None)
 
 
 def _next(runtime: PlanRuntime) -> pull_request.PullRequestStep | None:

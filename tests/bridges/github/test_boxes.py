@@ -12,7 +12,7 @@ from fake_github.exchange import Response
 from prloom.api import Event, marker
 from prloom.core.pull_requests.cockpit import CockpitView, render
 
-COCKPIT = render(CockpitView(text="Why."))
+COCKPIT = render(CockpitView(text="Why.", boxes=("pause", "retry", "rebase")))
 MARKER = marker("a-" + "0" * 20)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from prloom.core.pull_requests import cockpit, cockpit_markers
-from prloom.core.pull_requests.cockpit import LONGEST_TEXT, CockpitDraft, CockpitTodo, CockpitView
+from prloom.core.pull_requests.cockpit import BOXES, LONGEST_TEXT, CockpitTodo, CockpitView
 from prloom.core.pull_requests.cockpit_markers import BEGIN, END
+from prloom.core.text.reader_words import WAY_ON
 
 QUIET = "\u200b"
 HOSTILE = st.text(alphabet=st.sampled_from("`~<>!-\n @#[]xX/ prloom:endbgi&;()\"'\\"), max_size=120)
@@ -35,14 +37,16 @@ def lines(text: str = "", *todos: CockpitTodo, **more: object) -> list[str]:
 
 
 def test_a_cockpit_has_the_plans_text_its_todos_and_its_boxes_between_the_markers() -> None:
-    assert lines("Why.", CockpitTodo(title="Drop the sleep")) == [
+    found = lines("Why.", CockpitTodo(title="Drop the sleep"), checks=["make test"], boxes=("rebase", "pause"))
+
+    assert found == [
         BEGIN,
         "Why.",
         "### TODO",
         "- [ ] Drop the sleep",
+        "Checked before each commit: `make test`.",
         "Tick a box to steer prloom:",
         "- [ ] pause the work on this plan <!-- prloom:box pause -->",
-        "- [ ] try again what is blocked <!-- prloom:box retry -->",
         "- [ ] rebase the branch onto its base <!-- prloom:box rebase -->",
         END,
     ]
@@ -51,18 +55,20 @@ def test_a_cockpit_has_the_plans_text_its_todos_and_its_boxes_between_the_marker
 @pytest.mark.parametrize(
     ("todo", "line"),
     [
-        (CockpitTodo(title="A", state="done", commit="3f2a9c1d4e5b6a7c"), "- [x] A: done in 3f2a9c1d4e5b"),
-        (CockpitTodo(title="A", state="done"), "- [x] A: done without a change"),
-        (CockpitTodo(title="A", state="dropped"), "- [x] A: dropped"),
-        (CockpitTodo(title="A", state="running"), "- [ ] A: **in progress**"),
-        (CockpitTodo(title="A", state="running", attempt=2), "- [ ] A: **in progress, attempt 2**"),
-        (CockpitTodo(title="A", state="blocked", reason="which cache?"), "- [ ] A: **blocked**: which cache?"),
-        (CockpitTodo(title="A", state="blocked"), "- [ ] A: **blocked**"),
-        (CockpitTodo(title="A", reason="your consent"), "- [ ] A: waits (your consent)"),
-        (CockpitTodo(title="A", until="2026-11-21T13:00:00+01:00"), "- [ ] A: waits until 2026-11-21 12:00 UTC"),
+        (CockpitTodo(title="A", state="done", commit="3f2a9c1d4e5b6a7c"), "- [x] A — done in 3f2a9c1d4e5b"),
+        (CockpitTodo(title="A", state="done"), "- [x] A — done without a change"),
+        (CockpitTodo(title="A.", state="done", commit="3f2a9c1d4e5b6a7c"), "- [x] A. — done in 3f2a9c1d4e5b"),
+        (CockpitTodo(title="A", state="blocked", reason="no; `prloom x` lifts it"), "- [ ] A — **blocked**: no"),
+        (CockpitTodo(title="A", state="dropped"), "- [x] A — dropped"),
+        (CockpitTodo(title="A", state="running"), "- [ ] A — **in progress**"),
+        (CockpitTodo(title="A", state="running", attempt=2), "- [ ] A — **in progress, attempt 2**"),
+        (CockpitTodo(title="A", state="blocked", reason="which cache?"), "- [ ] A — **blocked**: which cache?"),
+        (CockpitTodo(title="A", state="blocked"), "- [ ] A — **blocked**"),
+        (CockpitTodo(title="A", reason="your consent"), "- [ ] A — waits (your consent)"),
+        (CockpitTodo(title="A", until="2026-11-21T13:00:00+01:00"), "- [ ] A — waits until 2026-11-21 12:00 UTC"),
         (
             CockpitTodo(title="A", until="2026-11-21T12:00:00Z", reason="usage limit of claude"),
-            "- [ ] A: waits until 2026-11-21 12:00 UTC (usage limit of claude)",
+            "- [ ] A — waits until 2026-11-21 12:00 UTC (usage limit of claude)",
         ),
         (CockpitTodo(title=""), "- [ ] (without a title)"),
     ],
@@ -71,21 +77,20 @@ def test_a_todo_shows_its_state(todo: CockpitTodo, line: str) -> None:
     assert line in lines("", todo)
 
 
-def boxes(**more: object) -> list[str]:
-    return [line.split("prloom:box ")[1].split()[0] for line in lines(**more) if "prloom:box" in line]
+def test_what_was_changed_is_told_below_the_todo_that_is_done() -> None:
+    done = CockpitTodo(title="A", state="done", commit="3f2a9c1d4e5b", summary="It reads\none piece.")
+
+    assert "\n- [x] A — done in 3f2a9c1d4e5b\\\n  It reads one piece.\n" in render("", done)
 
 
-def test_the_boxes_are_those_that_would_do_something() -> None:
-    assert boxes() == ["pause", "retry", "rebase"]
-    assert boxes(paused=True) == ["resume", "retry", "rebase"]
-    assert boxes(block="3 attempts failed") == ["pause", "resume", "retry", "rebase"]
-    assert boxes(waits=True) == ["pause", "resume", "retry", "rebase"]
-    assert boxes(needs_consent=True) == ["pause", "retry", "rebase", "go"]
-    assert set(boxes(paused=True, needs_consent=True)) | set(boxes()) == set(cockpit.BOXES)
+def test_a_cockpit_without_boxes_asks_nobody_to_tick_one() -> None:
+    assert "Tick" not in render()
+    assert sum("prloom:box" in line for line in lines(boxes=BOXES)) == len(BOXES)
+    assert "Tick" not in render(boxes=BOXES, ended="merged")
 
 
 def test_a_block_and_a_pause_are_told_with_the_way_on() -> None:
-    found = render(ended="closed", paused=True, block="3 attempts\nfailed", way_on="prloom resume faster")
+    found = render(ended="closed", paused=True, block="3 attempts\nfailed; `prloom resume x` goes on")
 
     assert found.split("\n")[4:-2] == [
         "**Closed.** Nothing is worked on until the pull request is reopened.",
@@ -93,7 +98,8 @@ def test_a_block_and_a_pause_are_told_with_the_way_on() -> None:
         "**Paused.** Nothing is worked on until a person resumes the plan.",
         "",
         "**Blocked:** 3 attempts failed",
-        "To continue: `prloom resume faster`",
+        "",
+        WAY_ON,
         "",
         "There is nothing to do.",
     ]
@@ -109,30 +115,22 @@ def test_the_time_until_which_a_todo_waits_is_told_in_utc_wherever_prloom_runs(m
         monkeypatch.undo()
         time.tzset()
 
-    assert "- [ ] A: waits until 2026-11-21 12:00 UTC" in found
+    assert "- [ ] A — waits until 2026-11-21 12:00 UTC" in found
 
 
 def test_a_plan_without_todos_says_so() -> None:
     assert "There is nothing to do." in lines()
 
 
-def test_replies_that_wait_are_listed_with_their_command() -> None:
-    drafts = [CockpitDraft(id=f"a-{number}", to="eve", message="Thanks, @eve!\nBye.") for number in range(22)]
-    found = lines(drafts=drafts)
-
-    first = f"- `prloom outbox send a-0` to `eve`: Thanks, @{QUIET}eve! Bye."
-    assert found[found.index(first) - 1] == "### Replies that wait to be sent"
-    assert "- and 2 more: `prloom outbox`" in found
-
-
-def test_a_reply_that_waits_is_cut_shows_images_of_the_forges_host_only_and_may_answer_nobody() -> None:
-    images = "![a](https://evil.example/x) ![b](https://github.com/x)"
-    drafts = [CockpitDraft(id="a-0", to=None, message=images), CockpitDraft(id="a-1", to=None, message="x" * 900)] * 10
-    first, second, *_ = found = [line for line in lines(drafts=drafts, host="github.com") if "outbox" in line]
-
-    assert first == f"- `prloom outbox send a-0`: !{QUIET}[a](https://evil.example/x) ![b](https://github.com/x)"
-    assert len(second) < 350
-    assert len(found) == cockpit.MOST_DRAFTS
+@pytest.mark.parametrize(
+    ("drafts", "line"),
+    [
+        (1, "1 reply waits for the operator to send it."),
+        (2, "2 replies wait for the operator to send them."),
+    ],
+)
+def test_replies_that_wait_are_counted(drafts: int, line: str) -> None:
+    assert line in lines(drafts=drafts)
 
 
 def test_of_many_todos_the_open_ones_and_the_last_that_are_done_are_shown() -> None:
@@ -140,8 +138,9 @@ def test_of_many_todos_the_open_ones_and_the_last_that_are_done_are_shown() -> N
     found = lines("", *over, CockpitTodo(title="open"), block="which cache?")
 
     first = found.index("**Blocked:** which cache?")
-    assert found[first + 1] == "*21 more that are done or dropped are not shown.*"
-    assert found[first + 2] == "- [x] A 21: done without a change"
+    assert found[first + 1] == WAY_ON
+    assert found[first + 2] == "*21 more that are done or dropped are not shown.*"
+    assert found[first + 3] == "- [x] A 21 — done without a change"
     assert "- [ ] open" in found
 
 
@@ -162,7 +161,7 @@ def test_what_agents_wrote_closes_no_issue_and_skips_no_check_and_a_persons_text
     found = render("Closes #1", CockpitTodo(title="Fix #2 [skip ci]", reason="closes a/b#3", state="blocked"))
 
     assert "Closes #1" in found
-    assert "Refs #2: " in found
+    assert "Refs #2 — " in found
     assert "refs a/b#3" in found
     assert "skip ci" not in found
 
@@ -177,7 +176,7 @@ def test_an_image_is_shown_of_the_forges_host_only() -> None:
 
     found = lines(text, CockpitTodo(title=text, state="blocked", reason=text), block=text, host="github.com")
 
-    assert {shown, f"**Blocked:** {shown}", f"- [ ] {shown}: **blocked**: {shown}"} <= set(found)
+    assert {shown, f"**Blocked:** {shown}", f"- [ ] {shown} — **blocked**: {shown}"} <= set(found)
 
 
 def test_tags_are_text_but_in_code_and_addresses_are_links() -> None:
@@ -208,8 +207,8 @@ def test_what_a_text_leaves_open_ends_with_it(open_end: str) -> None:
 def test_no_part_can_be_forged(forged: str) -> None:
     def everywhere(text: str) -> str:
         todo = CockpitTodo(title=text, state="blocked", reason=text)
-        drafts = [CockpitDraft(id="a-0", to=text, message=text)]
-        return render(f"{text}\n\n{text} `{text}`\n\n    {text}", todo, block=text, way_on=text, drafts=drafts)
+        done = CockpitTodo(title="B", state="done", summary=text)
+        return render(f"{text}\n\n{text} `{text}`\n\n    {text}", todo, done, block=text, checks=[text])
 
     assert_whole(everywhere(forged), like=everywhere("A"))
 
@@ -217,7 +216,8 @@ def test_no_part_can_be_forged(forged: str) -> None:
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_whatever_the_text_the_cockpit_stays_whole(text: str, title: str, reason: str) -> None:
     def everywhere(text: str, title: str, reason: str) -> str:
-        return render(text, CockpitTodo(title=title, state="blocked", reason=reason), block=f"!{reason}")
+        todos = (CockpitTodo(title=title, state="blocked", reason=reason), CockpitTodo(title="B", state="done"))
+        return render(text, replace(todos[1], summary=reason), todos[0], block=f"!{reason}", checks=[title])
 
     assert_whole(everywhere(text, title, reason), like=everywhere("A", "A", "A"))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prloom.core.pull_requests.cockpit import CockpitView, render
+from prloom.core.pull_requests.cockpit import BOXES, CockpitView, render
 from prloom.core.pull_requests.cockpit_markers import BEGIN, END, cleared, merge, ticked
 
 OLD = f"{BEGIN}\nold\n{END}"
@@ -68,7 +68,7 @@ def test_every_byte_around_the_cockpit_survives(before: str, after: str) -> None
 
 def described(*boxes: str) -> str:
     """Return a description whose cockpit has these boxes ticked, as an editor in a browser would save it."""
-    text = f"- [x] mine <!-- prloom:box go -->\n\n{render(CockpitView(needs_consent=True))}\n\nYours."
+    text = f"- [x] mine <!-- prloom:box go -->\n\n{render(CockpitView(boxes=BOXES))}\n\nYours."
     for box in boxes:
         line = next(
             line for line in text.split("\n") if line.endswith(f"<!-- prloom:box {box} -->") and "mine" not in line

@@ -10,6 +10,7 @@ import pytest
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.pull_requests import pull_request
 from prloom.core.pull_requests.pull_request import MarkReady, OpenPullRequest, PullRequestStep, ShowCockpit
+from prloom.core.work.work_steps import WorkRules
 from prloom.model.plan import Plan
 from prloom.model.pull_request import KeptPullRequest
 from prloom.model.record import Position, Timestamp
@@ -150,3 +151,44 @@ def test_of_one_that_ended_the_last_is_shown_once():
     assert step(over, KeptPullRequest(opened=True, shown="before"), work=WORK) is None
     assert step(over, KeptPullRequest(opened=True, shown="before", ended=True)) is None
     assert step(over, KeptPullRequest()) is None
+
+
+# ---- the boxes that are offered
+
+
+def boxes(rules: WorkRules | None = None, **fields: Any) -> tuple[str, ...]:
+    return tuple(pull_request.view(DispatchState(**fields), (), "", rules or WorkRules(), host=None).boxes)
+
+
+TRIPPED = Block(reason="no", since=Timestamp.of(NOW), way_on="x", cause="todo")
+BY_PERSON = Block(reason="no", since=Timestamp.of(NOW), way_on="x")
+
+
+@pytest.mark.parametrize(
+    ("offered", "fields"),
+    [
+        (("pause",), {}),
+        (("resume",), {"paused": True}),
+        (("pause", "resume", "retry"), {"block": TRIPPED}),
+        (("pause", "resume"), {"block": BY_PERSON}),
+        (("pause", "retry"), {"queue": queued(failed=True)}),
+        (("pause", "rebase"), {"commits": 1}),
+        (("pause",), {"commits": 1, "rebase_todo": "t-9"}),
+        (("pause", "go"), {"proposed": "t-1"}),
+    ],
+)
+def test_a_box_is_offered_that_would_do_something_now(offered: tuple[str, ...], fields: dict[str, Any]):
+    assert boxes(**fields) == offered
+
+
+def test_no_rebase_is_offered_where_the_operator_wants_none():
+    assert boxes(WorkRules(rebase="never"), commits=1) == ("pause",)
+
+
+def test_the_cockpit_counts_the_replies_that_wait_and_tells_what_was_changed_and_checked():
+    done = {"t-1": DoneTodo(commit="a" * 40, summary="It is fast.", checks=("make test",))}
+    found = pull_request.view(
+        DispatchState(done_todos=done, queue=queued(draft=True)), LISTED, "", WorkRules(), host=None
+    )
+
+    assert (found.drafts, found.checks, found.todos[0].summary) == (1, ("make test",), "It is fast.")

@@ -25,6 +25,7 @@ WORK = replace(FREE, retry_at=NOW, waits_for="a limit", waits_since=NOW, limited
 NEW = TodoWork(id="t-1", title="Make it fast")
 RUNS = replace(FREE, run="r-2", agent="a", session="s")
 CHANGED = replace(FREE, phase="changed", tree="t", summary="s", message="m", violated=False, refusals=0)
+CHECKED = replace(WORK, phase="checked", checks=("a", "b"))
 SAME = replace(WORK, phase="pushed", tree=None, commit=None, summary="s", message=None)
 AGAIN = replace(TOLD, phase="ready", commit="c-0", violated=True, refusals=3)
 NEXT = replace(AGAIN, tree="t", attempt=3, feedback=None, fingerprints=(), violated=False, refusals=0)
@@ -58,7 +59,7 @@ def step(verdict: WorkVerdict, reason: str | None, after: TodoWork | None = None
         ),
         (lambda: results.nothing_to_do(WORK, "s", "n"), step("nothing_to_do", "s", SAME, notes="n")),
         (lambda: results.resolved(WORK, "t", notes="n", remark="odd"), step("resolved", "odd", NEXT, notes="n")),
-        (lambda: results.checked(WORK, ("a", "b")), step("checked", "passed: a, b", replace(WORK, phase="checked"))),
+        (lambda: results.checked(WORK, ("a", "b")), step("checked", "passed: a, b", CHECKED)),
         (lambda: results.approved(WORK, "good"), step("approved", "good", replace(FREE, phase="reviewed"))),
         (lambda: results.accepted(WORK), step("accepted", None, replace(WORK, phase="accepted", hooked=()))),
         (lambda: {"work": results.hooked(WORK, "q")}, step("hooked", None, replace(WORK, hooked=("p", "q")))),

@@ -35,7 +35,7 @@ async def end(stage: Stage, kind: str) -> None:
 # ---- on a pull request of another's
 
 
-async def test_a_draft_is_shown_and_taken_away_when_it_is_sent(stage: Stage, forge: DescribedBridge) -> None:
+async def test_a_draft_is_counted_until_it_is_sent(stage: Stage, forge: DescribedBridge) -> None:
     stage.adopt()
     forge.news.append(said("e1", "please", author=Author("eve", "none")))
     await stage.tick()
@@ -43,12 +43,13 @@ async def test_a_draft_is_shown_and_taken_away_when_it_is_sent(stage: Stage, for
     await stage.ticks_by_the_minute(2)
     (waiting,) = stage.state()["queue"]
     assert forge.comment is not None
-    assert f"- `prloom outbox send {waiting}` to `eve`: re e1" in forge.comment
+    assert "1 reply waits for the operator to send it." in forge.comment
+    assert "re e1" not in forge.comment
 
     stage.ask("draft_send", waiting)
     await stage.ticks_by_the_minute(3)
 
-    assert "outbox" not in forge.comment
+    assert "operator" not in forge.comment
     assert "There is nothing to do." in forge.comment
 
 

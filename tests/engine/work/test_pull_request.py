@@ -37,7 +37,7 @@ async def test_it_is_opened_once_with_the_first_commit_shows_what_is_done_and_is
     assert (pull.branch, pull.base, pull.draft) == ("work", "main", True)
     (commit,) = [done.commit for done in bench.state.done_todos.values()]
     assert commit is not None
-    assert f"- [x] first: done in {commit[:12]}\n- [ ] second\n" in pull.body
+    assert f"- [x] first — done in {commit[:12]}\\\n  one\n- [ ] second\n" in pull.body
 
     await bench.ticks(2)
     assert forge.calls.count("open") == 1
@@ -54,7 +54,7 @@ async def test_a_todo_that_a_brake_holds_back_is_shown_with_the_reason_the_end_a
     bench.stage.clock.advance(minutes=1)
     await bench.tick()
 
-    assert "- [ ] second: waits until 2026-01-02 00:00 UTC (the brake max" in forge.pulls[1].body
+    assert "- [ ] second — waits until 2026-01-02 00:00 UTC (the brake max" in forge.pulls[1].body
     assert "- [ ] continue the work on this plan <!-- prloom:box resume -->" in forge.pulls[1].body
 
     author = Author("ann", "write")

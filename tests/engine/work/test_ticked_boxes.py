@@ -84,7 +84,7 @@ async def test_a_todo_that_waits_for_consent_on_a_pull_request_of_another_has_th
     await stage.tick()
 
     assert forge.comment is not None
-    assert "- [ ] first: waits (your consent)" in forge.comment
+    assert "- [ ] first — waits (your consent)" in forge.comment
     assert "<!-- prloom:box go -->" in forge.comment
 
 
