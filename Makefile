@@ -8,8 +8,8 @@ DEMO_STAMP := $(VENV)/.installed-demo
 # Two more than there are processors: many tests wait for a process of their own.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 
-.PHONY: help setup demo test compiled collected browser screenshots bench kill crash-matrix soak mutants check static \
-	format lint types layers clean
+.PHONY: help setup demo test compiled collected browser screenshots conversation bench kill crash-matrix soak mutants \
+	check static format lint types layers clean
 
 help:
 	@echo "make demo    set up what the demo needs, and show prloom at work on a temporary repository"
@@ -17,6 +17,8 @@ help:
 	@echo "make browser install Chromium, with which the pages of prloom web are tested (Debian, as root)"
 	@echo "make screenshots"
 	@echo "             set up and take the pictures of these pages for the documents"
+	@echo "make conversation"
+	@echo "             set up and write down what prloom posts in a conversation: docs/on-the-pull-request.md"
 	@echo "make bench   set up and run the benchmarks (15 minutes)"
 	@echo "make kill    set up and kill the exchange's workers and publishers 200 times (1 minute)"
 	@echo "make crash-matrix"
@@ -67,6 +69,9 @@ browser:
 
 screenshots: setup
 	$(BIN)/python tests/web/screenshots.py
+
+conversation: setup
+	$(BIN)/python tests/docs/on_the_pull_request.py
 
 bench: setup
 	$(BIN)/python benchmarks
