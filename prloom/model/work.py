@@ -46,6 +46,7 @@ WorkVerdict = Literal[
     "hooked",
     "proposed",
     "granted",
+    "asked",
     "answered",
     "retried",
     "corrected",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from prloom.core.commands import comment_commands
+from prloom.core.delivery import outbox
 from prloom.core.text import bounds
-from prloom.model.action import Action
+from prloom.core.work import work_replies
+from prloom.core.work.work_replies import LOCAL, OWNER
+from prloom.model.action import Action, ResolveThread
 from prloom.model.decision import Change, DecisionParts
-from prloom.model.event import Event
+from prloom.model.event import Event, Target
 from prloom.model.record import Cursor
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work import Question, WorkStep
@@ -19,11 +24,10 @@ LONGEST_ANSWER = 8000
 
 
 class Answered(NamedTuple):
-    """The event that answers the question about a TODO; `is_reply` says that it is about nothing else."""
+    """The question about a TODO that an event answers."""
 
     todo_id: str
     question: Question
-    is_reply: bool
 
 
 def question(text: str, events: Sequence[Event], posts: Sequence[Action], after: Cursor) -> Question:
@@ -54,20 +58,19 @@ def find(questions: Mapping[str, Question], opened: OpenEvent, event: Event) -> 
         if opened.position < question.after[:2]:
             continue
         if (isinstance(thread, str) and thread in question.threads) or event.supersedes in question.event_ids:
-            return Answered(todo_id, question, is_reply=True)
+            return Answered(todo_id, question)
         source = None
         if event.reply_to is not None and not isinstance(thread, str):
             source = event.reply_to.target
         if source in question.targets:
-            return Answered(todo_id, question, is_reply=False)
+            return Answered(todo_id, question)
     return None
 
 
 def answered(state: DispatchState, found: Answered, event: Event) -> DecisionParts:
-    """Return that a TODO is open again, with the answer for its next attempt.
+    """Return that a TODO is open again, with the answer for its next attempt, and that the event is done with.
 
-    A reply in the question's own conversation is done with; anything else may be about something else as well, and
-    goes on.
+    No agent reads it once more: without the question, an answer would be taken for a request.
     """
     author = "the operator"
     if event.author is not None:
@@ -76,10 +79,26 @@ def answered(state: DispatchState, found: Answered, event: Event) -> DecisionPar
     told = f"You asked: {found.question.text}\n\n{author} answered:\n\n{said[:LONGEST_ANSWER]}"
     reason = bounds.cut(f"{author} answered in {event.id}")
     step = WorkStep(todo_id=found.todo_id, verdict="answered", reason=reason, box="open", answer=told)
-    parts: DecisionParts = {"work": step}
+    why = f"it answers the question about the TODO {found.todo_id}"
+    handled = Change(event_id=event.id, verdict="handled", state="handled", reason=why)
+    parts: DecisionParts = {"work": step, "changes": (handled,)}
+    if event.reply_to is not None and event.source == LOCAL:  # the box of the item that it was
+        ident = outbox.action_id(f"{found.todo_id}/{event.id}/answered", OWNER, 0)
+        parts["actions"] = (Action(id=ident, target=event.reply_to, payload=ResolveThread()),)
     if state.block is not None and state.block.todo == found.todo_id:
         parts["unblocked"] = True
-    if found.is_reply:
-        why = f"it answers the question about the TODO {found.todo_id}"
-        parts["changes"] = (Change(event_id=event.id, verdict="handled", state="handled", reason=why),)
     return parts
+
+
+def moves(questions: Mapping[str, Question], place: Target, after: Cursor) -> Iterator[DecisionParts]:
+    """Yield for each question that was asked in the plan's file that it is asked on the pull request, too.
+
+    `place` is the plan's conversation; there is none elsewhere while that is the file. Answers come `after` it there.
+    """
+    if place.target == LOCAL:
+        return
+    for todo_id, question in questions.items():
+        if question.targets == (LOCAL,):
+            moved = replace(question, targets=(LOCAL, place.target), after=after)
+            step = WorkStep(todo_id=todo_id, verdict="asked", reason="the plan has a pull request", question=moved)
+            yield {"work": step, "actions": (work_replies.moved_question(todo_id, moved, place),)}

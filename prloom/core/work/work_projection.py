@@ -16,7 +16,7 @@ from prloom.model.work import DoneTodo, TodoWork, WorkStep
 
 _ANSWER_USED = frozenset({"taken", "removed", "parked", "reopened", "done", "nothing_to_do"})
 _TODO_MOVED = _ANSWER_USED | {"answered", "retried"}
-_ELSEWHERE = frozenset({"answered", "corrected", "retried", "hooks_run"})
+_ELSEWHERE = frozenset({"asked", "answered", "corrected", "retried", "hooks_run"})
 """Steps that change no more than the box in the plan, or the hooks about the whole plan that are due."""
 
 

@@ -8,11 +8,13 @@ from typing import Literal
 from prloom.core.delivery import outbox, reply_sanitizer
 from prloom.model.action import Action, Comment
 from prloom.model.event import Event, Target
-from prloom.model.work import TodoWork
+from prloom.model.work import Question, TodoWork
 
 OWNER = "prloom/work"
 
-_LOCAL = "local"
+LOCAL = "local"
+"""The target of the plan's own files."""
+
 _SHORT = 12
 """Characters of a commit's id that are shown; a forge makes a link of them."""
 
@@ -32,14 +34,28 @@ def done(work: TodoWork, events: Sequence[Event]) -> tuple[Action, ...]:
 
 def question(work: TodoWork, text: str, events: Sequence[Event], plan_target: Target) -> tuple[Action, ...]:
     """Return a worker's question, in the threads that the TODO came from, or on the plan where it came from none."""
-    asked = tuple(
-        _reply(work, "question", event, event.reply_to, text) for event in events if event.reply_to is not None
+    places: list[tuple[Event | None, Target]] = [
+        (event, event.reply_to) for event in events if event.reply_to is not None
+    ]
+    return tuple(
+        _reply(work, "question", event, place, _with_way(text, place))
+        for event, place in places or [(None, plan_target)]
     )
-    if asked:
-        return asked
-    if plan_target.target == _LOCAL:
-        text = f"{text}\n\nAnswer with an item of your own in this file: `- [ ] `…"
-    return (_reply(work, "question", None, plan_target, text),)
+
+
+def moved_question(todo_id: str, asked: Question, place: Target) -> Action:
+    """Return a question that was asked in the plan's file, as it is posted on the pull request."""
+    ident = outbox.action_id(f"{todo_id}/question/{asked.after[0]}/{asked.after[1]}", OWNER, 0)
+    text = reply_sanitizer.sanitize(_with_way(asked.text, place), to=None)
+    return Action(id=ident, target=place, payload=Comment(text))
+
+
+def _with_way(text: str, place: Target) -> str:
+    """Return a question with what answers it there."""
+    way = "A comment here answers this question."
+    if place.target == LOCAL:
+        way = "Answer with an item of your own in this file: `- [ ] `…"
+    return f"{text}\n\n{way}"
 
 
 def _reply(

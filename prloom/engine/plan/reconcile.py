@@ -16,7 +16,7 @@ from prloom.engine.plan import admission, delivery, plan_todos, scheduler
 from prloom.engine.plan.action_hooks import ActionHooks
 from prloom.engine.plan.admission import Observers
 from prloom.engine.plan.dependencies import AgentRequests, PlanDependencies, Triager
-from prloom.engine.plan.runtime import PlanRuntime
+from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.errors import PrloomError
 from prloom.model.decision import Change
 from prloom.model.state import DispatchState, OpenEvent
@@ -144,6 +144,9 @@ def _take_answers(runtime: PlanRuntime, people: AgentRequests | None) -> bool:
         if found is not None:
             store.commit("work", "prloom", **questions.answered(store.state, found, event))
             found_any = True
+    for parts in tuple(questions.moves(store.state.questions, reply_target(runtime.plan), store.state.cursor)):
+        store.commit("work", "prloom", **parts)
+        found_any = True
     return found_any
 
 

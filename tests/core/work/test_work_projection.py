@@ -56,6 +56,10 @@ ENDED = {
         ({"work": WorkStep(todo_id="t1", verdict="corrected")}, {}),
         ({"work": WorkStep(todo_id="t1", verdict="answered", box="open", answer="Use it.")}, ANSWERED),
         ({"work": WorkStep(todo_id="t1", verdict="parked", question=ASKED_AGAIN)}, PARKED),
+        (
+            {"work": WorkStep(todo_id="t2", verdict="asked", question=ASKED_AGAIN)},
+            {"questions": {"t1": ASKED, "t2": ASKED_AGAIN}},
+        ),
         ({"work": WorkStep(todo_id="t1", verdict="done", box="done", commit="c1")}, ENDED),
         ({"work": WorkStep(todo_id="t3", verdict="reopened")}, {"reopened": {"t1": 2, "t3": 3}, "done_todos": {}}),
         ({"work": WorkStep(todo_id="plan", verdict="hooked")}, {"plan_hooked": ("afterActivate:a", "beforeFinish:b")}),

@@ -45,8 +45,9 @@ def test_each_author_who_can_be_answered_is_told_in_the_own_thread_and_nobody_el
 
 
 def test_a_question_is_asked_in_the_threads_of_the_todo_or_else_once_on_the_plan() -> None:
-    assert work_replies.question(WORK, "Tabs?", [OF_ANN, SILENT], PLAN) == (posted("question", "Tabs?", OF_ANN),)
-    assert work_replies.question(WORK, "Tabs?", [SILENT], PLAN) == (posted("question", "Tabs?"),)
+    here = "Tabs?\n\nA comment here answers this question."
+    assert work_replies.question(WORK, "Tabs?", [OF_ANN, SILENT], PLAN) == (posted("question", here, OF_ANN),)
+    assert work_replies.question(WORK, "Tabs?", [SILENT], PLAN) == (posted("question", here),)
     how = "Tabs?\n\nAnswer with an item of your own in this file: `- [ ] `…"
     local = Target("local")
     assert work_replies.question(WORK, "Tabs?", [], local) == (posted("question", how, target=local),)

@@ -46,7 +46,8 @@ async def test_a_trusted_answer_opens_the_todo_again_and_is_in_the_next_prompt(b
     assert "ann answered:" in bench.prompt(2)
     assert "Memory, please." in bench.prompt(2)
     assert bench.state.block is None
-    assert bench.stage.triager.batches == [("a1",)]  # it was said in no conversation of its own
+    assert bench.stage.triager.batches == []
+    assert bench.stage.fate("a1", "work")[-1] == "handled"
 
 
 STRANGERS = said("stranger", "Memory!", "none")
@@ -74,6 +75,22 @@ async def test_nothing_else_opens_it_nor_does_what_was_said_before_it(bench: Wor
     assert (bench.boxes[1], bench.runs()) == ("- [b] Choose a cache", 2)
 
 
+async def test_a_question_from_before_the_pull_request_is_asked_there_too_and_answered_by_a_comment(
+    bench: Workbench, forge: ForgeBridge
+):
+    bench.configure("skip_blocked = true")
+    bench.script(ASKS, Run({"one.py": "1\n"}, answer={"outcome": "done", "summary": "one"}), DOES)
+    await bench.ticks(4)
+    assert "Redis or memory?" in forge.said
+
+    forge.news.append(said("a1", "Memory, please."))
+    await bench.ticks(2)
+
+    assert bench.commits[1:] == ["Cache in memory"]
+    assert "Memory, please." in bench.prompt(2)
+    assert bench.stage.triager.batches == []
+
+
 async def test_without_a_forge_an_item_of_review_md_answers(bench: Workbench):
     bench.stage.bridges = [LocalBridge()]  # type: ignore[list-item] - it takes no test's news
     bench.script(ASKS, DOES)
@@ -87,3 +104,5 @@ async def test_without_a_forge_an_item_of_review_md_answers(bench: Workbench):
 
     assert bench.commits == ["Cache in memory"]
     assert "Memory, please." in bench.prompt(1)
+    assert "- [x] Memory, please." in review.read_text()
+    assert bench.stage.triager.batches == []
