@@ -230,11 +230,16 @@ class PluginContext:
         self.registrations.tools.append(made)
 
     def register_skill(self, name: str, path: str | Path, description: str = "") -> None:
-        """Register instructions for agents; a relative path is relative to the plugin's folder."""
+        """Register instructions for agents: a file or folder in the plugin's folder, to which `path` is relative."""
         self._check_name("skill", name, [skill.name for skill in self.registrations.skills])
         where = self._folder / path
         if not where.exists():
             raise ExtensionError(f"plugin {self.key}: skill {name!r}: there is no {where}")
+        if not where.resolve().is_relative_to(self._folder.resolve()):
+            raise ExtensionError(
+                f"plugin {self.key}: skill {name!r}: {where} is outside the plugin's folder {self._folder}; "
+                "put the instructions into it"
+            )
         self.registrations.skills.append(Skill(name, where, description))
 
     def _check_name(self, what: str, name: str, taken: Sequence[str]) -> None:

@@ -249,12 +249,16 @@ def test_a_tools_schema_is_the_one_that_was_registered(ctx: PluginContext) -> No
         (lambda c: c.register_skill("s", "gone.md"), "skill 's': there is no "),
         (lambda c: c.register_skill("review", "skill.md"), "skill 'review' is registered twice"),
         (lambda c: c.register_skill("", "skill.md"), "skill '': give it a name"),
+        (lambda c: c.register_skill("x", "/etc/passwd"), "skill 'x': /etc/passwd is outside the plugin's folder "),
+        (lambda c: c.register_skill("x", ".."), "skill 'x': "),
+        (lambda c: c.register_skill("x", "link.md"), "skill 'x': "),
     ],
 )
 def test_a_tool_or_a_skill_that_could_not_be_used_is_refused(
     ctx: PluginContext, tmp_path: Path, call: Callable[[PluginContext], None], problem: str
 ) -> None:
     (tmp_path / "skill.md").write_text("# How\n")
+    (tmp_path / "link.md").symlink_to("/etc/passwd")
     ctx.register_tool("draw", {}, plan_hook)
     ctx.register_skill("review", "skill.md")
 

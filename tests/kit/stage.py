@@ -66,9 +66,9 @@ from prloom.storage.safe_dir import SafeDir
 class FunctionHost:
     """A host of a plugin that is a `register` function of the test; `meets` may wait before a call, or fail it."""
 
-    def __init__(self, key: str, register: Callable[[PluginContext], None]) -> None:
+    def __init__(self, key: str, register: Callable[[PluginContext], None], folder: Path = Path()) -> None:
         self.key = key
-        self._ctx = PluginContext(key, Manifest(name=key), {}, folder=Path())
+        self._ctx = PluginContext(key, Manifest(name=key), {}, folder=folder)
         register(self._ctx)
         self.calls: list[HookCall] = []
         self.meets: Callable[[HookCall], Awaitable[None]] | None = None
@@ -259,7 +259,7 @@ class Stage:
 
     def plugin(self, key: str, register: Callable[[PluginContext], None], *, on_error: str = "defer") -> FunctionHost:
         """Add a plugin."""
-        host = FunctionHost(key, register)
+        host = FunctionHost(key, register, self.root)
         self.hosts.append(host)
         self.on_error[key] = on_error
         return host
