@@ -15,10 +15,10 @@ from prloom.agents.run_ancestry import RUN_VARIABLE
 from prloom.core.work import worker_identity
 from prloom.errors import AgentError
 from prloom.exchange import store_url
-from prloom.exchange.worker.command import WORKER
+from prloom.exchange.worker.command import MARK, WORKER
 from prloom.model import secret_names
 
-OF_WORKERS: Final = frozenset({store_url.VARIABLE, WORKER, RUN_VARIABLE})
+OF_WORKERS: Final = frozenset({store_url.VARIABLE, WORKER, MARK, RUN_VARIABLE})
 """What the environment of a worker of the exchange has for itself; with it an agent could act on its exchange."""
 
 EVERYONE: Final = (

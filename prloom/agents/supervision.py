@@ -23,7 +23,7 @@ from prloom.agents.limits import LimitDetector
 from prloom.agents.run_folder import ProcessExit, ProcessWatch
 from prloom.agents.run_spec import RunLimits
 from prloom.agents.runner import Launch
-from prloom.exchange.worker.command import WORKER
+from prloom.exchange.worker import command
 from prloom.exchange.worker.job import WorkerIdentity
 from prloom.exchange.worker.lease import Lease
 from prloom.exchange.worker.supervisor import PAUSE, ProcessReaper, SignalPipe
@@ -242,7 +242,7 @@ def _start(folder: Path, launch: Launch, worker: str) -> subprocess.Popen[bytes]
         return subprocess.Popen(
             launch.argv,
             cwd=launch.cwd,
-            env={**launch.env, WORKER: worker},
+            env={**launch.env, command.MARK: command.mark(worker)},
             stdin=prompt,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -146,7 +146,7 @@ async def test_the_agent_knows_its_run_and_nothing_that_is_not_allowed(
 
     env = json.loads(output(run))
     assert env["PRLOOM_RUN"] == run.id
-    assert not {"GITHUB_TOKEN", "SOMETHING_ELSE", "PRLOOM_EXCHANGE"} & set(env)
+    assert not {"GITHUB_TOKEN", "SOMETHING_ELSE", "PRLOOM_EXCHANGE", "PRLOOM_WORKER"} & set(env)
 
 
 async def test_the_agent_is_in_a_session_of_its_own(launch: Launch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import selectors
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from prloom.exchange.message import Message, Metadata, Scalar
 
 WORKER = "PRLOOM_WORKER"
-"""Holds the worker's name in the environment of all that it starts, so that it is found when the worker was killed."""
+"""Holds the worker's name in the environment of its command, which may act on the exchange in that name."""
+
+MARK = "PRLOOM_MARK"
+"""Marks all that a worker starts, so that it is found when the worker was killed; it does not tell the name."""
 
 META = "PRLOOM_META_"
 MOST_CHARACTERS = 16 * 1024
@@ -31,6 +35,11 @@ _MOST_METADATA = 256 * 1024  # bytes in all; the system refuses to start a comma
 _END = 64 * 1024  # bytes of a long output's end that are kept
 _CHUNK: Final = 1 << 16
 _PIPEFULS: Final = 64  # a pipe holds a mebibyte at most, unless root says otherwise
+
+
+def mark(worker: str) -> str:
+    """Return the mark of what a worker starts."""
+    return hashlib.sha256(worker.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def environment(
@@ -47,6 +56,7 @@ def environment(
         "PRLOOM_ATTEMPT": str(claim.attempt),
         EXCHANGE: exchange,
         WORKER: worker,
+        MARK: mark(worker),
     }
     kept = {name: value for name, value in base.items() if not name.startswith(META.encode())}
     return kept | {name.encode(): os.fsencode(value) for name, value in (about | metadata(message.metadata)).items()}

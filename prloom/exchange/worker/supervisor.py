@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from prloom import processes
-from prloom.exchange.worker.command import WORKER
+from prloom.exchange.worker import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -134,7 +134,7 @@ class ProcessReaper:
     def _left(self) -> list[psutil.Process]:
         found = {each.pid: each for each in processes.below(os.getpid())}
         if not self._adopted:
-            found |= {each.pid: each for each in processes.tagged(WORKER, self._worker)}
+            found |= {each.pid: each for each in processes.tagged(command.MARK, command.mark(self._worker))}
         spared = {each.pid for process in self._spared for each in (process, *processes.below(process.pid))}
         return [each for pid, each in found.items() if pid not in spared]
 
@@ -143,7 +143,7 @@ class Watchdog:
     """A second process, in a session of its own, that ends what a worker started when the worker is killed.
 
     Nothing that a process does can help it against SIGKILL. So the watchdog holds the end of a pipe: when the other
-    end is closed without a word, the worker is gone, and everything with its name in its environment is ended. Else
+    end is closed without a word, the worker is gone, and everything with its mark in its environment is ended. Else
     its command would continue beside that of the worker that takes the message over. Start it before anything is
     opened, because it inherits what is open by then.
     """
@@ -177,4 +177,4 @@ def _watch(pipe: int, worker: str) -> None:
     os.dup2(pipe, 3)
     os.closerange(4, _MOST_DESCRIPTORS)
     if os.read(3, 1) != _ALL_WELL:
-        processes.clean_up(WORKER, worker)
+        processes.clean_up(command.MARK, command.mark(worker))

@@ -47,6 +47,7 @@ def test_a_command_finds_its_message_its_exchange_and_its_worker():
         b"PRLOOM_ATTEMPT": b"3",
         b"PRLOOM_EXCHANGE": "/x/ä.db".encode(),
         b"PRLOOM_WORKER": b"w-1",
+        b"PRLOOM_MARK": command.mark("w-1").encode(),
         b"PRLOOM_META_PR": b"7",
     }
 
