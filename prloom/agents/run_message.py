@@ -39,6 +39,9 @@ _WORKER: Final = "-machine-"
 LONGEST_OUTPUT: Final = 4 * 1024 * 1024
 """Bytes of what an agent has printed that a reply has at most, before they are compressed."""
 
+LONGEST_REPLY: Final = 52 * 1024 * 1024
+"""Bytes of a reply: a bundle of 32 MiB and that much output in base64, and a result. A longer one is not read."""
+
 _SCHEMA: Final = "run.schema.json"
 _T = TypeVar("_T")
 

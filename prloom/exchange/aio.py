@@ -154,9 +154,11 @@ class AsyncExchange:
         async with aclosing(self._found(self.exchange.reply_steps(message_id, patience=patience))) as replies:
             return await anext(replies, None)
 
-    async def replies(self, awaited: Callable[[], Iterable[str]]) -> AsyncIterator[Message]:
+    async def replies(
+        self, awaited: Callable[[], Iterable[str]], *, longest_body: int | None = None
+    ) -> AsyncIterator[Message]:
         """Yield the first reply to each of the messages that are awaited just then; see `Exchange.replies_steps`."""
-        async with aclosing(self._found(self.exchange.replies_steps(awaited))) as replies:
+        async with aclosing(self._found(self.exchange.replies_steps(awaited, longest_body=longest_body))) as replies:
             async for reply in replies:
                 yield reply
 
@@ -165,11 +167,22 @@ class AsyncExchange:
         return await asyncio.to_thread(self.exchange.message, message_id)
 
     async def read(
-        self, *, topic: str | None = None, conversation: str | None = None, since: str | None = None, limit: int = PAGE
+        self,
+        *,
+        topic: str | None = None,
+        conversation: str | None = None,
+        since: str | None = None,
+        limit: int = PAGE,
+        longest_body: int | None = None,
     ) -> tuple[Message, ...]:
-        """Return messages by publication, those after the message `since`, at most `limit`."""
+        """Return messages by publication; see `Exchange.read`."""
         return await asyncio.to_thread(
-            self.exchange.read, topic=topic, conversation=conversation, since=since, limit=limit
+            self.exchange.read,
+            topic=topic,
+            conversation=conversation,
+            since=since,
+            limit=limit,
+            longest_body=longest_body,
         )
 
     async def follow(
@@ -179,9 +192,12 @@ class AsyncExchange:
         conversation: str | None = None,
         since: str | None = None,
         patience: timedelta | None = None,
+        longest_body: int | None = None,
     ) -> AsyncIterator[Message]:
-        """Yield messages by publication, and then as they come; see `Exchange.follow`."""
-        steps = self.exchange.follow_steps(topic=topic, conversation=conversation, since=since, patience=patience)
+        """Yield messages by publication, and then as they come; see `Exchange.follow`. A longer body is left out."""
+        steps = self.exchange.follow_steps(
+            topic=topic, conversation=conversation, since=since, patience=patience, longest_body=longest_body
+        )
         async with aclosing(self._found(steps)) as pages:
             async for page in pages:
                 for message in page:

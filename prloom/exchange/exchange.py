@@ -100,20 +100,22 @@ class Exchange:
         """Return the loop of `wait_for_reply`, whose caller does the waiting."""
         return self._steps(lambda: self.find_reply(message_id), patience=patience)
 
-    def find_reply(self, message_id: str) -> Message | None:
-        """Return the first reply to a message, if there is one by now."""
+    def find_reply(self, message_id: str, *, longest_body: int | None = None) -> Message | None:
+        """Return the first reply to a message, if there is one by now; without a body of more bytes than that."""
         self.store.expire()
-        replies = self.store.read(MessageFilter(replies_to=message_id, limit=1))
+        replies = self.store.read(MessageFilter(replies_to=message_id, limit=1, longest_body=longest_body))
         return next(iter(replies), None)
 
-    def replies_steps(self, awaited: Callable[[], Iterable[str]]) -> Steps[Message]:
+    def replies_steps(self, awaited: Callable[[], Iterable[str]], *, longest_body: int | None = None) -> Steps[Message]:
         """Return a loop that finds the first reply to each of the messages that are awaited just then.
 
-        A message whose reply was found is to be awaited no more when the loop goes on.
+        A message whose reply was found is to be awaited no more when the loop goes on. A body of more bytes than
+        `longest_body` is left out.
         """
 
         def find() -> Message | None:
-            found = (self.find_reply(message_id) for message_id in tuple(awaited()))
+            ids = tuple(awaited())
+            found = (self.find_reply(message_id, longest_body=longest_body) for message_id in ids)
             return next((reply for reply in found if reply is not None), None)
 
         return self._steps(find)
@@ -130,11 +132,24 @@ class Exchange:
         return self.store.message(message_id)
 
     def read(
-        self, *, topic: str | None = None, conversation: str | None = None, since: str | None = None, limit: int = PAGE
+        self,
+        *,
+        topic: str | None = None,
+        conversation: str | None = None,
+        since: str | None = None,
+        limit: int = PAGE,
+        longest_body: int | None = None,
     ) -> tuple[Message, ...]:
-        """Return messages by publication, those after the message `since`, at most `limit`."""
+        """Return messages by publication, those after the message `since`, at most `limit`.
+
+        A body of more bytes than `longest_body` is left out.
+        """
         self.store.expire()
-        return self.store.read(MessageFilter(topic=topic, conversation_id=conversation, since=since, limit=limit))
+        return self.store.read(
+            MessageFilter(
+                topic=topic, conversation_id=conversation, since=since, limit=limit, longest_body=longest_body
+            )
+        )
 
     def follow(
         self,
@@ -153,13 +168,19 @@ class Exchange:
             yield from page
 
     def follow_steps(
-        self, *, topic: str | None, conversation: str | None, since: str | None, patience: timedelta | None
+        self,
+        *,
+        topic: str | None,
+        conversation: str | None,
+        since: str | None,
+        patience: timedelta | None,
+        longest_body: int | None = None,
     ) -> Steps[tuple[Message, ...]]:
         """Return the loop of `follow`, which finds several messages at a time, and whose caller does the waiting."""
 
         def read_new() -> tuple[Message, ...] | None:
             nonlocal since
-            page = self.read(topic=topic, conversation=conversation, since=since)
+            page = self.read(topic=topic, conversation=conversation, since=since, longest_body=longest_body)
             if not page:
                 return None
             since = page[-1].id

@@ -244,7 +244,7 @@ class MemoryStore:
                 first = order.index(self.message(selection.since).id) + 1
             later = (self._messages[each] for each in order[first:])
             fitting = (each for each in later if transitions.matches(each, self._deliveries[each.id], selection))
-            return tuple(islice(fitting, selection.limit))
+            return tuple(_bounded(each, selection.longest_body) for each in islice(fitting, selection.limit))
 
     def entry(self, message_id: str) -> MessageEntry:
         with self._lock:
@@ -297,3 +297,11 @@ class MemoryStore:
     def close(self) -> None:
         """Close the listeners; the content stays as long as the object does."""
         self._notifier.close()
+
+
+def _bounded(message: Message, longest: int | None) -> Message:
+    """Return a message without its body where that is longer."""
+    size = len(message.body.encode())
+    if longest is None or size <= longest:
+        return message
+    return msgspec.structs.replace(message, body="", omitted=size)

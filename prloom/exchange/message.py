@@ -22,7 +22,10 @@ class ExchangeValue(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Message(ExchangeValue, frozen=True, kw_only=True):
-    """A published message; `conversation_id` is its own id where it began a conversation."""
+    """A published message; `conversation_id` is its own id where it began a conversation.
+
+    `omitted` is how many bytes the body has where the reader asked for no longer ones; then `body` is empty.
+    """
 
     id: str
     topic: str
@@ -32,6 +35,7 @@ class Message(ExchangeValue, frozen=True, kw_only=True):
     conversation_id: str
     producer: str | None = None
     metadata: Metadata = msgspec.field(default_factory=dict)
+    omitted: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class Draft(ExchangeValue, frozen=True, kw_only=True):

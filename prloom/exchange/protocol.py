@@ -24,13 +24,17 @@ PAGE = 1000
 
 
 class MessageFilter(ExchangeValue, frozen=True, kw_only=True):
-    """Which messages to read: of a topic, of a conversation, or replies to one; after one; at most so many."""
+    """Which messages to read: of a topic, of a conversation, or replies to one; after one; at most so many.
+
+    The body of one that has more bytes than `longest_body` is left out, and is not read for that; see `Message`.
+    """
 
     topic: str | None = None
     conversation_id: str | None = None
     replies_to: str | None = None
     since: str | None = None
     limit: int = PAGE
+    longest_body: int | None = None
 
 
 class Listener(Protocol):

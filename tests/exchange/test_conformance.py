@@ -40,6 +40,16 @@ def test_a_message_is_read_as_it_was_published(exchange: Exchange, clock: Any):
     assert published.created_at == clock()
 
 
+def test_a_body_that_is_longer_than_the_reader_wants_is_left_out(exchange: Exchange):
+    wanted = exchange.publish("work", "short")
+    exchange.publish("work", "ä" * 10)
+
+    read, left_out = exchange.read(topic="work", longest_body=19)
+    assert read == wanted
+    assert (left_out.body, left_out.omitted) == ("", 20)
+    assert [each.body for each in exchange.read(topic="work", longest_body=20)] == ["short", "ä" * 10]
+
+
 def test_a_message_is_of_its_parents_conversation_unless_one_is_given(exchange: Exchange):
     first = exchange.publish("work", "x", conversation="talk")
     child = exchange.publish("work", "y", parent=first.id)

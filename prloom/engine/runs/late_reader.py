@@ -11,7 +11,7 @@ from prloom.agents import run_folder, run_message
 from prloom.core.text import naming
 from prloom.engine.bus import late_results
 from prloom.engine.bus.late_results import LateResult
-from prloom.engine.runs import live_output
+from prloom.engine.runs import live_output, run_end
 from prloom.errors import AgentError, StorageError
 from prloom.exchange.aio import AsyncExchange
 from prloom.exchange.errors import UnknownMessageError
@@ -36,13 +36,17 @@ class LateReader:
         """Write down what is new for runs of this machine; raises ExchangeError."""
         for topic in (late_topic(run_message.topic(stage)) for stage in STAGES):
             try:
-                found = await self._exchange.read(topic=topic, since=self._since.get(topic))
+                while found := await self._next(topic):
+                    await self._take(found)
+                    self._since[topic] = found.id
             except UnknownMessageError:  # the last one was removed
                 self._since.pop(topic, None)
-                continue
-            for message in found:
-                await self._take(message)
-                self._since[topic] = message.id
+
+    async def _next(self, topic: str) -> Message | None:
+        """Return the next message of a topic: one at a time, for each may be long."""
+        since, longest = self._since.get(topic), run_message.LONGEST_REPLY
+        found = await self._exchange.read(topic=topic, since=since, limit=1, longest_body=longest)
+        return next(iter(found), None)
 
     async def _take(self, message: Message) -> None:
         try:
@@ -57,7 +61,7 @@ class LateReader:
 
 def _write_down(folder: Path, message: Message) -> None:
     try:
-        result = run_message.read_reply(message.body).result
+        result = run_end.read(message).result
         status, text = result.status, result.error or result.message or ""
     except AgentError as error:
         status, text = "failed", str(error)

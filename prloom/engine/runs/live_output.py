@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from typing import Final
 
 from prloom.agents import run_folder, run_message
 from prloom.core.text import naming
@@ -20,12 +21,16 @@ log = logging.getLogger(__name__)
 LONGEST_NAME = 100
 """Characters of the name of a machine."""
 
+_LONGEST_PIECE: Final = 2 * run_message.LONGEST_OUTPUT
+"""Bytes of a message with a piece, in base64; what is longer is none."""
+
 
 async def follow(exchange: AsyncExchange, folder: Path, run: Message) -> None:
     """Append each piece of a run's output as it comes, until this is cancelled; the reply has all that is missing."""
     output = LiveOutput(folder, run)
     try:
-        async for message in exchange.follow(conversation=run.conversation_id, since=run.id):
+        pieces = exchange.follow(conversation=run.conversation_id, since=run.id, longest_body=_LONGEST_PIECE)
+        async for message in pieces:
             output.take(message)  # in no thread: one that is cancelled would go on, and write after the reply
     except (ExchangeError, AgentError, StorageError) as error:
         log.info("run %s: the rest of what it prints is shown when it is over: %s", folder.name, error)

@@ -47,14 +47,22 @@ async def of_reply(folder: Path, draft: Draft, reply: Message, exchange: AsyncEx
     if reply.topic not in {f"{draft.topic}.completed", f"{draft.topic}.failed"}:
         return await _without_result(folder, draft, reply, exchange)
     try:
-        read = run_message.read_reply(reply.body)
+        read_reply = read(reply)
     except AgentError as error:
         return of_result(RunResult(status="failed", trouble="lost", error=str(error)))
     machine = reply.metadata.get(run_message.MACHINE)
     if not isinstance(machine, str):
-        return RunEnd(read)
-    await asyncio.to_thread(_write_down, folder, read)
-    return RunEnd(read, naming.printable(machine, live_output.LONGEST_NAME))
+        return RunEnd(read_reply)
+    await asyncio.to_thread(_write_down, folder, read_reply)
+    return RunEnd(read_reply, naming.printable(machine, live_output.LONGEST_NAME))
+
+
+def read(reply: Message) -> RunReply:
+    """Return what a message of a machine says that a run came to; raises AgentError for what is no reply."""
+    if isinstance(reply.omitted, int):
+        limit = f"over the limit of {run_message.LONGEST_REPLY}"
+        raise AgentError(f"the reply has {reply.omitted} bytes, {limit}; it was not read")
+    return run_message.read_reply(reply.body)
 
 
 async def _without_result(folder: Path, draft: Draft, reply: Message, exchange: AsyncExchange) -> RunEnd:

@@ -225,7 +225,7 @@ class RunExchange:
     async def _take_replies(self, exchange: AsyncExchange) -> None:
         """Give each awaited run its reply, until none is awaited; what goes wrong is tried again at the next check."""
         with suppress(ExchangeError):
-            async for reply in exchange.replies(lambda: self._awaited):
+            async for reply in exchange.replies(lambda: self._awaited, longest_body=run_message.LONGEST_REPLY):
                 with suppress(ExchangeError):  # it is removed later all the same
                     await exchange.acknowledge(reply.id)
                 future = self._awaited.pop(reply.parent_id or "", None)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _BY_ID = f"SELECT {transitions.MESSAGE} FROM messages AS m WHERE m.id = %s"  # noqa: S608 (columns of ours)
 _JOINED = "FROM messages AS m JOIN deliveries AS d ON d.seq = m.seq"
+_BOUNDED = transitions.bounded_message("octet_length(m.body)", "%s")
 _ENTRIES = f"SELECT {transitions.MESSAGE}, {transitions.DELIVERY} {_JOINED}"
 _CLAIMS = f"SELECT {transitions.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608 (columns of ours)
 _NEWEST = "SELECT coalesce(max(seq), 0) FROM messages"
@@ -58,7 +59,7 @@ def to_message(row: DbRow) -> Message:
     return Message(
         id=row[0],
         topic=row[1],
-        body=row[2].decode(),
+        body=(row[2] or b"").decode(),
         created_at=row[3],
         parent_id=row[4],
         conversation_id=row[5],
@@ -152,7 +153,10 @@ def messages(selection: MessageFilter, newest: int | None, since: int) -> tuple[
     `newest` is the number up to which no message can come any more.
     """
     wheres = ["m.seq > %s"]
-    values: list[object] = [since]
+    columns, values = transitions.MESSAGE, list[object]()
+    if selection.longest_body is not None:
+        columns, values = _BOUNDED, [selection.longest_body]
+    values.append(since)
     if newest is not None:
         wheres.append("m.seq <= %s")
         values.append(newest)
@@ -167,7 +171,7 @@ def messages(selection: MessageFilter, newest: int | None, since: int) -> tuple[
         values.append(searchable(selection.replies_to))
     values.append(selection.limit)
     where = " AND ".join(wheres)
-    return f"SELECT {transitions.MESSAGE} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT %s", values  # noqa: S608 (ours)
+    return f"SELECT {columns} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT %s", values  # noqa: S608 (ours)
 
 
 def entry(tx: Transaction, message_id: str) -> MessageEntry:

@@ -25,6 +25,7 @@ _REPLIES = (  # a reply is of its request's conversation, and found by that
     "m.conversation_id = (SELECT conversation_id FROM messages WHERE id = ?) AND m.parent_id = ?"
     " AND (SELECT reply FROM deliveries AS d WHERE d.seq = m.seq)"
 )
+_BOUNDED = transitions.bounded_message("length(CAST(m.body AS BLOB))", "?")
 _CLAIMS = f"SELECT {transitions.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608
 # Ended messages are counted already (see `schema`); the rest is read from indexes of unfinished messages.
 _STATS = """
@@ -49,7 +50,7 @@ def to_message(row: DbRow) -> Message:
     return Message(
         id=row[0],
         topic=row[1],
-        body=row[2],
+        body=row[2] or "",
         created_at=moment(row[3]),
         parent_id=row[4],
         conversation_id=row[5],
@@ -103,6 +104,10 @@ def messages(db: sqlite3.Connection, selection: MessageFilter) -> tuple[Message,
     """Return the messages that a filter selects, by publication."""
     wheres: list[str] = []
     values: list[str | int] = []
+    columns = transitions.MESSAGE
+    if selection.longest_body is not None:
+        columns = _BOUNDED
+        values.append(selection.longest_body)
     if selection.topic is not None:
         wheres.append("m.topic = ?")
         values.append(transitions.searchable(selection.topic))
@@ -117,10 +122,10 @@ def messages(db: sqlite3.Connection, selection: MessageFilter) -> tuple[Message,
         values.append(seq(db, selection.since))
     where = " AND ".join(wheres) or "1"
     found = db.execute(
-        f"SELECT {transitions.MESSAGE} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT ?",  # noqa: S608 (texts of ours)
+        f"SELECT {columns} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT ?",  # noqa: S608 (texts of ours)
         (*values, selection.limit),
     )
-    return tuple(map(to_message, found))
+    return tuple(transitions.with_omitted(to_message(row), row) for row in found)
 
 
 def entry(db: sqlite3.Connection, message_id: str) -> MessageEntry:

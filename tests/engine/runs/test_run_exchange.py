@@ -234,17 +234,28 @@ async def test_a_run_that_its_dispatcher_gives_up_is_ended_and_is_no_failed_atte
     assert (again.status, again.trouble) == ("interrupted", "stopped")
 
 
-async def test_an_answer_that_is_no_reply_fails_the_run(bench: Bench):
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        pytest.param("what?", "this is not the reply of a run: ", id="no reply"),
+        pytest.param(
+            "x" * 60_000_000,
+            f"the reply has 60000000 bytes, over the limit of {run_message.LONGEST_REPLY}; it was not read",
+            id="too long",
+        ),
+    ],
+)
+async def test_an_answer_that_is_no_reply_fails_the_run(bench: Bench, body: str, error: str):
     folder = bench.prepare(SLOW)
     exchange = bench.dispatcher()
     running = asyncio.create_task(exchange.run(folder))
     await until(up(folder))
     with bench.exchange() as other:
         claim = other.inspect(folder.name).claims[-1]
-        other.store.settle(claim.id, Completed(body="what?"))
+        other.store.settle(claim.id, Completed(body=body))
 
     result = await running
 
     assert (result.status, result.trouble) == ("failed", "lost")
     assert result.error is not None
-    assert result.error.startswith("this is not the reply of a run: ")
+    assert result.error.startswith(error)
