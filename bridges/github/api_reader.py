@@ -20,7 +20,7 @@ _LATE = timedelta(minutes=5)
 _SLOW = timedelta(minutes=1)
 _SECOND = timedelta(seconds=1)
 _WINDOW = 50  # items that a feed reads again and again, before it moves on
-_REFUSALS = {"gone", "forbidden", "refused"}
+_REFUSED = {"gone", "forbidden", "refused"}
 _DENIED = timedelta(hours=6)
 """How long the bridge does not request again what the token may not read."""
 
@@ -58,7 +58,7 @@ class ApiReader:
         try:
             return await self.http.request("POST", self.graphql_url, body=query)
         except HttpError as error:
-            if error.trouble not in _REFUSALS:
+            if error.trouble not in _REFUSED:
                 raise
             why = f"{error.status}: {answers.message(error)}"
             text = f"GraphQL is refused at {self.graphql_url} ({why}); prloom needs it"

@@ -67,6 +67,7 @@ def _findings(given: Options) -> Iterator[Finding]:
     yield from doctor.guarded(lambda: doctor.findings(where, datetime.now(UTC)), str(where.root))
     if config is not None:
         yield from doctor.guarded(lambda: environment_checks.of_agents(config, where.root), "the agents")
+        yield from doctor.guarded(lambda: environment_checks.of_trust(config), "the configuration")
         yield from doctor.guarded(lambda: environment_checks.of_plugins(config, where.root), "the plugins")
         yield from doctor.guarded(lambda: plugin_checks.of_daemons(config, where.root, os.environ), "the plugins")
         yield from doctor.guarded(lambda: plugin_checks.of_manifests(config, where.root, os.environ), "the plugins")

@@ -64,7 +64,9 @@ class TrustSection(ConfigSection):
         description="The lowest permission on the repository that an author needs; otherwise, the event is held.",
     )
     users: tuple[Login, ...] = Field(default=(), description="People who are trusted whatever their permission is.")
-    bots: tuple[Login, ...] = Field(default=(), description="Bots that are trusted; events by other bots are held.")
+    bots: tuple[Login, ...] = Field(
+        default=(), description="Bots that are trusted, as `name` or `name[bot]`; events by other bots are held."
+    )
 
 
 class OutboxSection(ConfigSection):

@@ -12,7 +12,7 @@ from prloom.model.kinds import TRUST_LEVELS, Permission
 
 @dataclass(frozen=True)
 class Policy:
-    """Who is trusted: authors from `minimum` up, the logins in `users`, and the bots in `bots`, by login."""
+    """Who is trusted: authors from `minimum` up, the logins in `users`, and the bots in `bots`: as `x` or `x[bot]`."""
 
     minimum: Permission = "write"
     users: tuple[str, ...] = ()
@@ -40,6 +40,7 @@ class Unknown:
 
 Judgement = Trusted | Held | Unknown
 
+_BOT = "[bot]"
 _TRUSTED = Trusted()
 _RANKS = {level: rank for rank, level in enumerate(TRUST_LEVELS)}
 
@@ -84,8 +85,23 @@ def named(login: str, logins: Iterable[str]) -> bool:
     )
 
 
+def is_bot(login: str, bots: Iterable[str]) -> bool:
+    """Whether the login of an account that the forge calls a bot is among those that the operator listed.
+
+    GitHub writes the login of an app's account as `x[bot]` in one place, and as `x` in another: both are the same bot.
+    """
+    return named(bot_name(login), map(bot_name, bots))
+
+
+def bot_name(login: str) -> str:
+    """Return the login of a bot without the end that only some places show."""
+    if login.lower().endswith(_BOT):
+        return login[: -len(_BOT)]
+    return login
+
+
 def _bot(author: Author, policy: Policy) -> Trusted | Held:
-    if named(author.login, policy.bots):
+    if is_bot(author.login, policy.bots):
         return _TRUSTED
     return Held(f"{author.login} is a bot that is not listed in trust.bots")
 

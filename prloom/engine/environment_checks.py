@@ -14,6 +14,7 @@ from prloom.agents import registry
 from prloom.api.http import UsesHttp
 from prloom.config import loading, stages
 from prloom.config.models import Config
+from prloom.core import bot_logins
 from prloom.engine.assembly.plugins import select_plugins
 from prloom.engine.bus import plans
 from prloom.engine.views import lost_plans
@@ -175,6 +176,12 @@ def _no_token(bridge: LoadedBridge, environ: Mapping[str, str]) -> NoTokenError 
     except NoTokenError as error:
         return error
     return None
+
+
+def of_trust(config: Config) -> Iterator[Finding]:
+    """Yield the logins of `[trust]` that trust nobody, or only half of a bot."""
+    for what, fix in bot_logins.problems(config.trust.users, config.trust.bots):
+        yield _finding("warning", what, "[trust]", fix)
 
 
 def of_plugins(config: Config, root: Path, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:

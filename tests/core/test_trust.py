@@ -60,6 +60,13 @@ def test_users_are_trusted_by_their_login_and_nobody_who_only_looks_like_them(lo
     [
         (Author("ci", bot=True), True),
         (Author("CI", bot=True), True),
+        (Author("ci[bot]", bot=True), True),
+        (Author("CI[Bot]", bot=True), True),
+        (Author("renovate", bot=True), True),
+        (Author("renovate[bot]", bot=True), True),
+        (Author("renovate[bot]", "none"), False),
+        (Author("ci[bot]", "none"), False),
+        (Author("ci[bot][bot]", bot=True), False),
         (Author("other", bot=True), False),
         (Author("other[bot]", "admin", bot=True), False),
         (Author("ann", bot=True), False),
@@ -67,7 +74,7 @@ def test_users_are_trusted_by_their_login_and_nobody_who_only_looks_like_them(lo
     ],
 )
 def test_a_bot_is_trusted_where_the_operator_names_it_and_by_nothing_else(author: Author, *, trusted: bool) -> None:
-    judgement = trust.judge(an_event(author=author), Policy(users=("ann",), bots=("ci",)))
+    judgement = trust.judge(an_event(author=author), Policy(users=("ann",), bots=("ci", "renovate[bot]")))
 
     assert isinstance(judgement, Trusted) is trusted
 
@@ -101,5 +108,8 @@ def test_no_author_below_the_threshold_is_ever_trusted(author: Author, policy: P
     trusted = isinstance(trust.judge(event, policy), Trusted)
 
     ranks = author.trust in TRUST_LEVELS and TRUST_LEVELS.index(author.trust) >= TRUST_LEVELS.index(policy.minimum)
-    named = {name.casefold() for name in (policy.bots if author.bot else policy.users)}
-    assert not trusted or author.login.casefold() in named or (ranks and not author.bot)
+    login, logins = author.login, policy.users
+    if author.bot:
+        login, logins = trust.bot_name(login), tuple(map(trust.bot_name, policy.bots))
+    named = {name.casefold() for name in logins}
+    assert not trusted or login.casefold() in named or (ranks and not author.bot)

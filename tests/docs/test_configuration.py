@@ -11,6 +11,7 @@ import pytest
 
 from prloom.config import layers, reference
 from prloom.config.reference import Key
+from prloom.core import bot_logins
 
 PAGE = "docs/configuration.md"
 _ROW = re.compile(r"^\| `(?P<key>\w+)` \| (?P<default>[^|]*) \| (?P<meaning>[^|]+) \|$", re.MULTILINE)
@@ -50,3 +51,10 @@ def test_prlooms_own_variables_are_in_the_page(named: Callable[[str], Any]):
     text = named(PAGE).section("Environment variables")
 
     assert [name for name in layers.RESERVED if name not in text] == []
+
+
+@pytest.mark.parametrize("name", bot_logins.LOGINS)
+def test_every_bot_that_doctor_knows_is_in_the_page_of_github(name: str, named: Callable[[str], Any]):
+    (row,) = [line for line in named("docs/github.md").text.splitlines() if line.startswith(f"| {name} |")]
+
+    assert [login for login in bot_logins.LOGINS[name] if f"`{login}`" not in row] == []

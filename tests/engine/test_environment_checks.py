@@ -188,3 +188,16 @@ def test_a_token_that_is_there_is_no_finding_and_is_not_shown_to_anybody(repo: P
     environ = {**ENVIRON, "GITHUB_TOKEN": "ghp_whatever"}
 
     assert of_tokens(repo, "github", environ) == []
+
+
+def test_a_login_of_trust_that_trusts_nobody_is_a_warning(repo: Path) -> None:
+    (repo / "prloom.toml").write_text('[trust]\nusers = ["dependabot[bot]"]\n')
+
+    assert list(environment_checks.of_trust(loading.load(repo, {}))) == [
+        Finding(
+            severity="warning",
+            what="dependabot[bot] in trust.users is a bot, and trusts nobody",
+            where="[trust]",
+            fix="move it to trust.bots",
+        )
+    ]
