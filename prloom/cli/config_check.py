@@ -40,23 +40,31 @@ class ConfigCheck:
             return str(error)
         found = _fingerprint(said)
         if found != self._checked:
-            is_valid = _is_plain(said) or _remembered(self._given) == found
-            if is_valid:
-                self._error = None
-            else:
+            self._error = None
+            if not _is_plain(said) and _remembered(self._given) != found:
                 self._error = _full_check(self._given)
+                if self._error is None:
+                    remember_valid(self._given)
             self._checked = found
         return self._error
 
 
 def remember_valid(given: Options) -> None:
-    """Note that the present configuration was checked and is valid, so that `prloom status` need not check it again."""
-    said = layers.read(context.repo_root(given), os.environ, given.overrides)
-    with suppress(StorageError, OSError), SafeDir.make(context.repo_root(given), *paths.LOCAL) as local:
+    """Note that the present configuration was checked and is valid, so that `prloom status` need not check it again.
+
+    Nothing is noted where prloom has no folder yet.
+    """
+    root = context.repo_root(given)
+    said = layers.read(root, os.environ, given.overrides)
+    with suppress(StorageError, OSError):
+        local = SafeDir.open(root, *paths.LOCAL)
+        if local is None:
+            return
         document = Document(local, paths.CONFIG_CHECK, lasting=False)
         value = {"valid": _fingerprint(said)}
-        if document.peek().value != value:
-            document.save(value)
+        with local:
+            if document.peek().value != value:
+                document.save(value)
 
 
 def _full_check(given: Options) -> str | None:

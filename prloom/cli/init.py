@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from prloom.cli import context
+from prloom.cli import config_check, context
 from prloom.cli.context import Options, pass_options
 from prloom.cli.output import terminal
 
@@ -50,6 +50,7 @@ def command(given: Options) -> None:
         with SafeDir.make(repo.root) as folder:
             folder.replace(path.name, text.encode(), mode=0o666)  # what the umask makes of it, as an editor would
         click.echo(f"Wrote {terminal.clean(str(path))}.")
+    config_check.remember_valid(given)
     click.echo("prloom/.local is kept out of git (.git/info/exclude).")
     click.echo("Next: begin with `prloom new` (a new plan) or `prloom adopt` (a pull request, or --branch B).")
     click.echo("`prloom doctor` checks the setup.")

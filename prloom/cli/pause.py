@@ -89,7 +89,7 @@ def _switch(
 
 def _all_plans(where: RepositoryPaths) -> Sequence[str]:
     from prloom.engine.bus import plans  # noqa: PLC0415 - named plans need none
-    from prloom.engine.views.plan_names import NO_PLANS  # noqa: PLC0415 - likewise
+    from prloom.engine.views.dashboard_words import NO_PLANS  # noqa: PLC0415 - likewise
 
     found = plans.ids(where)
     if not found:

@@ -464,6 +464,27 @@ def test_a_configuration_that_was_found_valid_is_not_checked_again(stage: Stage,
     assert done.stderr == "False\n"
 
 
+@pytest.mark.parametrize("command", ["status", "events"])
+def test_no_state_command_imports_the_whole_configuration_after_init_or_a_check(tmp_path: Path, command: str) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    program = (
+        "import sys; from prloom.cli import main; main.run(main.cli, sys.argv[1:]);"
+        "print('pydantic' in sys.modules, file=sys.stderr)"
+    )
+
+    def imports_pydantic(*words: str) -> bool:
+        argv = [sys.executable, "-c", program, *words]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=tmp_path)
+        return done.stderr.endswith("True\n")
+
+    imports_pydantic("init")
+    assert not imports_pydantic(command)
+    (tmp_path / "prloom.toml").write_text("[trust]\nminimum = 'triage'\n")
+    imports_pydantic("status")  # which checks it once
+
+    assert not imports_pydantic(command)
+
+
 # What a terminal has room for.
 
 

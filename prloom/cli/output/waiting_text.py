@@ -20,7 +20,7 @@ def totals(status: StatusDocument) -> str:
         count = len(status.lost_plans)
         return f"No plan can be worked on: {count} {'plan is' if count == 1 else 'plans are'} lost."
     if not status.plans:
-        from prloom.engine.views.plan_names import NO_PLANS  # noqa: PLC0415 - only an empty repository needs it
+        from prloom.engine.views.dashboard_words import NO_PLANS  # noqa: PLC0415 - only an empty repository needs it
 
         return f"{NO_PLANS[0].upper()}{NO_PLANS[1:]}."
     plans = f"{totals.plans} {'plan' if totals.plans == 1 else 'plans'}"

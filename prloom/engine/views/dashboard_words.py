@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from prloom.engine.views.status_schema import DispatcherStatus
     from prloom.model.work import Phase
 
+NO_PLANS: Final = "no plans yet; `prloom new` or `prloom adopt` makes one"
+
 _MILLION: Final = 1_000_000
 _THOUSAND: Final = 1000
 _STEPS: Final[Mapping[Phase, str]] = {

@@ -8,14 +8,13 @@ from shlex import quote
 from prloom.core.text.naming import printable
 from prloom.engine.bus import adopted, inbox, plans
 from prloom.engine.bus.inbox import PlanDraft
-from prloom.engine.views import lost_plans
+from prloom.engine.views import dashboard_words, lost_plans
 from prloom.errors import PrloomError
 from prloom.model.plan import Adopted, Plan
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
 
-NO_PLANS = "no plans yet; `prloom new` or `prloom adopt` makes one"
 _LISTED = 8
 
 
@@ -117,7 +116,7 @@ def _miss(named: str, ids: tuple[str, ...], known: tuple[Plan, ...], drafts: tup
         there.append(f"the drafts are {_some(drafts)}")
     if there:
         return f"{missing}; {', and '.join(there)}"
-    return f"{missing}: there are {NO_PLANS}"
+    return f"{missing}: there are {dashboard_words.NO_PLANS}"
 
 
 def _some(ids: tuple[str, ...]) -> str:
