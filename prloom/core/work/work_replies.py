@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from prloom.core.delivery import outbox, reply_sanitizer
+from prloom.core.delivery import outbox, quoting, reply_sanitizer
+from prloom.core.text import markdown
+from prloom.core.work.automatic_todos import CHECK
 from prloom.model.action import Action, Comment
 from prloom.model.event import Event, Target
 from prloom.model.work import Question, TodoWork
@@ -21,15 +23,27 @@ _SHORT = 12
 
 def done(work: TodoWork, events: Sequence[Event]) -> tuple[Action, ...]:
     """Return the replies that tell the authors of a TODO's events that it is done."""
+    return tuple(
+        _reply(work, "done", event, event.reply_to, _done_text(work, event))
+        for event in events
+        if event.reply_to is not None
+    )
+
+
+def _done_text(work: TodoWork, event: Event) -> str:
+    """Return what became of a TODO, as the conversation of one of its events is told; a check is named."""
+    check = event.context.get("check")
     if work.rebase:
         text = "Done."
-    elif work.commit is not None:
-        text = f"Done in {work.commit[:_SHORT]}."
-    else:
+    elif work.commit is None:
         text = "There was nothing to do."
+    elif event.type == CHECK and isinstance(check, str):
+        text = f"Fixed the check {markdown.code(markdown.one_line(check))} in {work.commit[:_SHORT]}."
+    else:
+        text = f"Done in {work.commit[:_SHORT]}."
     if work.summary:
-        text = f"{text}\n\n{work.summary}"
-    return tuple(_reply(work, "done", event, event.reply_to, text) for event in events if event.reply_to is not None)
+        return f"{text}\n\n{work.summary}"
+    return text
 
 
 def question(work: TodoWork, text: str, events: Sequence[Event], plan_target: Target) -> tuple[Action, ...]:
@@ -71,6 +85,6 @@ def _reply(
     return Action(
         id=ident,
         target=target,
-        payload=Comment(reply_sanitizer.sanitize(text, to=login)),
+        payload=Comment(quoting.quoted(reply_sanitizer.sanitize(text, to=login), event)),
         related_event_id=None if event is None else event.id,
     )

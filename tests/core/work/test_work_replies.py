@@ -9,12 +9,12 @@ from values import an_event
 from prloom.core.delivery import outbox
 from prloom.core.work import work_replies
 from prloom.model.action import Action, Comment
-from prloom.model.event import Event, Target
+from prloom.model.event import Author, Event, Target
 from prloom.model.work import TodoWork
 
 WORK = TodoWork(id="t-1", title="x", round=2, attempt=3, commit="0123456789abcdef", summary="Look, @ann and @eve.")
 SILENT = an_event("e2", reply_to=None)
-OF_ANN, OF_NOBODY = an_event("e1"), an_event("e3", author=None)
+OF_ANN, OF_NOBODY = an_event("e1", type="pr_review_comment"), an_event("e3", author=None)
 PLAN = Target("github", {"pr": 7})
 
 
@@ -51,3 +51,20 @@ def test_a_question_is_asked_in_the_threads_of_the_todo_or_else_once_on_the_plan
     how = "Tabs?\n\nAnswer with an item of your own in this file: `- [ ] `…"
     local = Target("local")
     assert work_replies.question(WORK, "Tabs?", [], local) == (posted("question", how, target=local),)
+
+
+def test_in_a_flat_conversation_a_reply_quotes_what_it_answers() -> None:
+    asked = an_event("e4", body="\n> Why?\n\nBecause. Closes @eve <b>\nMore.", author=Author("ann"))
+    (reply,) = work_replies.done(replace(WORK, summary="It is fast."), [asked])
+
+    assert isinstance(reply.payload, Comment)
+    assert reply.payload.message == (
+        "> **ann**: Because. Closes @\u200beve &lt;b>\n\nDone in 0123456789ab.\n\nIt is fast."
+    )
+
+
+def test_a_check_that_was_fixed_is_named() -> None:
+    failed = an_event("e5", type="check_failed", context={"check": "tests"}, author=None)
+    (reply,) = work_replies.done(replace(WORK, summary=None), [failed])
+
+    assert reply.payload == Comment("Fixed the check `tests` in 0123456789ab.")
