@@ -79,6 +79,11 @@ class OutboxSection(ConfigSection):
         "the drafts.",
     )
     bots: Posting = Field(default="never", description="Replies to bots.")
+    signature: Text = Field(
+        default="prloom, a program, writes here for the owner of this account",
+        description="Who writes, as the description of a pull request says it, with the agent and its model; an empty "
+        "text leaves it out.",
+    )
 
 
 class BackoffSection(ConfigSection):

@@ -196,10 +196,12 @@ class CiFixes(Record, frozen=True, kw_only=True, omit_defaults=True):
 class DoneTodo(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A TODO that was done, in which round, and by which commit; None where there was nothing to do.
 
-    `summary` is what its worker says of it, and `checks` are those that passed before the commit.
+    `summary` is what its worker says of it, whose program `agent` names, and `checks` are those that passed before the
+    commit.
     """
 
     round: int = 1
     commit: str | None = None
+    agent: str | None = None
     summary: str | None = None
     checks: tuple[str, ...] = ()

@@ -63,12 +63,13 @@ class CockpitTodo:
 class CockpitView:
     """What the cockpit shows.
 
-    `text` is the plan's text without its TODOs. `block` says why no TODO is worked on. `checks` have passed before each
-    commit. `drafts` counts the replies that wait until the operator sends them. `boxes` are those that would do
-    something now. `ended` is the status of a plan that is over, for which no box does anything. `host` is the forge's,
-    whose images are shown.
+    `signature` says who writes. `text` is the plan's text without its TODOs. `block` says why no TODO is worked on.
+    `checks` have passed before each commit. `drafts` counts the replies that wait until the operator sends them.
+    `boxes` are those that would do something now. `ended` is the status of a plan that is over, for which no box does
+    anything. `host` is the forge's, whose images are shown.
     """
 
+    signature: str = ""
     text: str = ""
     todos: Sequence[CockpitTodo] = ()
     paused: bool = False
@@ -82,7 +83,7 @@ class CockpitView:
 
 def render(view: CockpitView) -> str:
     """Return the cockpit between its markers, without an end of line; the same view, the same text."""
-    parts = [BEGIN]
+    parts = [BEGIN, view.signature]
     if view.text.strip():
         parts.append(inert.paragraphs(view.text, longest=LONGEST_TEXT, host=view.host, closes=True))
     parts += ["### TODO", _todo_list(view), _passed(view), _waiting(view.drafts)]

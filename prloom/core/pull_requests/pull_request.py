@@ -149,14 +149,17 @@ def view(
     *,
     host: str | None,
     status: str = "active",
+    signed: str = "",
 ) -> CockpitView:
     """Return what the cockpit of a plan in this status shows; of one that is over, what is left, and no wait."""
     if status in ENDED:
-        return CockpitView(text=text, todos=tuple(_left(state, todo) for todo in todos), ended=status, host=host)
+        left = tuple(_left(state, todo) for todo in todos)
+        return CockpitView(signature=signed, text=text, todos=left, ended=status, host=host)
     block = None
     if state.block is not None:
         block = state.block.reason
     return CockpitView(
+        signature=signed,
         text=text,
         todos=tuple(_todo(state, todo) for todo in todos),
         paused=state.paused,

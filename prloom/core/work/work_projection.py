@@ -134,7 +134,7 @@ def _done(work: TodoWork | None, step: WorkStep) -> DoneTodo:
     """Return what is remembered of a TODO that is done."""
     if work is None:
         return DoneTodo(commit=step.commit)
-    return DoneTodo(round=work.round, commit=step.commit, summary=work.summary, checks=work.checks)
+    return DoneTodo(round=work.round, commit=step.commit, agent=work.agent, summary=work.summary, checks=work.checks)
 
 
 def _life(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[str, Json]:

@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 
 from prloom.api.bridge import BridgeContext
 from prloom.api.forge import Forge
+from prloom.config import stages
 from prloom.core.delivery.outbox import cockpit_marker
 from prloom.core.plans import front_matter, plan_text
 from prloom.core.plans.front_matter import FrontMatter
-from prloom.core.pull_requests import cockpit, cockpit_markers, front_matter_actions, pull_request
+from prloom.core.pull_requests import cockpit, cockpit_markers, front_matter_actions, pull_request, signature
 from prloom.core.pull_requests.pull_request import MarkReady, OpenPullRequest, ShowCockpit
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
@@ -98,8 +99,18 @@ def _cockpit(runtime: PlanRuntime) -> str:
         runtime.rules.work,
         host=host,
         status=runtime.plan.status,
+        signed=_signature(runtime),
     )
     return cockpit.render(view)
+
+
+def _signature(runtime: PlanRuntime) -> str:
+    """Return who writes, with the agents that worked on the plan, or the one that is to."""
+    config = runtime.rules.config
+    done = runtime.event_store.state.done_todos.values()
+    agent, model = stages.stage(config, "worker")
+    worked = [each.agent for each in done if each.agent is not None]
+    return signature.line(config.outbox.signature, signature.agents(worked, agent, model))
 
 
 def _next(runtime: PlanRuntime) -> pull_request.PullRequestStep | None:
