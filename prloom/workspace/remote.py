@@ -9,7 +9,7 @@ from prloom.core.text.naming import is_branch_name, printable
 from prloom.core.work import push_results
 from prloom.core.work.push_results import Failure
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, ref_names, repository, revisions, rewritten
+from prloom.workspace import fetching, git, ref_names, repository, revisions, rewritten
 from prloom.workspace.git import GitResult
 from prloom.workspace.repository import FETCH_LIMIT, Repository
 
@@ -197,6 +197,8 @@ def may_replace(repo: Repository, branch: str, expected: str, sha: str) -> bool:
 def _run(repo: Repository, argv: list[str]) -> GitResult | Rejected:
     """Run a command that talks to the remote; one that takes too long is a failure like any other."""
     try:
+        if argv[0] == "fetch":
+            return fetching.run(argv, cwd=repo.root, git_dir=repo.git_dir, codes=_ANY_CODE, limit=FETCH_LIMIT)
         return git.run(argv, cwd=repo.root, codes=_ANY_CODE, limit=FETCH_LIMIT)
     except WorkspaceError as error:
         return Rejected(Failure("unreachable", str(error)))

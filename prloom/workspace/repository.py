@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prloom import flock
 from prloom.core.text.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, git, ref_names, revisions, root
+from prloom.workspace import checkout, fetching, git, ref_names, revisions, root
 from prloom.workspace.checkout import Checkout
 
 if TYPE_CHECKING:
@@ -143,11 +143,11 @@ def fetch_pull_request(repo: Repository, *, branch: str, ref: str | None, number
         )
     argv = ["fetch", "--quiet", "--no-tags", "--end-of-options", "origin", f"+{source}:refs/remotes/origin/{name}"]
     try:
-        git.run(argv, cwd=repo.root, limit=FETCH_LIMIT)
+        fetching.run(argv, cwd=repo.root, git_dir=repo.git_dir, limit=FETCH_LIMIT)
     except WorkspaceError as error:
         if not ref_names.remove_stale(repo.root, name, "origin", str(error)):
             raise
-        git.run(argv, cwd=repo.root, limit=FETCH_LIMIT)
+        fetching.run(argv, cwd=repo.root, git_dir=repo.git_dir, limit=FETCH_LIMIT)
     return name
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from prloom import flock
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import bundle, checkout, git, worktree, worktree_files
+from prloom.workspace import bundle, checkout, fetching, git, worktree, worktree_files
 from prloom.workspace.repository import FETCH_LIMIT, Repository
 
 _REPOSITORY, _RUNS = "repository", "runs"
@@ -71,7 +71,7 @@ def fetch(repo: Repository, commit: str, *, plan_ref: str | None = None) -> None
             continue
         argv = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", "origin", *wanted]
         try:
-            git.run(argv, cwd=repo.root, limit=FETCH_LIMIT, settings=_WHOLE)
+            fetching.run(argv, cwd=repo.root, git_dir=repo.git_dir, limit=FETCH_LIMIT, settings=_WHOLE)
         except WorkspaceError as error:
             said = error
         if _has(repo, commit):

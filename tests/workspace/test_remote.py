@@ -52,6 +52,20 @@ def test_a_fetch_says_what_the_remote_has_and_had(project: Project, repo: Reposi
     assert remote.fetch(repo, "never") == Fetched(None, None)
 
 
+@pytest.mark.parametrize("head", ["0" * 40, "1" * 40], ids=["half-made", "damaged"])
+def test_the_broken_worktree_of_another_branch_keeps_nothing_from_being_fetched(
+    project: Project, repo: Repository, origin: Project, tmp_path: Path, head: str
+) -> None:
+    project.git("worktree", "add", "--quiet", "-b", "other", str(tmp_path / "other"))
+    (repo.git_dir / "worktrees/other/HEAD").write_text(f"{head}\n")
+    theirs = origin.commit({"theirs": "x\n"}, branch="feature")
+
+    fetched = remote.fetch(repo, "feature")
+
+    assert isinstance(fetched, Fetched)
+    assert fetched.sha == theirs
+
+
 def test_a_branch_that_was_deleted_is_said_to_be_again_and_again(
     project: Project, repo: Repository, origin: Project
 ) -> None:
