@@ -27,24 +27,6 @@ RATE_WINDOW = timedelta(minutes=5)
 # The columns of a store in a database: of messages AS m, deliveries AS d and claims AS c.
 MESSAGE = "m.id, m.topic, m.body, m.created_at, m.parent_id, m.conversation_id, m.producer, m.metadata"
 MESSAGE_WIDTH = 8
-
-
-def bounded_message(size: str, placeholder: str) -> str:
-    """Return the columns of MESSAGE, without a body of more bytes than the statement's first value, and its size.
-
-    `size` is how the store counts a body's bytes, and `placeholder` how it marks a value.
-    """
-    columns = MESSAGE.replace("m.body", f"CASE WHEN {size} > {placeholder} THEN NULL ELSE m.body END")
-    return f"{columns}, {size}"
-
-
-def with_omitted(message: Message, row: Sequence[Any]) -> Message:
-    """Return the message of a row of `bounded_message`, or of MESSAGE, with the size of a body that was left out."""
-    if row[2] is not None:
-        return message
-    return msgspec.structs.replace(message, omitted=row[MESSAGE_WIDTH])
-
-
 DELIVERY = (
     "m.id, d.topic, d.state, d.ending, d.available_at, d.attempts, d.max_attempts, d.key, d.concurrency_key,"
     " d.ended_at, d.reply"

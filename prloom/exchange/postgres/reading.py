@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from prloom.exchange import transitions
 from prloom.exchange.claim import Claim, Delivery, MessageEntry, TopicStats
 from prloom.exchange.errors import UnknownMessageError
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
 
 _BY_ID = f"SELECT {transitions.MESSAGE} FROM messages AS m WHERE m.id = %s"  # noqa: S608 (columns of ours)
 _JOINED = "FROM messages AS m JOIN deliveries AS d ON d.seq = m.seq"
-_BOUNDED = transitions.bounded_message("octet_length(m.body)", "%s")
+# Without a body of more bytes than the first value, and with its size, for which PostgreSQL does not read it.
+_BOUNDED = (
+    transitions.MESSAGE.replace("m.body", "CASE WHEN octet_length(m.body) > %s THEN NULL ELSE m.body END")
+    + ", octet_length(m.body)"
+)
 _ENTRIES = f"SELECT {transitions.MESSAGE}, {transitions.DELIVERY} {_JOINED}"
 _CLAIMS = f"SELECT {transitions.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608 (columns of ours)
 _NEWEST = "SELECT coalesce(max(seq), 0) FROM messages"
@@ -66,6 +72,13 @@ def to_message(row: DbRow) -> Message:
         producer=row[6],
         metadata=transitions.decode_metadata(row[7]),
     )
+
+
+def to_bounded_message(row: DbRow) -> Message:
+    """Return the message of a row of MESSAGE, or of one without the body and with its size."""
+    if row[2] is not None:
+        return to_message(row)
+    return msgspec.structs.replace(to_message(row), omitted=row[transitions.MESSAGE_WIDTH])
 
 
 def to_delivery(row: DbRow) -> Delivery:

@@ -198,8 +198,7 @@ class PostgresStore:
         if selection.replies_to is None or selection.since is not None:
             newest, since = self._connection.read_in_order(lambda tx: reading.bounds(tx, selection))
         statement, values = reading.messages(selection, newest, since)
-        found = self._connection.once(statement, *values)
-        return tuple(transitions.with_omitted(reading.to_message(row), row) for row in found)
+        return tuple(map(reading.to_bounded_message, self._connection.once(statement, *values)))
 
     def entry(self, message_id: str) -> MessageEntry:
         return self._connection.read(lambda tx: reading.entry(tx, message_id))

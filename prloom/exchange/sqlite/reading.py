@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 from prloom.exchange import transitions
 from prloom.exchange.claim import Claim, Delivery, MessageEntry, TopicStats
 from prloom.exchange.errors import UnknownMessageError
@@ -25,7 +27,7 @@ _REPLIES = (  # a reply is of its request's conversation, and found by that
     "m.conversation_id = (SELECT conversation_id FROM messages WHERE id = ?) AND m.parent_id = ?"
     " AND (SELECT reply FROM deliveries AS d WHERE d.seq = m.seq)"
 )
-_BOUNDED = transitions.bounded_message("length(CAST(m.body AS BLOB))", "?")
+_WITHOUT_BODY = f"{transitions.MESSAGE.replace('m.body', 'NULL')}, m.seq"
 _CLAIMS = f"SELECT {transitions.CLAIM} FROM claims AS c JOIN messages AS m ON m.seq = c.message"  # noqa: S608
 # Ended messages are counted already (see `schema`); the rest is read from indexes of unfinished messages.
 _STATS = """
@@ -106,8 +108,7 @@ def messages(db: sqlite3.Connection, selection: MessageFilter) -> tuple[Message,
     values: list[str | int] = []
     columns = transitions.MESSAGE
     if selection.longest_body is not None:
-        columns = _BOUNDED
-        values.append(selection.longest_body)
+        columns = _WITHOUT_BODY
     if selection.topic is not None:
         wheres.append("m.topic = ?")
         values.append(transitions.searchable(selection.topic))
@@ -125,7 +126,20 @@ def messages(db: sqlite3.Connection, selection: MessageFilter) -> tuple[Message,
         f"SELECT {columns} FROM messages AS m WHERE {where} ORDER BY m.seq LIMIT ?",  # noqa: S608 (texts of ours)
         (*values, selection.limit),
     )
-    return tuple(transitions.with_omitted(to_message(row), row) for row in found)
+    if selection.longest_body is None:
+        return tuple(map(to_message, found))
+    return tuple(_bounded(db, row, selection.longest_body) for row in found.fetchall())
+
+
+def _bounded(db: sqlite3.Connection, row: DbRow, longest: int) -> Message:
+    """Return the message of a row of _WITHOUT_BODY with its body, unless that is longer.
+
+    SQLite would read a text whole to count its bytes in a statement; a blob that is opened knows its size.
+    """
+    with db.blobopen("messages", "body", row[transitions.MESSAGE_WIDTH], readonly=True) as body:
+        if len(body) > longest:
+            return msgspec.structs.replace(to_message(row), omitted=len(body))
+        return msgspec.structs.replace(to_message(row), body=body.read().decode())
 
 
 def entry(db: sqlite3.Connection, message_id: str) -> MessageEntry:
