@@ -44,6 +44,17 @@ def take_for_work(root: Path, plan_id: str) -> int | None:
 
 
 @contextmanager
+def working(root: Path, plan_id: str) -> Iterator[bool]:
+    """Keep sessions out until the block ends, which is told whether that is possible: not while there is one."""
+    lock = take_for_work(root, plan_id)
+    try:
+        yield lock is not None
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+@contextmanager
 def reserved(root: Path, plan_id: str, kind: SessionKind, now: datetime) -> Iterator[None]:
     """Keep prloom from working on a plan, until the process ends; raises StorageError while prloom works there."""
     with SafeDir.make(root, *paths.LOCAL, paths.SESSIONS) as folder:

@@ -29,6 +29,7 @@ from prloom.model.hook_points import ON_GLOBAL_EVENT
 from prloom.model.record import Timestamp
 from prloom.model.state import DispatchState, OpenEvent
 from prloom.model.work_report import RunningHook
+from prloom.storage import plan_session
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ def _steps(
 
 
 def _begin(runtime: PlanRuntime, step: EventStep, subscribers: Subscribers, dependencies: PlanDependencies) -> bool:
-    """Begin a step; return False for a hook call that has to wait until others have ended."""
+    """Begin a step; return False for one that has to wait: for the end of other hook calls, or of a session."""
     store, in_flight = runtime.event_store, runtime.in_flight
     match step:
         case RunCommand(event_id=event_id):
@@ -103,12 +104,20 @@ def _begin(runtime: PlanRuntime, step: EventStep, subscribers: Subscribers, depe
             store.commit(ON_GLOBAL_EVENT, "prloom", changes=ends)
         case RunTriage(event_ids=ids) if _made_todos(runtime, ids, dependencies):
             pass
+        case RunTriage() if _is_open(runtime):  # an agent does not look at what a person is about to change
+            return False
         case RunTriage():
             in_flight.agent_queued = True
             dependencies.tasks.spawn(runtime, partial(_run_triage, runtime, subscribers, dependencies))
         case _:
             assert_never(step)
     return True
+
+
+def _is_open(runtime: PlanRuntime) -> bool:
+    """Whether a person has the plan's worktree."""
+    with plan_session.working(runtime.folders.repo_root, runtime.id) as free:
+        return not free
 
 
 async def _run_hook(runtime: PlanRuntime, step: RunHook, dependencies: PlanDependencies, running: RunningHook) -> None:
@@ -143,8 +152,12 @@ async def _run_triage(runtime: PlanRuntime, subscribers: Subscribers, dependenci
             steps = _steps(state, in_flight, events, subscribers, triaging=is_triaging(state))
             step = next((step for step in steps if isinstance(step, RunTriage)), None)
             if step is not None and not _made_todos(runtime, step.event_ids, dependencies):
-                with in_flight.working_on(step.event_ids):
-                    await dependencies.triager.triage(runtime, step)
+                with (
+                    plan_session.working(runtime.folders.repo_root, runtime.id) as free,
+                    in_flight.working_on(step.event_ids),
+                ):
+                    if free:
+                        await dependencies.triager.triage(runtime, step)
     finally:
         in_flight.agent_queued = False
 
