@@ -39,7 +39,7 @@ _SIGNS: dict[str, tuple[str, Role | None]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print the activity events of the run, one on each line.")
 @pass_options
 def command(given: Options, named: str, *, follow: bool, as_json: bool) -> None:
-    """Show what an agent says and does: in one RUN, or in the latest run of a PLAN.
+    """Show what an agent says and does: in one RUN, or in the latest run of a PLAN by an agent.
 
     For a PLAN, it also shows what has happened in the plan beside its runs since this run began.
     """

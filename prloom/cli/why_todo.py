@@ -35,6 +35,9 @@ def now(life: TodoHistory, current: CurrentTodo | None, block: BlockStatus | Non
         more = f"; attempt {current.attempt} is in progress"
         if block is not None:
             more = f"; attempt {current.attempt} has stopped"
+        elif life.now.paused and current.run is None:
+            way_on = layout.to_run("resume", life.plan)
+            more = f"; attempt {current.attempt} has stopped, because the plan is paused: {way_on}"
         elif current.wait and current.wait.until is None:
             more = f"; it waits: {terminal.clean(current.wait.reason)}"
         elif current.wait and current.wait.until is not None:

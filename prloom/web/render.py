@@ -116,6 +116,11 @@ def age(milliseconds: float | None) -> str:
     return time_text.duration(timedelta(milliseconds=milliseconds), units=1)
 
 
+def span(milliseconds: float) -> str:
+    """Return the time until something, in two units: of a single one, nearly half could be missing."""
+    return time_text.duration(timedelta(seconds=milliseconds // 1000))
+
+
 def ago(when: object, now: datetime) -> Markup:
     """Return a time as seen from now, which the page's script keeps up to date."""
     at = _time(when)
@@ -227,6 +232,7 @@ _FILTERS: Final[Mapping[str, Any]] = {
     "masked": secret_scan.masked,
     "moment": moment,
     "part": _part,
+    "span": span,
     "tokens": dashboard_words.tokens,
     "state": dashboard_words.state,
     "step": dashboard_words.step,

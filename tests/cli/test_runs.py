@@ -240,6 +240,16 @@ def test_a_run_that_there_is_not_is_no_path(stage: Stage, refused: Refusal, run:
     assert "in the worktrees; `prloom runs` lists the runs there are" in refused("stop", "--", run)
 
 
+async def test_logs_of_a_plan_shows_the_latest_run_of_an_agent_and_not_a_later_check(
+    stage: Stage, prloom: Prloom, launch: Launch, pr_7: Path
+) -> None:
+    run = launch(QUICK)
+    await ended(stage, run)
+    (run.folder.parent / "20991231T235959000Z-check-29119d7c").mkdir()
+
+    assert prloom("logs", "pr-7").out.startswith(f"{run.id}: worker")
+
+
 async def test_logs_shows_a_run_without_what_a_terminal_would_obey(
     stage: Stage, prloom: Prloom, launch: Launch, pr_7: Path
 ) -> None:

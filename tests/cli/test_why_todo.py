@@ -45,6 +45,21 @@ def test_an_attempt_that_a_block_has_stopped_is_not_in_progress(stage: Stage, pr
     assert "\nNow open; attempt 1 has stopped.\nThe plan is blocked: plugin bad failed;" in prloom("why", "t-1").out
 
 
+@pytest.mark.parametrize(
+    ("phase", "said"),
+    [
+        ("ready", "Now open; attempt 1 has stopped, because the plan is paused: `prloom resume pr-7`."),
+        ("running", "Now open; attempt 1 is in progress."),
+    ],
+)
+def test_an_attempt_of_a_paused_plan_is_in_progress_only_while_its_run_goes_on(
+    stage: Stage, prloom: Prloom, phase: str, said: str
+) -> None:
+    WorkedPlan(stage, "Make it fast").at(phase).commit({"paused": True})
+
+    assert f"\n{said}\n" in prloom("why", "t-1").out
+
+
 def test_texts_from_outside_cannot_write_to_the_terminal(stage: Stage, prloom: Prloom) -> None:
     WorkedPlan(stage, "Make it \x1b[2Jfast").fail("\x1b]0;owned\x07")
 

@@ -188,7 +188,7 @@ def waiting_title(shown: Dashboard) -> str:
     if shown.waiting_oldest_ms is not None:
         words.append(f"the oldest for {terminal.age(shown.waiting_oldest_ms)}")
     if shown.waiting_next_ms:
-        words.append(f"next in {terminal.age(shown.waiting_next_ms)}")
+        words.append(f"next in {terminal.age(shown.waiting_next_ms, units=2)}")
     elif shown.waiting_next_ms is not None:
         words.append("next now")
     return f"Waiting ({'; '.join(words)})"
@@ -201,7 +201,7 @@ def _waiting(wait: Wait) -> list[str]:
     if wait.ends_in_ms is None:
         end = ""
     elif wait.ends_in_ms:
-        end = f"next in {terminal.age(wait.ends_in_ms)}"
+        end = f"next in {terminal.age(wait.ends_in_ms, units=2)}"
     else:
         end = "due now"
     return [wait.plan or "repository", wait.kind, age, end, f"{wait.reason}: {wait.text}"]

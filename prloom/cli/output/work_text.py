@@ -37,7 +37,7 @@ def lines(plan: PlanStatus, now: datetime) -> Iterator[str]:
     current = plan.todos.current
     if current is not None:
         label = "doing"
-        if plan.block is not None:
+        if plan.block is not None or (plan.status == "paused" and current.run is None):
             label = "stopped"
         yield from layout.item(label, *_doing(current, now))
     if plan.pull_request_wait:

@@ -15,6 +15,7 @@ from prloom.engine.bus import plans
 from prloom.engine.runs import records
 from prloom.errors import PrloomError
 from prloom.model.agent_names import AGENT_NAMES
+from prloom.model.kinds import CHECK
 from prloom.model.record import Record, Timestamp
 from prloom.model.run import RunRecord
 from prloom.storage import paths, run_log
@@ -116,8 +117,9 @@ def find(where: RepositoryPaths, run_id: str) -> tuple[Path, str]:
 
 
 def latest(where: RepositoryPaths, plan_id: str) -> Path | None:
-    """Return the folder of a plan's newest run; None if it has none."""
-    return next((folder for folder, _ in _folders(where, plan_id, "")), None)
+    """Return the folder of a plan's newest run of an agent, and not of a check; None if it has none."""
+    runs = (folder for folder, _ in _folders(where, plan_id, ""))
+    return next((folder for folder in runs if records.stage(folder.name) != CHECK), None)
 
 
 def _folders(where: RepositoryPaths, plan_id: str | None, oldest: str) -> Iterator[tuple[Path, str]]:

@@ -163,3 +163,9 @@ def test_three_hundred_plans_are_thirty_lines_and_a_count_in_a_pipe(shown: Dashb
 
     assert lines.count(lines[2]) == 30
     assert click.unstyle(lines[-1]) == "  … and 270 more, `prloom status --all`"
+
+
+def test_the_time_until_something_is_not_cut_to_its_largest_unit(shown: Dashboard) -> None:
+    waits = replace(shown, waiting_next_ms=118 * 60_000, waiting_oldest_ms=None)
+
+    assert dashboard_text.waiting_title(waits).endswith("; next in 1 h 58 min)")
