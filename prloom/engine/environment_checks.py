@@ -74,7 +74,7 @@ def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
         if counts:
             waited = f"; last known there: {counts}"
         forget = f"give it up with `prloom forget {found.id}`"
-        fix = "see the reason"
+        fix = f"correct that, or {forget}"
         if found.recover:
             fix = f"adopt it again with `{found.recover}`, or {forget}"
         yield _finding("error", f"{found.reason}{waited}", f"plan {found.id}", fix)

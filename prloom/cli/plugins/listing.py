@@ -72,6 +72,6 @@ def _details(plugin: PluginLine) -> Iterator[str]:
     if plugin.state == "enabled":
         nothing = "what it offers is known after a dispatcher has loaded it"
         if plugin.loaded:
-            nothing = "it registers nothing"
+            nothing = "no hooks, commands, tools or skills with these settings"
         yield "; ".join(offered) or terminal.paint(nothing, "dim")
     yield from (terminal.paint(terminal.clean(warning), "warn") for warning in plugin.warnings)
