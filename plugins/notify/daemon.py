@@ -27,7 +27,11 @@ _PARSE_ERROR = -32700
 _AFTER_EVENT = 2.0  # seconds until what an event leads to is in prloom's files
 _AFTER_ERROR = 60.0
 
-NO_APPRISE = "apprise is not installed; run `pip install 'prloom[notify]'`, and then `prloom plugins restart notify`"
+NO_APPRISE = (
+    "apprise is not installed; add it with `pipx inject prloom apprise`, with `uv tool install --with apprise` and "
+    f"where prloom came from, or with `{sys.executable} -m pip install apprise`; "
+    "then run `prloom plugins restart notify`"
+)
 
 
 def answer(

@@ -39,13 +39,7 @@ def command(given: Options, *, port: int, open_browser: bool, host: str) -> None
 
     The printed link works once; then a new one is printed. The page shows every change at once.
     """
-    try:
-        from prloom.web import access, app, server, sessions, site  # noqa: PLC0415 - `prloom --help` needs none
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("prloom"):
-            raise
-        needed = (error.name or "a library").partition(".")[0]
-        raise PrloomError(f"prloom web needs {needed}; install it with `pip install 'prloom[web]'`") from error
+    from prloom.web import access, app, server, sessions, site  # noqa: PLC0415 - `prloom --help` needs none
 
     password = None
     if not access.is_loopback(host):

@@ -27,7 +27,7 @@ class ServerStore(NamedTuple):
     schemes: tuple[str, ...]
     module: str
     store: str
-    extra: str
+    library: str
 
 
 SERVERS = (
@@ -36,7 +36,7 @@ SERVERS = (
         schemes=("postgresql://", "postgres://"),
         module="prloom.exchange.postgres.store",
         store="PostgresStore",
-        extra="postgres",
+        library="psycopg[binary]",
     ),
 )
 """The stores that a URL names; every other name is a path."""
@@ -78,8 +78,10 @@ def _on_server(server: ServerStore, url: str) -> ExchangeStore:
     try:
         module = import_module(server.module)
     except ImportError as error:
+        from prloom import installed  # noqa: PLC0415 (only a failure needs it)
+
         raise StoreError(
-            f"{server.product} needs a library ({error}); get it with `pip install 'prloom[{server.extra}]'`"
+            f"{server.product} needs a library ({error}); get it with `{installed.how_to_add(server.library)}`"
         ) from error
     opened: ExchangeStore = getattr(module, server.store)(url)
     return opened

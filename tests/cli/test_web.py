@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import socket
-import sys
 from pathlib import Path
 
 import pytest
-from command_line import Prloom, Refusal
+from command_line import Prloom
 from stage import Stage
 
 
@@ -41,11 +40,3 @@ def test_the_link_reaches_the_browser_in_a_file_of_the_operators_own_and_on_no_c
     assert "token" not in address
     assert f"url={link}" in page
     assert not (stage.paths.local / "web-open.html").exists()
-
-
-def test_what_is_not_installed_is_said_in_one_line(refused: Refusal, monkeypatch: pytest.MonkeyPatch):
-    for name in [each for each in sys.modules if each.startswith("prloom.web")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "starlette.types", None)
-
-    assert refused("web") == "prloom: prloom web needs starlette; install it with `pip install 'prloom[web]'`\n"

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from prloom import installed
 from prloom.exchange import store_url
 from prloom.exchange.errors import StoreError
 from prloom.exchange.exchange import Exchange
@@ -149,7 +150,7 @@ def test_without_the_library_it_is_said_how_to_get_it():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
     last = done.stderr.strip().splitlines()[-1]
-    assert last.endswith("get it with `pip install 'prloom[postgres]'`")
+    assert last.endswith(f"get it with `{installed.how_to_add('psycopg[binary]')}`")
     assert "s3cret" not in last
 
 
