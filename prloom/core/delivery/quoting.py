@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
 from prloom.core.delivery import inert
+from prloom.model.action import Action, Comment
 from prloom.model.event import Event
 
 LONGEST = 120
@@ -17,3 +22,15 @@ def quoted(text: str, event: Event | None) -> str:
     if not line:
         return text
     return f"> **{inert.line(event.author.login)}**: {inert.line(line, longest=LONGEST)}\n\n{text}"
+
+
+def in_replies(actions: Iterable[Action], events: Iterable[Event]) -> tuple[Action, ...]:
+    """Return the replies to these events, each below what it answers."""
+    by_id = {event.id: event for event in events}
+    return tuple(_with_quotation(action, by_id.get(action.related_event_id or "")) for action in actions)
+
+
+def _with_quotation(action: Action, event: Event | None) -> Action:
+    if not isinstance(action.payload, Comment):
+        return action
+    return replace(action, payload=Comment(quoted(action.payload.message, event)))

@@ -9,6 +9,7 @@ from prloom.agents.agent import ErrorKind, RunResult
 from prloom.backoff import Backoff
 from prloom.core.answers import json_answer, triage_answer
 from prloom.core.answers.triage_answer import TriageAnswer
+from prloom.core.delivery import quoting
 from prloom.core.events import hook_results, triage
 from prloom.core.waits import agent_wait
 from prloom.core.waits.agent_wait import AgentWait
@@ -104,7 +105,7 @@ class TriageRun:
             TRIAGE,
             self.by,
             changes=(*settled.changes, *changed),
-            actions=settled.actions,
+            actions=quoting.in_replies(settled.actions, batch),
             todos=settled.todos,
             rebase_requested=settled.rebase_requested or None,
             run=self.id,
