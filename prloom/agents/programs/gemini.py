@@ -185,9 +185,11 @@ def read(output: str, ending: ProgramEnding) -> RunResult:
     init: JsonObject = parsing.NOTHING
     result: JsonObject | None = None
     complaint: str | None = None
-    message = ""
+    message, answered = "", False
     for event in parsing.events(output):
-        match event.get("type"), event.get("role"):
+        kind, role = event.get("type"), event.get("role")
+        answered = answered or kind == "tool_use" or (kind, role) == ("message", "assistant")
+        match kind, role:
             case "init", _:
                 init = event
             case "message", "assistant":
@@ -207,7 +209,7 @@ def read(output: str, ending: ProgramEnding) -> RunResult:
         error=error,
         trouble=trouble or (error_kinds.of_text(error) if error else None),
         usage=_usage(parsing.obj(result, "stats")) if result else None,
-        session_id=parsing.text(init, "session_id"),
+        session_id=parsing.text(init, "session_id") if answered else None,  # else it may never have been written
         model=parsing.text(init, "model"),
     )
     return parsing.conclude(reading, ending)

@@ -145,3 +145,11 @@ def test_a_daily_quota_that_only_stderr_tells_of_is_a_usage_limit(ending: Callab
     result = gemini.read("", ending(code=173, stderr=said))
 
     assert (result.status, result.trouble, result.retry_at) == ("limited", "usage_limit", None)
+
+
+def test_a_session_in_which_the_model_never_answered_is_not_resumed(ending: Callable[..., ProgramEnding]) -> None:
+    init = '{"type": "init", "session_id": "80297f16-bfca-48c8-858a-59f18ede30bb", "model": "flash"}'
+    answer = '{"type": "message", "role": "assistant", "content": "Hm."}'
+
+    assert gemini.read(init, ending(1)).session_id is None
+    assert gemini.read(f"{init}\n{answer}", ending(1)).session_id == "80297f16-bfca-48c8-858a-59f18ede30bb"
