@@ -1,7 +1,8 @@
-"""`prloom why`: show the whole history of an event or of a TODO."""
+"""`prloom why`: show the whole history of an event or of a TODO, or what holds a plan up."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
 
@@ -12,15 +13,17 @@ from prloom.cli.context import Options, json_option, pass_options
 from prloom.cli.output import layout, terminal
 from prloom.core.text import event_names
 from prloom.core.waits import wake
+from prloom.errors import PrloomError
 from prloom.model.kinds import DONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prloom.core.work.progress import Progress
-    from prloom.engine.views.history import HistoryStep
+    from prloom.engine.views.history import ActionNow, HistoryStep
     from prloom.engine.views.todo_history import TodoHistory
     from prloom.engine.views.why import EventLife
+    from prloom.engine.views.why_plan import WhyPlan
     from prloom.storage.paths import RepositoryPaths
 
 _SHOWN_LINES = 20
@@ -28,7 +31,7 @@ _TIME = 21  # columns for "2026-11-21 12:00:00"
 
 
 @click.command("why")
-@click.argument("event", metavar="EVENT|TODO|URL", shell_complete=completion.events_and_todos)
+@click.argument("event", metavar="EVENT|TODO|PLAN|URL", shell_complete=completion.events_and_todos)
 @click.option(
     "--plan",
     metavar="PLAN",
@@ -40,7 +43,8 @@ _TIME = 21  # columns for "2026-11-21 12:00:00"
 def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> None:
     """Show the complete history of an event or a TODO: what was decided and why, what was done, and what was answered.
 
-    Name an event by its id or URL, or by the id or URL of a reply to it, and a TODO by its id.
+    Name an event by its id or URL, or by the id or URL of a reply to it, and a TODO by its id. Of a PLAN, show what
+    holds it up.
     """
     from prloom.engine.views import why  # noqa: PLC0415 - `prloom why --help` needs none
     from prloom.engine.views import why_todo as todos  # noqa: PLC0415 - likewise
@@ -52,6 +56,12 @@ def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> N
         named = None
     else:
         named = context.plan_id(where, plan)
+    if plan is None and (held_up := _plan(where, event)) is not None:
+        if as_json:
+            terminal.echo_json(held_up)
+        else:
+            click.echo("\n".join(_of_plan(held_up)))
+        return
     if not as_json:
         click.echo("\n".join(history(where, event, plan=named)))
         return
@@ -60,6 +70,37 @@ def command(given: Options, event: str, plan: str | None, *, as_json: bool) -> N
         terminal.echo_json(todos.document(todo))
     else:
         terminal.echo_json(why.document(why.find(where, event, plan=named)))
+
+
+def _plan(where: RepositoryPaths, named: str) -> WhyPlan | None:
+    """Return what holds the plan of this name up; None where it names an event or a TODO, or nothing."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - `prloom why --help` needs none
+
+    from prloom.engine.views import why, why_plan  # noqa: PLC0415 - likewise
+    from prloom.engine.views import why_todo as todos  # noqa: PLC0415 - likewise
+
+    found = why_plan.find(where, named, datetime.now(UTC))
+    if found is None or todos.find(where, named) is not None:
+        return None
+    with suppress(PrloomError):
+        why.find(where, named)
+        return None
+    return found
+
+
+def _of_plan(held_up: WhyPlan) -> Iterator[str]:
+    from prloom.cli.output import needs  # noqa: PLC0415 - only a plan needs it
+
+    title = "" if held_up.title in {"", held_up.plan} else f'  "{terminal.clean(held_up.title)}"'
+    yield from layout.paragraph(
+        f"{terminal.paint(terminal.clean(held_up.plan), 'strong')}{title}  {terminal.clean(held_up.status)}"
+    )
+    yield from needs.lines(held_up.needs)
+    for wait in held_up.waiting:
+        end = f"; next try {layout.clock(wait.until)}" if wait.until is not None else ""
+        yield from layout.paragraph(f"waits: {terminal.clean(wait.text)}: {terminal.clean(wait.reason)}{end}")
+    yield ""
+    yield from layout.paragraph(f"What holds it up: {terminal.clean(held_up.reason)}.")
 
 
 def history(where: RepositoryPaths, named: str, *, plan: str | None = None) -> list[str]:
@@ -148,14 +189,17 @@ def _step_lines(happened: HistoryStep) -> Iterator[str]:
             f"{until}attempt {wait.attempts}; next try {layout.clock(wait.deferred_until)}, "
             f"at the latest {layout.clock(wait.deadline)}, then: {terminal.clean(wait.on_expire)}"
         )
+    for line in (happened.output or "").splitlines():
+        yield f"| {terminal.clean(line)}"
     if happened.next_try:
         yield f"next try {layout.clock(happened.next_try)}"
-    for action in happened.actions:
-        where = ""
-        if action.url and happened.attempts is None:
-            where = f"  {terminal.clean(action.url)}"
-        if happened.attempts is None:
-            yield f"action {layout.shown_id(action.id)}  {terminal.clean(action.state)}{where}"
+    if happened.attempts is None:
+        yield from map(_action, happened.actions)
+
+
+def _action(action: ActionNow) -> str:
+    where = f"  {terminal.clean(action.url)}" if action.url else ""
+    return f"action {layout.shown_id(action.id)}  {terminal.clean(action.state)}{where}"
 
 
 def _work(happened: HistoryStep) -> str:

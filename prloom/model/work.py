@@ -149,7 +149,7 @@ class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     the reason where that is `blocked`; `notes` are added to the plan for later TODOs. A step with a `hook` is about the
     plan as a whole: every plugin's hook of that point has run. A `question` waits for an answer by a trusted person,
     and an `answer` is what the next attempt is told. `moved` are the new commits of TODOs that are done, by their ids,
-    where a rebase has put other commits in the place of theirs.
+    where a rebase has put other commits in the place of theirs. `output` is the end of what a failed check printed.
     """
 
     todo_id: str
@@ -163,6 +163,7 @@ class WorkStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     question: Question | None = None
     answer: str | None = None
     moved: Mapping[str, str] = field(default_factory=dict)
+    output: str | None = None
 
 
 class Block(Record, frozen=True, kw_only=True, omit_defaults=True):

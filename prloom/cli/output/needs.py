@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 _GAP = "  "
 _LEAST_TEXT = 30
 """The fewest columns of a text beside which its command stands; with fewer the command gets a line of its own."""
-_BAD = frozenset({"blocked", "error", "failed", "withheld", "lost", "bridge", "plugin", "dispatcher", "config"})
+_BAD = frozenset(
+    {"agent", "blocked", "error", "failed", "withheld", "lost", "bridge", "plugin", "dispatcher", "config"}
+)
 
 
 _MOST = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -21,6 +21,10 @@ from prloom.model.work import Question, WorkStep
 
 LONGEST_ANSWER = 8000
 """Characters of an answer that the next attempt is shown."""
+
+
+_COMMENTS: Final = ("pr_comment", "review_feedback")
+"""What is said in a conversation, and not about a change."""
 
 
 class Answered(NamedTuple):
@@ -46,8 +50,8 @@ def question(text: str, events: Sequence[Event], posts: Sequence[Action], after:
 def find(questions: Mapping[str, Question], opened: OpenEvent, event: Event) -> Answered | None:
     """Return the question that an event answers: a trusted person's own words, where the question was asked.
 
-    Where it was asked in a conversation of its own, that is whatever is said there; else, what is said next in that
-    place.
+    Where it was asked in a conversation of its own, that is whatever is said there; else, it is the next comment in
+    that place. A review, or a comment on a line, that is no reply to it asks for something of its own.
     """
     if opened.state != "pending" or opened.vouched or not event.spoken or comment_commands.parse(event) is not None:
         return None
@@ -60,7 +64,7 @@ def find(questions: Mapping[str, Question], opened: OpenEvent, event: Event) -> 
         if (isinstance(thread, str) and thread in question.threads) or event.supersedes in question.event_ids:
             return Answered(todo_id, question)
         source = None
-        if event.reply_to is not None and not isinstance(thread, str):
+        if event.reply_to is not None and event.type in _COMMENTS and not isinstance(thread, str):
             source = event.reply_to.target
         if source in question.targets:
             return Answered(todo_id, question)

@@ -24,6 +24,9 @@ AttemptFailureKind = Literal["run", "answer", "violation", "check", "review"]
 MOST_REBASE_FAILURES = 2
 """After how many failed attempts at its conflicts a rebase is given up, if `max_attempts` does not end it before."""
 
+SHOWN_LINES, SHOWN_CHARACTERS = 10, 2000
+"""How much of the end of a failed check's output its history shows."""
+
 MOST_REFUSALS = 5
 """How often a remote may refuse a commit, or machines a run, before the plan is blocked."""
 
@@ -63,7 +66,8 @@ def failed(ctx: WorkContext, work: TodoWork, failure: AttemptFailed) -> Decision
     """Return what follows a failed attempt: another one, or a parked TODO and a blocked plan."""
     why_parked = _why_parked(work, failure, ctx.rules)
     if why_parked is not None:
-        return parked(ctx, work, f"{why_parked}: {failure.reason}{_other_side(work, failure)}")
+        end = parked(ctx, work, f"{why_parked}: {failure.reason}{_other_side(work, failure)}")
+        return _with_output(end, failure)
     rejected = failure.kind == "review"
     after = replace(
         without_change(work),
@@ -83,7 +87,16 @@ def failed(ctx: WorkContext, work: TodoWork, failure: AttemptFailed) -> Decision
             waits_since=Timestamp.of(ctx.now),
             limited=False,
         )
-    return moved(work, _verdict(failure.kind), after, failure.reason)
+    return _with_output(moved(work, _verdict(failure.kind), after, failure.reason), failure)
+
+
+def _with_output(parts: DecisionParts, failure: AttemptFailed) -> DecisionParts:
+    """Return a step with the last lines that a failed check printed, for people."""
+    step = parts.get("work")
+    if step is None or failure.kind != "check" or not failure.output:
+        return parts
+    lines = failure.output.rstrip().splitlines()[-SHOWN_LINES:]
+    return {**parts, "work": replace(step, output="\n".join(lines)[-SHOWN_CHARACTERS:])}
 
 
 def _verdict(kind: AttemptFailureKind) -> WorkVerdict:

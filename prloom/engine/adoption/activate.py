@@ -56,13 +56,16 @@ def activate(repo: Repository, config: Config, draft: PlanDraft, now: datetime) 
                 f"give the draft another name, or remove it"
             )
         with inbox.folder(local) as drafts:
-            inbox.hand_over(drafts, draft.id, partial(_bring_over, where, begun))
+            inbox.move_out(drafts, draft.id, partial(_bring_over, where, begun, drafts))
         notes.remove(_name(draft.id))
     return plan
 
 
-def _bring_over(where: RepositoryPaths, begun: Activation, draft: PlanDraft) -> None:
-    """Bring over to the plan what was changed in its draft since that was read."""
+def _bring_over(where: RepositoryPaths, begun: Activation, drafts: SafeDir, draft: PlanDraft) -> None:
+    """Bring over to the plan what was changed in its draft since that was read.
+
+    Where the plan was changed at the same lines, the new TODOs are, and the draft's text is kept beside the inbox's.
+    """
     if begun.text is None or draft.text == begun.text:
         return
     before, now = _plan_text(begun.text), _plan_text(draft.text)
@@ -71,7 +74,14 @@ def _bring_over(where: RepositoryPaths, begun: Activation, draft: PlanDraft) -> 
         merged = text_merge.merged(before, ours=now, theirs=text)
         if merged is not None:
             return merged
-        log.warning("draft %s was changed while it became a plan; its TODOs are brought over, not its text", draft.id)
+        kept = f"{draft.id}.edited"
+        drafts.replace(kept, draft.text.encode("utf-8", "surrogateescape"))
+        log.warning(
+            "plan %s was changed at the same lines as its draft: the draft's TODOs are in the plan now, its text "
+            "is in %s; bring over from there what you need",
+            draft.id,
+            drafts.where(kept),
+        )
         found = (PlanTodo(todo.id or "", todo.title, todo.context) for todo in plan_file.todos(now))
         return plan_file.append_todos(text, found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -52,12 +52,14 @@ class EndedPlans:
         done = [runtime for runtime in self.registry.runtimes.values() if _may_be_merged(runtime)]
         if over or done:
             self._running = True
-            spawn(partial(self._look, done, over, changed))
+            spawn(partial(self._review, done, over, changed))
 
-    async def _look(self, done: list[PlanRuntime], over: list[PlanRuntime], changed: Callable[[], None]) -> None:
+    async def _review(self, done: list[PlanRuntime], over: list[PlanRuntime], changed: Callable[[], None]) -> None:
         try:
+            root = self.registry.paths.root
+            await asyncio.to_thread(_fetch, root, {runtime.base for runtime in done})
             for runtime in done:
-                if await asyncio.to_thread(_is_merged, self.registry.paths.root, runtime) and _may_be_merged(runtime):
+                if await asyncio.to_thread(_is_merged, root, runtime) and _may_be_merged(runtime):
                     note = f"its branch is in {runtime.base}"
                     runtime.event_store.commit("plan", "prloom", plan_status="merged", note=note)
                     runtime.event_store.save()
@@ -103,6 +105,15 @@ def _may_be_merged(runtime: PlanRuntime) -> bool:
     return runtime.usable and plan_life.may_be_merged(runtime.plan, runtime.event_store.state, runtime.text.todos())
 
 
+def _fetch(root: Path, bases: Collection[str]) -> None:
+    """Fetch the bases of plans, each once; what cannot be fetched now is looked at as it was."""
+    for base in bases:
+        try:
+            remote.fetch(repository.find(root), base)
+        except PrloomError as error:
+            log.info("%s cannot be fetched: %s", base, error)
+
+
 def _is_merged(root: Path, runtime: PlanRuntime) -> bool:
     """Whether all of a plan's branch is in its base, here or at origin; what cannot be read now is looked at again."""
     try:
@@ -110,7 +121,6 @@ def _is_merged(root: Path, runtime: PlanRuntime) -> bool:
         tip = repository.branch_sha(repo, runtime.plan.branch)
         if tip is None:
             return False
-        remote.fetch(repo, runtime.base)
         bases = (repository.branch_sha(repo, runtime.base), repository.remote_sha(repo, runtime.base))
         return any(base is not None and checks.is_contained(repo.root, tip, base) for base in bases)
     except PrloomError as error:

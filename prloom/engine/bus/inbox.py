@@ -179,7 +179,7 @@ def _digest(text: str) -> str:
     return sha256(front_matter.without_status(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def hand_over(inbox: SafeDir, plan_id: str, take: Callable[[PlanDraft], None]) -> None:
+def move_out(inbox: SafeDir, plan_id: str, take: Callable[[PlanDraft], None]) -> None:
     """Have a draft taken as it is now, and remove it, as one step against all other processes."""
     with locks.locked(inbox):
         draft = read(inbox, plan_id)

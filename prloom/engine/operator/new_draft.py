@@ -75,7 +75,8 @@ def queue(where: RepositoryPaths, config: Config, plan_id: str) -> None:
     if problem is not None:
         raise PrloomError(problem)
     with plan_texts.open_inbox(where) as drafts:
-        inbox.edit(drafts, named.id, lambda text: front_matter.with_status(text, "queued"))
+        if inbox.edit(drafts, named.id, lambda text: front_matter.with_status(text, "queued")) is None:
+            raise PrloomError(f"there is no draft {naming.printable(named.id)} any more; see `prloom status`")
         inbox.unblock(drafts, named.id)
 
 

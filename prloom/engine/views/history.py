@@ -27,7 +27,7 @@ class HistoryStep(NamedTuple):
     """One thing that a decision did to an event or a TODO; its actions in their present states.
 
     A delivery has `attempts`, and its action as it stood then. A step of the work has the `todo` that it is about, and
-    the `attempt` and the `commit` as far as there are any.
+    the `attempt` and the `commit` as far as there are any; that of a failed check has the end of its `output`.
     """
 
     ts: Timestamp
@@ -44,6 +44,7 @@ class HistoryStep(NamedTuple):
     todo: str | None = None
     attempt: int | None = None
     commit: str | None = None
+    output: str | None = None
 
 
 class CausedTodo(Record, frozen=True, kw_only=True):
@@ -91,7 +92,13 @@ def worked(said: ReplayStep, step: WorkStep) -> HistoryStep:
     if said.decision.stage == "work" and said.decision.note:  # in an operator's, it is the id of the request
         reason = "; ".join(filter(None, (reason, said.decision.note)))
     return happened(said, step.verdict)._replace(
-        reason=reason, run=said.decision.run, next_try=next_try, todo=step.todo_id, attempt=attempt, commit=commit
+        reason=reason,
+        run=said.decision.run,
+        next_try=next_try,
+        todo=step.todo_id,
+        attempt=attempt,
+        commit=commit,
+        output=step.output,
     )
 
 

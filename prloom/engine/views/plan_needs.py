@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import PurePath
 from typing import TypeVar
 
 from msgspec import UNSET
@@ -14,6 +15,7 @@ from prloom.engine.views.dashboard_schema import Need, NeedKind
 from prloom.engine.views.status_schema import BlockStatus, PlanStatus
 from prloom.engine.views.waiting_schema import FailedAction, HeldEvent, ParkedEvent, WaitingAction
 from prloom.model import kinds
+from prloom.storage import paths
 
 T = TypeVar("T")
 
@@ -112,8 +114,8 @@ def _blocked(plan: PlanStatus, block: BlockStatus) -> Need:
 
 
 def _where_to_answer(plan: PlanStatus) -> str:
-    if plan.pr is None:
-        return "in its review.md"
+    if plan.pr is None and plan.worktree is not None:
+        return f"in {PurePath(plan.worktree, *paths.LOCAL, paths.REVIEW)}"
     return "on the pull request"
 
 

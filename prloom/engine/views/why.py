@@ -37,7 +37,8 @@ class ActionStep(Record, frozen=True, kw_only=True):
 class WhyStep(Record, frozen=True, kw_only=True):
     """One thing that was decided about an event or a TODO: when, at which step of its life, by whom, what and why.
 
-    A step of the work has the `todo`, and what it has of the number of the `attempt`, the `run`, and the `commit`.
+    A step of the work has the `todo`, and what it has of the number of the `attempt`, the `run`, and the `commit`; that
+    of a failed check has the end of its `output`.
     """
 
     ts: Timestamp
@@ -51,6 +52,7 @@ class WhyStep(Record, frozen=True, kw_only=True):
     attempt: int | UnsetType = UNSET
     run: str | UnsetType = UNSET
     commit: str | UnsetType = UNSET
+    output: str | UnsetType = UNSET
 
 
 class Now(Record, frozen=True, kw_only=True):
@@ -179,4 +181,5 @@ def step(happened: HistoryStep) -> WhyStep:
         attempt=happened.attempt or UNSET,
         run=UNSET if happened.todo is None else happened.run or UNSET,
         commit=happened.commit or UNSET,
+        output=happened.output or UNSET,
     )

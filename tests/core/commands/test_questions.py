@@ -70,6 +70,13 @@ def test_without_a_conversation_what_is_said_next_in_that_place_answers_it() -> 
     assert found(an_answer(context={}, reply_to=None), opened, IN_PLACE) is None
 
 
+@pytest.mark.parametrize("kind", ["pr_review", "pr_review_comment"])
+def test_a_review_that_is_no_reply_to_the_question_asks_for_something_of_its_own(kind: str) -> None:
+    review = an_answer(type=kind, context={})
+
+    assert found(review, an_open_event("e2", position=LATER), IN_PLACE) is None
+
+
 @pytest.mark.parametrize(
     "values",
     [

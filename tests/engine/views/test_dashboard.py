@@ -103,7 +103,8 @@ def test_a_question_in_a_plan_without_a_pull_request_is_answered_in_its_review_f
 
     (need,) = needs(dashboard.read(scene.where, NOW), "blocked")
 
-    assert need.remedy == "answer in its review.md, or `prloom todo mine open t-1`"
+    review = scene.where.worktree("mine") / "prloom/.local/review.md"
+    assert need.remedy == f"answer in {review}, or `prloom todo mine open t-1`"
 
 
 def test_a_brake_that_blocks_a_plan_and_parked_its_events_is_one_entry(scene: OperatorScene) -> None:
