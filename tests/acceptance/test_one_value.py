@@ -234,6 +234,7 @@ WAITS: Mapping[str, WaitKind] = {
     "event-deferred": "deferred",
     "todo-waiting": "todo",
     "plan-pr-waiting": "pull request",
+    "plan-fetching-base": "draft",
     "action-retrying": "action",
     "session-shell": "session",
     "session-agent": "session",
@@ -366,7 +367,7 @@ def of_source(source: Source) -> str:
 @pytest.mark.parametrize("surface", SURFACES)
 def test_each_surface_says_whether_prloom_is_at_work_and_what_that_took_today(shown: Shown, surface: str) -> None:
     head, value = shown.heads[surface], shown.value
-    told = [f"pid {os.getpid()}", f"{value.runs_now} runs now", f"{value.today.runs} runs", "$2.00"]
+    told = [f"pid {os.getpid()}", f"{value.runs_now} runs now", f"{value.today.runs} runs", "$2.50"]
     told += map(of_source, value.sources)
 
     assert [words for words in told if words not in head] == []

@@ -22,7 +22,7 @@ from prloom.model.decision import DeliveryChange
 from prloom.model.kinds import PlanState, State
 from prloom.model.plan import Adopted, Counts, Plan
 from prloom.model.pull_request import KeptPullRequest
-from prloom.model.run import RunState
+from prloom.model.run import RunState, UnusableAgent
 from prloom.model.state import DispatchState, QueuedAction
 from prloom.model.work import Block, Kept, Phase, Question, TodoWork
 from prloom.storage import dispatcher_files, paths
@@ -71,10 +71,10 @@ DECLARED: Final[Mapping[str, tuple[str, ...]]] = {
 FURTHER: Final[Mapping[str, tuple[str, ...]]] = {
     "action": ("braked",),
     "todo": ("proposed", "waiting", "braked", "question"),
-    "plan": ("kept", "lost", "unreadable", "failing", "pr-waiting"),
+    "plan": ("kept", "lost", "unreadable", "failing", "pr-waiting", "fetching-base"),
     "run": ("triage",),
     "hook": ("running",),
-    "agent": ("awaited",),
+    "agent": ("awaited", "unusable"),
     "request": ("confirm", "question"),
     "daemon": ("given-up", "unset"),
     "bridge": ("failing-once",),
@@ -102,6 +102,7 @@ class AllStates:
     requests: list[dict[str, Any]] = field(default_factory=list)
     hooks: list[dict[str, Any]] = field(default_factory=list)
     awaited: list[str] = field(default_factory=list)
+    drafts: dict[str, Any] = field(default_factory=dict)
     runs: int = 0
 
     def write(self) -> None:
@@ -113,7 +114,8 @@ class AllStates:
         scene.report(paths.PLUGINS, {"plugins": self.plugins})
         scene.report(paths.DAEMON_STATUS, {"daemons": self.daemons})
         scene.report(paths.REQUESTS, {"requests": self.requests})
-        scene.report(paths.WORK, {"hooks": self.hooks, "waiting": self.awaited, "limits": {}, "todoLimits": {}})
+        waits = {"waiting": self.awaited, "limits": {}, "todoLimits": {}, "draftWaits": self.drafts}
+        scene.report(paths.WORK, {"hooks": self.hooks, **waits})
 
     def ago(self, hours: int = 2) -> Any:
         return self.scene.ago(hours=hours + 0.5)
@@ -217,11 +219,8 @@ def _plan(made: AllStates, name: StateName) -> None:
             scene.plan(id_, _line(name, "x"))
         case "paused":
             scene.plan(id_, "", DispatchState(paused=True, paused_at=made.ago()))
-        case "draft" | "queued":
-            inbox = scene.where.local / paths.INBOX
-            inbox.mkdir(parents=True, exist_ok=True)
-            text = f"---\nstatus: {name.state}\n---\n# Title of {id_}\n\n## TODO\n\n- [ ] one\n"
-            (inbox / f"{id_}.md").write_text(text)
+        case "draft" | "queued" | "fetching-base":
+            _draft(made, name)
         case "kept":
             kept = Kept(reason="it has changes that are not committed")
             scene.plan(id_, "", DispatchState(kept=kept, ended_at=made.ago()))
@@ -244,6 +243,17 @@ def _plan(made: AllStates, name: StateName) -> None:
             scene.plan(id_, "", DispatchState(pull_request=late))
         case ended:
             scene.plan(id_, "", status=ended)
+
+
+def _draft(made: AllStates, name: StateName) -> None:
+    inbox = made.scene.where.local / paths.INBOX
+    inbox.mkdir(parents=True, exist_ok=True)
+    status = name.state
+    if status == "fetching-base":
+        status = "queued"
+        made.drafts[name.id] = {"reason": "origin cannot be read", "since": made.ago(), "until": made.later()}
+    text = f"---\nstatus: {status}\n---\n# Title of {name.id}\n\n## TODO\n\n- [ ] one\n"
+    (inbox / f"{name.id}.md").write_text(text)
 
 
 def _run(made: AllStates, name: StateName) -> None:
@@ -273,6 +283,12 @@ def _hook(made: AllStates, name: StateName) -> None:
 
 
 def _agent(made: AllStates, name: StateName) -> None:
+    if name.state == "unusable":
+        agent = UnusableAgent(agent="claude", cause="sign_in", remedy="run `claude auth login`")
+        wait = TodoWork(id=f"t-{name.id}", title=f"Do {name.id}", phase="ready", waits_since=made.ago())
+        work = replace(wait, retry_at=made.later(), waits_for="claude is not signed in", limited=True, unusable=agent)
+        made.scene.plan(name.id, _line(name), DispatchState(work=work))
+        return
     event = made.scene.event(name.id, "pending", since=made.ago())
     made.scene.plan(name.id, "", DispatchState(open={name.id: event}))
     made.awaited.append(name.id)

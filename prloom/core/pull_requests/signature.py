@@ -13,9 +13,9 @@ def line(text: str, agents: Sequence[str]) -> str:
     """Return the one line that introduces prloom, with these agents; empty for an empty text."""
     if not text.strip():
         return ""
-    who = markdown.escaped_comments(markdown.one_line(text)).rstrip(".")
+    speaker = markdown.escaped_comments(markdown.one_line(text)).rstrip(".")
     names = " and ".join(markdown.escaped_comments(markdown.one_line(each)) for each in agents)
-    return f"*{', with '.join(filter(None, (who, names)))}.* {HELP}"
+    return f"*{', with '.join(filter(None, (speaker, names)))}.* {HELP}"
 
 
 def agents(worked: Sequence[str], chosen: str, model: str | None) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from prloom.engine.views.dashboard_schema import Need
 from prloom.engine.views.status_schema import StatusDocument
 from prloom.model.record import Timestamp
 
-_FIRST = frozenset({"dispatcher", "config", "agent"})
+_FIRST = frozenset({"dispatcher", "config"})
 """What stops everything comes before all that is only old."""
 
 
