@@ -227,8 +227,8 @@ def _others() -> Iterable[tuple[str, Event]]:
     yield "pull request closed", _plain("pr_closed", title="closed without being merged")
     yield "pull request merged", _plain("pr_merged", title="merged", context={"commit": "1a2b3c4d5e6f"})
     yield "pull request reopened", _plain("pr_reopened", title="reopened")
-    pushed = {"before": "1a2b3c4d5e6f", "commit": "6f5e4d3c2b1a"}
-    yield "new commits", _plain("pr_pushed", title="new commits: 1a2b3c4 → 6f5e4d3", context=pushed)
+    pushed = {"before": "6f5e4d3c2b1a", "commit": "1a2b3c4d5e6f"}  # the commit of the checks, which stay current
+    yield "new commits", _plain("pr_pushed", title="new commits: 6f5e4d3 → 1a2b3c4", context=pushed)
     yield (
         "check that passed after it had failed",
         _plain("check_passed", title="tests passed", context={"check": "tests", "supersedes": "golden:failed"}),
@@ -268,4 +268,4 @@ def _named() -> Mapping[str, Event]:
 
 
 GOLDEN_EVENTS: Mapping[str, Event] = _named()
-"""Events by a description of their shape; an edit comes after what it supersedes."""
+"""Events by a description of their shape; an edit comes after what it supersedes, and no other ends one of them."""

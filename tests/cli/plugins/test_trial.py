@@ -105,7 +105,7 @@ def test_it_shows_what_the_plugin_does_with_each_event(repository: Path, tried: 
     assert row(out, "check that failed") == "deferred perhaps it mends itself; again at 2026-11-21T12:01:00.000Z"
     assert row(out, "empty comment") == "passed"
     assert row(out, "afterDesign") == "ran rewrites the plan"
-    assert "all at once: 4 deferred, 8 handled, " in out  # one by the plugin, the notices by themselves
+    assert "all at once: 4 deferred, 10 handled, " in out  # one by the plugin, the notices by themselves
     assert "\x1b" not in out
 
 
