@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from prloom.model.agent_names import AGENT_NAMES
 from prloom.model.event import SEVERITIES
 from prloom.model.kinds import EVENT_ORDERS
 from prloom.model.record import Json
@@ -87,6 +88,7 @@ COMMANDS: Final[tuple[CommandTool, ...]] = (
             "since": {"type": "string", "description": "2h, 7d, a date or a time"},
             "limit": {"type": "integer", "minimum": 1},
             "sort": {"enum": [*EVENT_ORDERS]},
+            "all": {"type": "boolean", "description": "list prloom's own notices of new drafts too"},
         },
         argument="plan",
         reads=True,
@@ -127,7 +129,12 @@ COMMANDS: Final[tuple[CommandTool, ...]] = (
     CommandTool(
         name="retry",
         description="Make waiting events due now, and try failed actions again.",
-        parameters={**_SEVERAL, "deferred": _FLAG, "parked": _FLAG},
+        parameters={
+            **_SEVERAL,
+            "deferred": _FLAG,
+            "parked": _FLAG,
+            "agent": {"enum": [*AGENT_NAMES], "description": "instead, all that waits until this program can be used"},
+        },
         argument="events",
     ),
     CommandTool(
