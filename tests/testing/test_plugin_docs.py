@@ -13,9 +13,8 @@ from stage import Stage
 from tool_bench import ToolBench, call
 
 import prloom.testing
-from prloom.api import HOOKS, Event, HookContext, Payload, PluginContext, TriageContext
+from prloom.api import HOOKS, Deferral, Event, HookContext, Payload, PluginContext, TriageContext
 from prloom.api.manifest import Manifest
-from prloom.model.decision import Deferral
 from prloom.model.hook_points import HOOK_SUBJECTS
 from prloom.testing import GOLDEN_EVENTS, Harness, Shown, a_comment, harness
 
