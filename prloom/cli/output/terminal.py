@@ -25,6 +25,8 @@ _STYLES: Mapping[Role, Mapping[str, str | bool]] = {
 }
 _DEFAULT_WIDTH = 100
 _NARROWEST = 40
+_NO_COLUMN = frozenset({"Mn", "Me", "Cf"})
+"""The categories of marks and joiners, which are painted over the character before them."""
 
 
 def clean(text: str) -> str:
@@ -112,9 +114,9 @@ def columns_of(text: str) -> int:
     plain = click.unstyle(text)
     if plain.isascii():
         return len(plain)
-    from unicodedata import combining, east_asian_width  # noqa: PLC0415 - most text is ASCII
+    from unicodedata import category, east_asian_width  # noqa: PLC0415 - most text is ASCII
 
-    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in plain)
+    return sum(0 if category(char) in _NO_COLUMN else 2 if east_asian_width(char) in "WF" else 1 for char in plain)
 
 
 COMMAND = "`prloom "

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from prloom.core.text import shown_text
+
+_HIDDEN = "\ufffd"
+
 LONGEST = 200
 """Characters of a reason, an error or a title."""
 
 
 def of(text: str) -> str:
     """Return the text on one line; what cannot be printed becomes a sign for that, and a long text is cut."""
-    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
+    words = " ".join(text.split())
+    shown = "".join(sign if sign.isprintable() or sign in shown_text.JOINERS else _HIDDEN for sign in words)
+    shown = shown_text.without_hiding_joiners(shown, lambda _joiner: _HIDDEN)
     if len(shown) <= LONGEST:
         return shown
     return shown[: LONGEST - 1] + "…"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 # Control characters, format characters (bidirectional overrides, zero width, tags), surrogates, line separators.
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -11,6 +12,12 @@ _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _BLANK = frozenset(
     {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0)},
 )
+
+JOINERS: Final = "\u200c\u200d"
+"""Two format characters that are spelling: Persian, Hindi, Malayalam and emoji are written with them."""
+# They join or part what stands before them, a letter or sign of such a script; elsewhere, and in a row, they only hide.
+# U+FFFD stands for what was hidden.
+_HIDING_JOINER: Final = re.compile(f"(?<![\u0300-\u200b\u200e-\ufffc\U00010000-\U0010ffff])[{JOINERS}]")
 
 _MOST_MARKS = 6
 """How many combining marks a letter may have: Burmese and pointed Hebrew need as many, more cover other lines."""
@@ -28,8 +35,9 @@ class _Shown(dict[int, str]):
         return self[code]
 
 
-_SHOWN_IN_LINE = _Shown({ord("\n"): " ", ord("\t"): " "})
-_SHOWN_IN_BLOCK = _Shown({ord("\n"): "\n", ord("\t"): "    "})
+_KEPT = {ord(joiner): joiner for joiner in JOINERS}
+_SHOWN_IN_LINE = _Shown(_KEPT | {ord("\n"): " ", ord("\t"): " "})
+_SHOWN_IN_BLOCK = _Shown(_KEPT | {ord("\n"): "\n", ord("\t"): "    "})
 
 
 def clean(text: str) -> str:
@@ -37,7 +45,7 @@ def clean(text: str) -> str:
 
     So are combining marks after the first few of a letter, which would be painted over other lines, and those of none.
     """
-    return _with_few_marks(_with_plain_newlines(text)).translate(_SHOWN_IN_LINE)
+    return _shown(text, _SHOWN_IN_LINE)
 
 
 def clean_block(text: str, *, prefix: str = "") -> str:
@@ -45,8 +53,7 @@ def clean_block(text: str, *, prefix: str = "") -> str:
 
     A prefix before each line shows where the text begins and ends, so that it cannot pass for prloom's own words.
     """
-    shown = _with_few_marks(_with_plain_newlines(text)).translate(_SHOWN_IN_BLOCK)
-    return "\n".join(f"{prefix}{line}".rstrip() for line in shown.split("\n"))
+    return "\n".join(f"{prefix}{line}".rstrip() for line in _shown(text, _SHOWN_IN_BLOCK).split("\n"))
 
 
 Word: TypeAlias = str | tuple[str, ...]
@@ -113,6 +120,16 @@ def _in_shell_quotes(char: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
+def without_hiding_joiners(text: str, escape: Callable[[str], str]) -> str:
+    """Return the text with those joiners escaped that are no spelling; what stands before them has to be visible."""
+    return _HIDING_JOINER.sub(lambda found: escape(found[0]), text)
+
+
+def _shown(text: str, table: _Shown) -> str:
+    shown = _with_few_marks(_with_plain_newlines(text)).translate(table)
+    return without_hiding_joiners(shown, lambda joiner: _escape(ord(joiner)))
+
+
 def _with_plain_newlines(text: str) -> str:
     return text.replace("\r\n", "\n")
 
@@ -129,6 +146,8 @@ def _with_few_marks(text: str) -> str:
     for char in text:
         if char == "\n":
             count = _MOST_MARKS
+        elif char in JOINERS:
+            pass  # it shows nothing: marks after it are painted over the same letter
         elif char not in marks:
             count = 0
         elif count < _MOST_MARKS:

@@ -109,7 +109,8 @@ def test_the_width_is_what_the_user_says_or_else_a_readable_one(
 
 
 @pytest.mark.parametrize(
-    ("text", "columns"), [("abc", 3), ("世界", 4), ("e\u0301", 1), (click.style("abc", fg="red"), 3), ("", 0)]
+    ("text", "columns"),
+    [("abc", 3), ("世界", 4), ("e\u0301", 1), ("\u0645\u200c\u062e", 2), (click.style("abc", fg="red"), 3), ("", 0)],
 )
 def test_columns_are_counted_as_a_terminal_fills_them(text: str, columns: int) -> None:
     assert terminal.columns_of(text) == columns

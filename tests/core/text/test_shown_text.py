@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from prloom.core.text import shown_text
+from prloom.core.text import one_line, shown_text
 from prloom.core.text.shown_text import Word
 
 
@@ -95,3 +95,35 @@ def test_what_a_terminal_would_obey_or_not_show_is_written_out_each_time(text: s
 
 def test_a_name_that_is_not_utf_8_is_a_word_of_its_bytes() -> None:
     assert shown_text.command("retry", "a\udcff") == "prloom retry $'a\\xff'"
+
+
+PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+HINDI = "\u0915\u094d\u200d\u0937"
+MALAYALAM = "\u0d05\u0d35\u0d28\u0d4d\u200d done"
+FAMILY = "\U0001f468\U0001f3fd\u200d\U0001f469\u200d\U0001f467 \u2764\ufe0f\u200d\U0001f525"
+
+
+@pytest.mark.parametrize("text", [PERSIAN, HINDI, MALAYALAM, FAMILY])
+def test_a_joiner_that_is_spelling_is_kept(text: str) -> None:
+    assert shown_text.clean(text) == text
+    assert shown_text.clean_block(text) == text
+    assert one_line.of(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\u200dab\u200cc", "\\u200dab\\u200cc"),
+        ("\u0645\u200c\u200d\u200c", "\u0645\u200c\\u200d\\u200c"),
+        ("\u202e\u200d", "\\u202e\\u200d"),
+        ("\u200b\u200d", "\\u200b\\u200d"),
+        ("a" + 6 * ACUTE + "\u200d" + ACUTE, "a" + 6 * ACUTE + "\u200d\\u0301"),
+    ],
+)
+def test_a_joiner_that_only_hides_is_written_out(text: str, shown: str) -> None:
+    assert shown_text.clean(text) == shown
+    assert shown_text.clean(shown) == shown
+
+
+def test_one_line_shows_a_sign_for_a_joiner_that_only_hides_and_for_what_is_obeyed() -> None:
+    assert one_line.of("a\u200db \u202e\u200c \u0645\u200c\u200c") == "a\ufffdb \ufffd\ufffd \u0645\u200c\ufffd"
