@@ -18,6 +18,8 @@ _DIGEST = 8
 _PLAN_ID = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?")
 _UNSAFE = re.compile(r"[^a-z0-9._-]+")
 _DOTS = re.compile(r"\.\.+")
+_FOREIGN = re.compile(r"[^\x00-\x7f]+")
+_INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _CREDENTIALS = re.compile(r"://[^/\s]*@")
 _NOT_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|\.$|/$")
 
@@ -42,8 +44,11 @@ def plan_id(of: str | int, taken: Container[str] = ()) -> str:
 
 
 def plan_id_of_title(title: str, taken: Container[str]) -> str:
-    """Return an id for a new plan with this title: its readable part, with a number where that is taken."""
-    slug = _slug(title)[:LONGEST].rstrip("-._") or "plan"
+    """Return an id for a new plan with this title: its readable part, with a number where that is taken.
+
+    Letters of other scripts are written in Latin ones.
+    """
+    slug = _slug(_in_latin(title))[:LONGEST].rstrip("-._") or "plan"
     numbered = (f"{slug[: LONGEST - len(ending)]}{ending}" for ending in (f"-{number}" for number in count(2)))
     return next(each for each in chain((slug,), numbered) if each not in taken)
 
@@ -86,6 +91,15 @@ def commit_id(value: Json) -> str | None:
     if isinstance(value, str) and _COMMIT.fullmatch(value):
         return value
     return None
+
+
+def _in_latin(text: str) -> str:
+    if text.isascii():
+        return text
+    from anyascii import anyascii  # noqa: PLC0415 - most titles are ASCII
+
+    # A character of Chinese becomes a word with a capital, such as `Jian`.
+    return _FOREIGN.sub(lambda found: _INNER_CAPITAL.sub("-", anyascii(found[0])), unicodedata.normalize("NFC", text))
 
 
 def _slug(text: str) -> str:

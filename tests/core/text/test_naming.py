@@ -99,6 +99,24 @@ def test_a_branch_keeps_a_name_that_looks_derived_too_if_it_is_free(branch: str)
     assert re.fullmatch("pr-7-[0-9a-f]{8}", naming.plan_id(7, {"pr-7"}))
 
 
+@pytest.mark.parametrize(
+    ("title", "made"),
+    [
+        ("検索を速くする", "jian-suoo-sukusuru"),
+        ("ログインを直す", "roguino-zhisu"),
+        ("テストを書く", "tesutoo-shuku"),
+        ("Почини поиск", "pochini-poisk"),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "mykhwhm"),
+        ("Größe der Straße", "grosse-der-strasse"),
+        ("cafe\u0301 \U0001f680", "cafe-rocket"),
+        ("\udcff", "plan"),
+        ("Make it fast", "make-it-fast"),
+    ],
+)
+def test_the_id_of_a_title_in_another_script_is_written_in_latin_letters(title: str, made: str) -> None:
+    assert naming.plan_id_of_title(title, ()) == made
+
+
 @pytest.mark.parametrize("text", ["", ".", "..", "-x", "_x", "a/b", "A", "a b", "a..b", "a.", "a" * 65, "a\n", "é"])
 def test_an_unsafe_id_is_refused(text: str) -> None:
     with pytest.raises(PrloomError, match="is not a valid id for a plan; use 1 to 64 of a-z"):
