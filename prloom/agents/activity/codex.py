@@ -90,11 +90,12 @@ class CodexAdapter:
             drafts.append(adapter.started(call, tool, given))
         if is_over:
             self._open.discard(call)
-            drafts.append(adapter.ended(call, _result(item), error=_error(item)))
+            drafts.append(adapter.ended(call, output_of(item), error=_error(item)))
         return tuple(drafts)
 
 
-def _result(item: JsonObject) -> object:
+def output_of(item: JsonObject) -> str | None:
+    """Return what an item came to: what a command printed, or the texts that a server answered; None for neither."""
     output = parsing.text(item, "aggregated_output")
     if output is not None:
         return output

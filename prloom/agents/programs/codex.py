@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import command_line, error_kinds, mcp_server, parsing, stream
-from prloom.agents.activity.codex import CodexAdapter
+from prloom.agents.activity.codex import CodexAdapter, output_of
 from prloom.agents.agent import (
     Invocation,
     LimitReport,
@@ -223,7 +223,7 @@ def entries(line: str) -> tuple[StreamEntry, ...]:
         case "item.started", "mcp_tool_call":
             return (stream.call(parsing.text(item, "tool") or "?", parsing.obj(item, "arguments")),)
         case "item.completed", "command_execution" | "mcp_tool_call":
-            said = parsing.text(item, "aggregated_output") or parsing.text(parsing.obj(item, "error"), "message") or ""
+            said = output_of(item) or parsing.text(parsing.obj(item, "error"), "message") or ""
             return (stream.result(said, failed=item.get("status") != "completed"),)
         case "item.completed", "error":  # such as that it does not know the model's prices
             return (StreamEntry(kind="remark", text=parsing.text(item, "message") or ""),)

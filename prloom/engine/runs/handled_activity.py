@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
 from typing import Final
 
@@ -22,16 +22,17 @@ _PREFIXES: Final = tuple(
 class HandledActivity:
     """The lines of one run; a call that the program's own output shows is not shown a second time.
 
-    Some programs print a call before they make it and others when it is over, so whichever comes first is shown.
+    Some programs print a call before they make it and others when it is over. So to each call of the dispatcher's that
+    `printed_at` is asked about belongs one that the program has printed, or is still to print.
     """
 
     def __init__(self) -> None:
-        self._printed: Counter[str] = Counter()
+        self._printed: dict[str, deque[int]] = defaultdict(deque)
         self._shown: Counter[str] = Counter()
         self._calls: set[Json] = set()
 
     def entry(self, stored: StoredActivity) -> StreamEntry | None:
-        """Return what to show of an event; None for what the program's output shows."""
+        """Return what to show of an event; None for what is not for people, and for what the program's output shows."""
         event, data = stored.event, stored.event.data
         match event.type:
             case "TOOL_CALL_START" if stored.position is None:
@@ -48,19 +49,29 @@ class HandledActivity:
                 return _remark(_of_plugin(event))
         return None
 
-    def is_shown(self, printed: StreamEntry) -> bool:
-        """Whether a call that the program prints was shown already."""
+    def is_shown(self, printed: StreamEntry, at: int) -> bool:
+        """Whether a call was shown already that the program prints in the line at this offset."""
         names = [printed.tool.removeprefix(each) for each in _PREFIXES if printed.tool.startswith(each)]
-        if _take(self._shown, names):
+        found = next((each for each in names if self._shown[each] > 0), None)
+        if found is not None:
+            self._shown[found] -= 1
             return True
-        self._printed[printed.tool] += 1
+        self._printed[printed.tool].append(at)
         return False
 
-    def _begun(self, data: Mapping[str, Json]) -> StreamEntry | None:
-        name = _text(data, "toolName")
-        if _take(self._printed, [f"{each}{name}" for each in _PREFIXES]):
+    def printed_at(self, stored: StoredActivity) -> int | None:
+        """Return the offset of the line in which the program has printed this call; None where it has not, so far."""
+        if stored.event.type != "TOOL_CALL_START" or stored.position is not None:
             return None
+        name = _text(stored.event.data, "toolName")
+        calls = next((found for prefix in _PREFIXES if (found := self._printed[f"{prefix}{name}"])), None)
+        if calls is not None:
+            return calls.popleft()
         self._shown[name] += 1
+        return None
+
+    def _begun(self, data: Mapping[str, Json]) -> StreamEntry:
+        name = _text(data, "toolName")
         self._calls.add(_text(data, "toolCallId"))
         given = data.get("arguments")
         if isinstance(given, dict):
@@ -102,15 +113,6 @@ def _text(data: Mapping[str, Json], key: str) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
-
-
-def _take(counted: Counter[str], names: list[str]) -> bool:
-    """Take one of these names away; False where there is none."""
-    found = next((each for each in names if counted[each] > 0), None)
-    if found is None:
-        return False
-    counted[found] -= 1
-    return True
 
 
 def _remark(text: str) -> StreamEntry:

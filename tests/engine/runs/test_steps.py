@@ -18,6 +18,8 @@ from prloom.model.activity import ActivityDraft
 from prloom.storage.activity_file import OutputPosition
 from prloom.storage.paths import RepositoryPaths
 
+RECORDED = Path(__file__).parents[2] / "data/agents/samples"
+
 
 class Run:
     """A run whose program has printed some lines."""
@@ -139,3 +141,64 @@ def test_the_activity_that_a_program_of_the_operator_reports_is_shown_once(tmp_p
     run.prints("Done.")
 
     assert run.shown == [("call", "lint", "a.py"), ("result", "", "fine"), ("text", "", "Done.")]
+
+
+@pytest.mark.parametrize(
+    ("agent", "before"),
+    [
+        ("claude", [("text", "I will call mcp__stub__echo.")]),
+        ("codex", [("text", "I will call mcp__stub::echo.")]),
+        ("gemini", []),
+        ("opencode", []),
+    ],
+)
+def test_a_call_is_shown_once_behind_what_the_program_said_before_it(
+    tmp_path: Path, agent: str, before: list[tuple[str, str]]
+) -> None:
+    stream = (RECORDED / f"{agent}-mcp.jsonl").read_text("utf-8").replace("stub_echo", "prloom_echo")
+    run = Run(tmp_path, agent)
+    run.handles("TOOL_CALL_START", toolCallId="1", toolName="echo", arguments={"text": "hi"})
+    result = {"output": "echo:hi", "data": None}
+    run.handles("TOOL_CALL_END", toolCallId="1", toolName="echo", success=True, result=result)
+    run.prints(*stream.replace('mcp__stub__echo"', 'mcp__prloom__echo"').splitlines())
+
+    shown = [(each.kind, each.text) for each in run.steps.entries(last=True) if each.kind != "remark"]
+
+    assert shown[:-2] == [*before, ("call", '{"text": "hi"}')]
+    assert shown[-2][0] == "result"
+    assert "echo:hi" in shown[-2][1]
+    assert shown[-1] == ("text", "Done: the file is written. <verdict>pass</verdict>")
+
+
+GEMINI = (
+    {"type": "message", "role": "assistant", "content": "I look, "},
+    {"type": "message", "role": "assistant", "content": "then I count."},
+    {"type": "tool_use", "tool_name": "read_file", "tool_id": "1", "parameters": {"path": "a"}},
+    {"type": "tool_result", "tool_id": "1", "status": "success", "output": "read"},
+    {"type": "tool_use", "tool_name": "mcp_prloom_count", "tool_id": "2", "parameters": {"path": "a"}},
+    {"type": "tool_result", "tool_id": "2", "status": "success", "output": "done"},
+)
+OPENCODE = (
+    {"type": "text", "part": {"text": "I look, then I count."}},
+    *(
+        {"type": "tool_use", "part": {"tool": tool, "state": {"input": {"path": "a"}, "output": output}}}
+        for tool, output in (("read_file", "read"), ("prloom_count", "done"))
+    ),
+)
+
+
+@pytest.mark.parametrize(("agent", "lines"), [("gemini", GEMINI), ("opencode", OPENCODE)])
+def test_what_a_call_waits_for_is_shown_between_the_call_and_its_result(
+    tmp_path: Path, agent: str, lines: tuple[Any, ...]
+) -> None:
+    run = Run(tmp_path, agent)
+    run.handles("TOOL_CALL_START", toolCallId="2", toolName="count", arguments={"path": "a"})
+    run.handles("PERMISSION_REQUEST", requestId="ask-1", toolName="count", arguments={})
+    run.handles(
+        "TOOL_CALL_END", toolCallId="2", toolName="count", success=True, result={"output": "done", "data": None}
+    )
+    run.prints(*lines)
+
+    kinds = [kind for kind, _, _ in run.shown]
+
+    assert kinds == ["text", "call", "result", "call", "remark", "result"]
