@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from prloom.api import context, hooks
 from prloom.api.manifest import Manifest
-from prloom.core.plugins import tool_rules
+from prloom.core.plugins import tool_rules, tool_signature
 from prloom.errors import ExtensionError
 from prloom.model.record import Json
 
@@ -207,7 +207,7 @@ class PluginContext:
         """Register a tool for agents; `schema` is the JSON Schema of its arguments.
 
         The handler is called with the arguments by their names, and with `ctx` (a ToolContext) where it has a parameter
-        of that name. `timeout` is in seconds.
+        of that name; one whose parameters do not fit the schema is refused. `timeout` is in seconds.
         """
         self._check_name("tool", name, [tool.name for tool in self.registrations.tools])
         problem = tool_rules.name_problem(name)
@@ -221,7 +221,7 @@ class PluginContext:
         if not 0 < timeout <= tool_rules.LONGEST_SECONDS:
             limit = f"give seconds, at most {tool_rules.LONGEST_SECONDS}"
             raise ExtensionError(f"plugin {self.key}: tool {name!r}: the timeout is {timeout!r}; {limit}")
-        self._check_handler(f"tool {name}", handler, arguments=None)
+        self._check_tool_handler(name, schema, handler)
         made = Tool(
             name, dict(schema), handler, check_fn, description, requires_confirmation, tuple(visible_to), timeout
         )
@@ -248,12 +248,25 @@ class PluginContext:
         if name in taken:
             raise ExtensionError(f"plugin {self.key}: {what} {name!r} is registered twice")
 
-    def _check_handler(self, what: str, handler: Handler, *, arguments: int | None) -> None:
-        """Refuse at registration what could not be called later."""
+    def _check_tool_handler(self, name: str, schema: Mapping[str, Json], handler: Handler) -> None:
+        """Refuse a function that could not be called with what the tool's schema allows."""
+        self._check_callable(f"tool {name}", handler)
+        try:
+            signature = inspect.signature(handler)
+        except (TypeError, ValueError) as error:
+            text = f"the parameters of {handler!r} are not known; register a function that calls it"
+            raise ExtensionError(f"plugin {self.key}: tool {name!r}: {text}") from error
+        problem = tool_signature.problem(schema, signature)
+        if problem is not None:
+            raise ExtensionError(f"plugin {self.key}: tool {name!r}: {problem}")
+
+    def _check_callable(self, what: str, handler: Handler) -> None:
         if not callable(handler):
             raise ExtensionError(f"plugin {self.key}: {what}: {handler!r} cannot be called")
-        if arguments is None:
-            return
+
+    def _check_handler(self, what: str, handler: Handler, *, arguments: int) -> None:
+        """Refuse at registration what could not be called later."""
+        self._check_callable(what, handler)
         try:
             inspect.signature(handler).bind(*range(arguments))
         except TypeError as error:

@@ -21,6 +21,10 @@ def plan_hook(plan: str, ctx: object) -> str:
     return plan
 
 
+def draw_tool(**arguments: object) -> str:
+    return "drawn"
+
+
 def mistake(call: Callable[[], object]) -> str:
     with pytest.raises(ExtensionError) as caught:
         call()
@@ -107,7 +111,7 @@ def test_a_decorator_without_the_name_of_a_hook_point_is_refused_when_it_is_used
 
 
 def test_a_tool_for_a_stage_that_does_not_exist_earns_a_warning(ctx: PluginContext) -> None:
-    ctx.register_tool("draw", {}, plan_hook, visible_to=["wroker", "worker"])
+    ctx.register_tool("draw", {}, draw_tool, visible_to=["wroker", "worker"])
 
     assert ctx.registrations.warnings == [
         "plugin image/openai: tool 'draw': visible_to: there is no stage 'wroker'; did you mean 'worker'?"
@@ -125,7 +129,7 @@ def test_a_tool_for_a_stage_that_does_not_exist_earns_a_warning(ctx: PluginConte
     ],
 )
 def test_a_tool_that_agents_could_not_use_is_refused(ctx: PluginContext, options: Any, problem: str) -> None:
-    given = {"name": "draw", "schema": {}, "handler": plan_hook, **options}
+    given = {"name": "draw", "schema": {}, "handler": draw_tool, **options}
 
     said = mistake(lambda: ctx.register_tool(**given))
 
@@ -228,9 +232,25 @@ def test_a_tool_is_registered_with_its_schema_and_its_check(ctx: PluginContext) 
     assert ctx.registrations.tools == [Tool("draw", schema, draw, bool, "a picture")]
 
 
+@pytest.mark.parametrize(
+    ("handler", "problem"),
+    [
+        (lambda text: text, "parameter 'text' has no default, and the schema does not require it; let it, or add a "),
+        (dict, "the parameters of <class 'dict'> are not known; register a function that calls it"),
+    ],
+)
+def test_a_tool_whose_parameters_do_not_fit_its_schema_is_refused(
+    ctx: PluginContext, handler: Any, problem: str
+) -> None:
+    said = mistake(lambda: ctx.register_tool("draw", {"properties": {"word": {}}, "required": ["word"]}, handler))
+
+    assert said.startswith(f"plugin image/openai: tool 'draw': {problem}")
+    assert ctx.registrations.tools == []
+
+
 def test_a_tools_schema_is_the_one_that_was_registered(ctx: PluginContext) -> None:
     schema = {"type": "object"}
-    ctx.register_tool("draw", schema, plan_hook)
+    ctx.register_tool("draw", schema, draw_tool)
     schema["type"] = "string"
 
     assert ctx.registrations.tools[0].schema == {"type": "object"}
@@ -239,11 +259,11 @@ def test_a_tools_schema_is_the_one_that_was_registered(ctx: PluginContext) -> No
 @pytest.mark.parametrize(
     ("call", "problem"),
     [
-        (lambda c: c.register_tool("draw", {}, plan_hook), "tool 'draw' is registered twice"),
+        (lambda c: c.register_tool("draw", {}, draw_tool), "tool 'draw' is registered twice"),
         (lambda c: c.register_tool("x", {}, None), "tool x: None cannot be called"),
-        (lambda c: c.register_tool("", {}, plan_hook), "tool '': give it a name"),
+        (lambda c: c.register_tool("", {}, draw_tool), "tool '': give it a name"),
         (
-            lambda c: c.register_tool("x", None, plan_hook),
+            lambda c: c.register_tool("x", None, draw_tool),
             "tool 'x': the schema is NoneType; give a JSON Schema object",
         ),
         (lambda c: c.register_skill("s", "gone.md"), "skill 's': there is no "),
@@ -259,7 +279,7 @@ def test_a_tool_or_a_skill_that_could_not_be_used_is_refused(
 ) -> None:
     (tmp_path / "skill.md").write_text("# How\n")
     (tmp_path / "link.md").symlink_to("/etc/passwd")
-    ctx.register_tool("draw", {}, plan_hook)
+    ctx.register_tool("draw", {}, draw_tool)
     ctx.register_skill("review", "skill.md")
 
     assert mistake(lambda: call(ctx)).startswith(f"plugin image/openai: {problem}")

@@ -60,7 +60,7 @@ async def test_an_agent_lists_and_calls_a_plugins_tool_and_prlooms_own(bench: To
 async def test_an_agent_reads_that_a_person_has_to_allow_a_call(bench: ToolBench):
     def deploying(ctx: PluginContext) -> None:
         for name, description in (("a", "Deploys it"), ("b", "Deploy it?"), ("c", "")):
-            ctx.register_tool(name, {"type": "object"}, dict, description=description, requires_confirmation=True)
+            ctx.register_tool(name, {}, lambda: "done", description=description, requires_confirmation=True)
 
     bench.stage.plugin("ops", deploying)
 
@@ -124,7 +124,7 @@ async def test_a_client_that_sends_anything_does_no_harm_and_no_call_runs_twice(
 
     def noting(ctx: PluginContext) -> None:
         @ctx.tool("count", {"type": "object", "properties": {"word": {"type": "string"}}})
-        def count(word: str) -> int:
+        def count(word: str = "") -> int:
             ran.append(word)
             return len(word)
 

@@ -55,7 +55,7 @@ async def test_arguments_that_do_not_fit_the_schema_reach_no_tool(bench: ToolBen
 
 async def test_a_plugin_refuses_a_call_with_a_reason_and_the_tool_does_not_run(bench: ToolBench):
     ran: list[str] = []
-    bench.stage.plugin("a", lambda ctx: ctx.register_tool("echo", WORD, ran.append))
+    bench.stage.plugin("a", lambda ctx: ctx.register_tool("echo", WORD, lambda word: ran.extend([word])))
     bench.stage.plugin("b", hooking("preTool", lambda call, ctx: ctx.block(f"{call.name} is not for {call.run_id}")))
 
     said = await result(bench, word="x")
