@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
 import click
@@ -16,9 +14,7 @@ from prloom.cli.output import layout, terminal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prloom.config.models import Config
     from prloom.engine.views.doctor import Finding
-    from prloom.storage.paths import RepositoryPaths
 
 
 @click.command("doctor")
@@ -27,9 +23,10 @@ if TYPE_CHECKING:
 def command(given: Options, *, as_json: bool) -> None:
     """Check git, the configuration, the agents, the tokens and prloom's files, and show how to fix each problem.
 
-    Nothing is changed. The exit code is 1 if there is an error; with warnings only, it is 0.
+    Bridges and enabled plugins are loaded, each in a process of its own. Nothing is changed. The exit code is 1 if
+    there is an error; with warnings only, it is 0.
     """
-    with terminal.progress("checking"), redirect_stdout(sys.stderr):  # a bridge's module may print
+    with terminal.progress("checking"):
         found = _each_once(_findings(given))
     if as_json:
         terminal.echo_json({"findings": found})
@@ -47,7 +44,12 @@ def _each_once(findings: Iterator[Finding]) -> list[Finding]:
 def _findings(given: Options) -> Iterator[Finding]:
     from datetime import UTC, datetime  # noqa: PLC0415 - `prloom doctor --help` needs none
 
-    from prloom.engine import environment_checks, plugin_checks  # noqa: PLC0415 - `prloom doctor --help` needs none
+    from prloom.engine import (  # noqa: PLC0415 - `prloom doctor --help` needs none
+        bridge_trial,
+        environment_checks,
+        load_checks,
+        plugin_checks,
+    )
     from prloom.engine.views import doctor  # noqa: PLC0415
     from prloom.errors import ConfigError, PrloomError  # noqa: PLC0415
 
@@ -69,18 +71,13 @@ def _findings(given: Options) -> Iterator[Finding]:
         yield from doctor.guarded(lambda: environment_checks.of_agents(config, where.root), "the agents")
         yield from doctor.guarded(lambda: environment_checks.of_trust(config), "the configuration")
         yield from doctor.guarded(lambda: environment_checks.of_plugins(config, where.root), "the plugins")
+        yield from doctor.guarded(lambda: load_checks.of_plugins(config, where.root, os.environ), "the plugins")
         yield from doctor.guarded(lambda: plugin_checks.of_daemons(config, where.root, os.environ), "the plugins")
         yield from doctor.guarded(lambda: plugin_checks.of_manifests(config, where.root, os.environ), "the plugins")
         yield from doctor.guarded(lambda: plugin_checks.of_gemini(config, where, os.environ), "the agents")
         yield from doctor.guarded(lambda: environment_checks.of_presets(config, where), "the presets")
-        yield from doctor.guarded(lambda: _of_bridges(config, where), "the bridges")
-
-
-def _of_bridges(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
-    """Yield what keeps bridges from their work; raises PrloomError where no dispatcher could start with them."""
-    from prloom.engine import configured_bridges, environment_checks  # noqa: PLC0415 - likewise
-
-    yield from environment_checks.of_tokens(configured_bridges.load(where.root, config), config, where)
+        trials = bridge_trial.every(where.root, config, given.overrides)
+        yield from doctor.guarded(lambda: environment_checks.of_bridges(trials, config, where), "the bridges")
 
 
 def _lines(found: list[Finding]) -> Iterator[str]:

@@ -13,10 +13,21 @@ from prloom.extensions.bridges import LoadedBridges
 from prloom.workspace import repository
 
 
-def load(root: Path, config: Config) -> LoadedBridges:
-    """Return the bridges that the configuration names; a bridge may look where `origin` of this repository is."""
-    tables = {name: _table(section) for name, section in config.bridges.named().items()}
-    return bridges.load(tables, repo_root=root, remote=partial(_origin, root))
+def load(root: Path, config: Config, *, only: str | None = None) -> LoadedBridges:
+    """Return the bridges that the configuration names; a bridge may look where `origin` of this repository is.
+
+    With `only`, the code of the other bridges is not executed.
+    """
+    return bridges.load(_tables(config), repo_root=root, remote=partial(_origin, root), only=only)
+
+
+def enabled(config: Config) -> tuple[str, ...]:
+    """Return the names of the bridges that `load` loads; none of their code is executed."""
+    return bridges.enabled(_tables(config))
+
+
+def _tables(config: Config) -> dict[str, dict[str, object]]:
+    return {name: _table(section) for name, section in config.bridges.named().items()}
 
 
 def _origin(root: Path) -> str | None:

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
 from prloom import programs
 from prloom.agents import registry
-from prloom.api.http import UsesHttp
 from prloom.config import loading, stages
 from prloom.config.models import Config
 from prloom.core import bot_logins
 from prloom.engine.assembly.plugins import select_plugins
+from prloom.engine.bridge_trial import BridgeTrial
 from prloom.engine.bus import plans
 from prloom.engine.views import lost_plans
 from prloom.engine.views.doctor import Finding, FindingSeverity
 from prloom.errors import PrloomError
-from prloom.extensions.bridges import LoadedBridge, LoadedBridges
+from prloom.extensions import bridges
 from prloom.model import kinds
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-from prloom.transport import token
-from prloom.transport.token import NoTokenError
 from prloom.workspace import checkout, git, repository
 
 OLDEST_GIT = (2, 38)
@@ -63,22 +61,8 @@ def of_other_checkouts(where: RepositoryPaths) -> Iterator[Finding]:
 
 
 def of_worktrees(where: RepositoryPaths) -> Iterator[Finding]:
-    """Yield the plans that are lost or half made."""
-    adopted = set(plans.ids(where))
-    for found in lost_plans.every(where):
-        if found.counts is not None:
-            counts = found.counts.words()
-        else:
-            counts = ""
-        waited = ""
-        if counts:
-            waited = f"; last known there: {counts}"
-        forget = f"give it up with `prloom forget {found.id}`"
-        fix = f"correct that, or {forget}"
-        if found.recover:
-            fix = f"adopt it again with `{found.recover}`, or {forget}"
-        yield _finding("error", f"{found.reason}{waited}", f"plan {found.id}", fix)
-        adopted.add(Path(found.worktree).name)
+    """Yield the worktrees that contain no plan; a plan that is lost is an error of the status."""
+    adopted = {*plans.ids(where), *(Path(lost.worktree).name for lost in lost_plans.every(where))}
     home = where.worktrees.resolve()
     for linked in checkout.linked(repository.find(where.root).git_dir):
         if linked.path.parent.resolve() != home or linked.path.name in adopted:
@@ -126,56 +110,47 @@ def of_presets(config: Config, where: RepositoryPaths) -> Iterator[Finding]:
                 yield _finding("error", what, f"plan {plan_id}", fix)
 
 
-def of_tokens(
-    bridges: LoadedBridges, config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ
-) -> Iterator[Finding]:
-    """Yield the bridges that have no token while a plan's pull request, or a rule of `[[adopt]]`, is for their forge.
+def of_bridges(trials: Sequence[BridgeTrial], config: Config, where: RepositoryPaths) -> Iterator[Finding]:
+    """Yield the bridges that cannot be loaded; raises ExtensionError where two claim one target.
 
+    Yield too those that have no token while a plan's pull request, or a rule of `[[adopt]]`, is for their forge.
     Nothing is sent.
     """
-    used = _used(bridges, config, where)
-    for each in bridges.loaded:
-        error = _no_token(each, environ) if each in used else None
-        if error is not None:
-            what, _, fix = str(error).partition("; " if "; " in str(error) else ": ")
+    used = _used(trials, config, where)
+    for each in trials:
+        if each.error is not None:
+            fix = f"correct that, or set enabled = false in [bridges.{each.name}]; restart a running dispatcher"
+            yield _finding("error", each.error, f"bridge {each.name}", fix)
+        elif each.no_token is not None and each in used:
+            what, fix = _without_token(each.no_token)
             yield _finding("error", what, f"bridge {each.name}", fix)
+    bridges.refuse_shared_targets(trials)
 
 
-def of_unused_forges(
-    bridges: LoadedBridges, config: Config, where: RepositoryPaths, environ: Mapping[str, str] = os.environ
-) -> Iterator[Finding]:
-    """Yield the forges that have no token and need none yet, because no plan and no rule uses them; as `of_tokens`."""
-    used = _used(bridges, config, where)
-    for each in bridges.forges():
-        error = None if each in used else _no_token(each, environ)
-        if error is not None:
-            what, _, fix = str(error).partition("; " if "; " in str(error) else ": ")
+def of_unused_forges(trials: Sequence[BridgeTrial], config: Config, where: RepositoryPaths) -> Iterator[Finding]:
+    """Yield the forges that have no token and need none yet, because no plan and no rule uses them."""
+    used = _used(trials, config, where)
+    for each in trials:
+        if each.is_forge and each.no_token is not None and each not in used:
+            what, fix = _without_token(each.no_token)
             what = f"{what}, and the first plan with a pull request needs one"
             yield _finding("warning", what, f"bridge {each.name}", fix)
 
 
-def _used(bridges: LoadedBridges, config: Config, where: RepositoryPaths) -> list[LoadedBridge]:
+def _used(trials: Sequence[BridgeTrial], config: Config, where: RepositoryPaths) -> list[BridgeTrial]:
     """Return the bridges that a plan's pull request or a rule of `[[adopt]]` is for."""
-    forges = set(_forges(where))
-    used = [each for each in bridges.loaded if not forges.isdisjoint(each.targets)]
-    forge = bridges.only_forge()
-    if config.adopt and forge is not None and forge not in used:
-        used.append(forge)
+    wanted = set(_forges(where))
+    used = [each for each in trials if not wanted.isdisjoint(each.targets)]
+    forges = [each for each in trials if each.is_forge]
+    if config.adopt and len(forges) == 1 and forges[0] not in used:
+        used += forges
     return used
 
 
-def _no_token(bridge: LoadedBridge, environ: Mapping[str, str]) -> NoTokenError | None:
-    """Return why a bridge has no token; None if it has one, or needs none."""
-    needs = None
-    if isinstance(bridge.bridge, UsesHttp):
-        needs = bridge.bridge.http
-    if needs is None or not (needs.token_variables or needs.token_command):
-        return None
-    try:
-        token.find(needs.token_variables, needs.token_command, environ)
-    except NoTokenError as error:
-        return error
-    return None
+def _without_token(reason: str) -> tuple[str, str]:
+    """Return what is wrong, and what to do."""
+    what, _, fix = reason.partition("; " if "; " in reason else ": ")
+    return what, fix
 
 
 def of_trust(config: Config) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from prloom import bundled
 from prloom.api.bridge import Acknowledges, Bridge, UsesOrigin
@@ -123,10 +123,12 @@ def load(
     repo_root: Path,
     shipped: Path | None = None,
     remote: Callable[[], str | None] = lambda: None,
+    only: str | None = None,
 ) -> LoadedBridges:
     """Load every bridge that is not disabled; `tables` are the tables of `[bridges]` by name, defaults included.
 
     `remote` returns the address of the git remote `origin`; it is called if a bridge wants to know the address.
+    With `only`, the code of the other bridges is not executed.
 
     A bridge that cannot be loaded is listed as failed and the others go on; of a disabled one nothing is executed.
     Raises ExtensionError where two claim one target: it would be unclear which of them an action is for.
@@ -137,15 +139,23 @@ def load(
     loaded: list[LoadedBridge] = []
     failed: list[FailedBridge] = []
     for candidate in enabled:
+        if only not in {None, candidate.name}:
+            continue
         alone = slugs[keys.slug(candidate.name)] == 1
         try:
             loaded.append(bridge_calls.run("loading it", partial(_load, candidate, repo_root, remote, alone=alone)))
         except ExtensionError as error:
             _forget(_module_name(candidate.name))
             failed.append(FailedBridge(candidate.name, _one_line(f"bridge {_named(candidate)}: {error}")))
-    _refuse_shared_targets(loaded)
+    refuse_shared_targets(loaded)
     disabled = tuple(candidate.name for candidate in candidates if candidate not in enabled)
     return LoadedBridges(tuple(loaded), tuple(failed), disabled)
+
+
+def enabled(tables: Mapping[str, Settings]) -> tuple[str, ...]:
+    """Return the names of the bridges that are not disabled; none of their code is executed."""
+    candidates = _candidates(tables, Path(), bundled.folder("bridges"))
+    return tuple(each.name for each in candidates if each.settings.get("enabled", True))
 
 
 def _candidates(tables: Mapping[str, Settings], repo_root: Path, folder: Path | None) -> list[_Candidate]:
@@ -253,8 +263,20 @@ def _interval(configured: Json, bridge: Bridge) -> timedelta:
         raise ExtensionError(f"poll_interval {error.what}; {error.now}") from error
 
 
-def _refuse_shared_targets(loaded: Sequence[LoadedBridge]) -> None:
-    claims: dict[str, LoadedBridge] = {}
+class Claims(Protocol):
+    """What is known of a bridge that claims targets; `source` says where its code is."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def source(self) -> str: ...  # noqa: D102
+    @property
+    def targets(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+def refuse_shared_targets(loaded: Sequence[Claims]) -> None:
+    """Raise ExtensionError where two bridges claim one target."""
+    claims: dict[str, Claims] = {}
     for bridge in loaded:
         for target in bridge.targets:
             rival = claims.setdefault(target, bridge)

@@ -65,6 +65,64 @@ def test_a_sound_repository_is_well(sound: Stage, prloom: Prloom) -> None:
     assert json.loads(prloom("doctor", "--json").out) == {"findings": []}
 
 
+def test_every_error_below_needs_you_of_the_status_is_an_error(sound: Stage, prloom: Prloom) -> None:
+    inbox = sound.root / "prloom/.local/inbox"
+    inbox.mkdir(parents=True)
+    for name in ("one", "two"):
+        (inbox / f"{name}.md").write_text("---\nstatus: soon\n---\n\n# A title\n")
+    (sound.adopt() / "state.json").write_text("{")
+
+    needs = json.loads(prloom("status", "--json").out)["dashboard"]["needs"]
+    ran = prloom("doctor", "--json")
+
+    assert ran.code == 1
+    named = {each["where"]: f"{each['what']}; {each['fix']}" for each in json.loads(ran.out)["findings"]}
+    assert set(named) == {f"plan {each['plan']}" for each in needs} == {"plan one", "plan two", "plan pr-7"}
+    assert all(each["text"] in named[f"plan {each['plan']}"] for each in needs)
+
+
+BROKEN_CODE = {
+    "def register(ctx:\n": "could not be loaded: SyntaxError",
+    "import os\n\nos._exit(3)\n": "could not be loaded: its process died: it exited with status 3",
+}
+
+
+@pytest.mark.parametrize(("code", "what"), BROKEN_CODE.items())
+def test_an_enabled_plugin_that_cannot_be_loaded_is_an_error(
+    sound: Stage, prloom: Prloom, code: str, what: str
+) -> None:
+    for name in ("mine", "off"):
+        folder = sound.root / "prloom/plugins" / name
+        folder.mkdir(parents=True)
+        (folder / "plugin.toml").touch()
+        (folder / "__init__.py").write_text(code)
+    (sound.root / "prloom.toml").write_text('[plugins]\nenabled = ["mine"]\n')
+
+    (finding,) = json.loads(prloom("doctor", "--json").out)["findings"]
+
+    assert (finding["severity"], finding["where"]) == ("error", "plugin mine")
+    assert finding["what"].startswith(what)
+    assert finding["fix"].startswith("correct that, or `prloom plugins disable mine`")
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("import nothing_of_this_name\n", "bridge ci (./ci.py): its module raised ModuleNotFoundError"),
+        ("import os\nos._exit(3)\n", "loading it ended its process: it exited with status 3"),
+    ],
+)
+def test_a_bridge_that_cannot_be_loaded_is_an_error(sound: Stage, prloom: Prloom, code: str, what: str) -> None:
+    (sound.root / "ci.py").write_text(code)
+    (sound.root / "prloom.toml").write_text('[bridges.ci]\nmodule = "./ci.py"\n')
+
+    (finding,) = json.loads(prloom("doctor", "--json").out)["findings"]
+
+    assert (finding["severity"], finding["where"]) == ("error", "bridge ci")
+    assert finding["what"].startswith(what)
+    assert "or set enabled = false in [bridges.ci]" in finding["fix"]
+
+
 def test_each_finding_has_its_place_and_its_fix_and_an_error_is_exit_code_1(sound: Stage, prloom: Prloom) -> None:
     (sound.adopt() / "state.json").write_text("{\x1b[2J")
 

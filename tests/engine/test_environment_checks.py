@@ -7,7 +7,7 @@ import pytest
 from layouts import git
 
 from prloom.config import loading
-from prloom.engine import configured_bridges, environment_checks
+from prloom.engine import bridge_trial, configured_bridges, environment_checks
 from prloom.engine.bus import plans
 from prloom.engine.views.doctor import Finding
 from prloom.model.plan import Plan
@@ -158,7 +158,8 @@ def adopted(repo: Path, forge: str | None) -> RepositoryPaths:
 def of_tokens(repo: Path, forge: str | None, environ: Mapping[str, str]) -> list[Finding]:
     """Return what is found of the tokens, where one plan looks after a pull request on a forge."""
     where, config = adopted(repo, forge), loading.load(repo, {})
-    return list(environment_checks.of_tokens(configured_bridges.load(repo, config), config, where, environ))
+    trials = bridge_trial.of(configured_bridges.load(repo, config), environ)
+    return list(environment_checks.of_bridges(trials, config, where))
 
 
 @pytest.mark.parametrize("forge", ["github", None])

@@ -75,10 +75,7 @@ class RunningPlugin:
 
     def without_name(self, error: Exception) -> str:
         """Return what an error says of this plugin, without the plugin's name at the beginning."""
-        text = str(error)
-        if isinstance(error, ExceptionGroup | MemoryError):
-            text = errors.describe(error)
-        return text.removeprefix(f"plugin {self.key}").removeprefix(":").strip()
+        return without_name(self.key, error)
 
     def failed(self, reason: str, now: datetime, event: str) -> None:
         """Count a failure on an event; many in a row switch the plugin off for a while."""
@@ -125,6 +122,14 @@ class RunningPlugin:
             "skills": sorted(offered.skills) if offered else [],
             "warnings": [*offered.warnings, *self.clashes] if offered else [],
         }
+
+
+def without_name(key: str, error: Exception) -> str:
+    """Return what an error says of a plugin, without the plugin's name at the beginning."""
+    text = str(error)
+    if isinstance(error, ExceptionGroup | MemoryError):
+        text = errors.describe(error)
+    return text.removeprefix(f"plugin {key}").removeprefix(":").strip()
 
 
 class PluginSet:

@@ -9,8 +9,10 @@ from typing import Final, Literal
 
 import msgspec
 
+from prloom.core.text.shown_text import command
 from prloom.engine.bus import entries, segment_ends
-from prloom.engine.views import dashboard_words, runtime_status, snapshot
+from prloom.engine.views import dashboard, needs, runtime_status, snapshot
+from prloom.engine.views.dashboard_schema import Need
 from prloom.engine.views.snapshot import Snapshot
 from prloom.engine.views.status_schema import BridgeStatus
 from prloom.errors import PrloomError, StorageError
@@ -49,8 +51,7 @@ class _PluginStatus(Record, frozen=True, kw_only=True):
 
 
 def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
-    """Yield all that is wrong with the repository's own files and those of its plans."""
-    refused: Mapping[str, str] = {}
+    """Yield all that is wrong with the repository's own files and those of its plans, and each error of the status."""
     try:
         local = SafeDir.open(repository.root, *paths.LOCAL)
     except StorageError as error:
@@ -60,26 +61,40 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
     yield from _beside_the_configuration(repository, now)
     if local is not None:
         with local:
-            refused = runtime_status.unopened(local, [each.plan for each in found])
             yield from _folders(
                 local, (paths.PLUGIN_STATE_GLOBAL, paths.ISSUED, paths.ADOPTED, paths.STARTED_RUNS), now
             )
             yield from _run_log(local, now)
             yield from _lock(local, now)
             yield from _published(local)
+    yield from (_of_need(each) for each in dashboard.read(repository, now).needs if _is_told(each))
     for each in found:
         if each.plan.id != snapshot.REPOSITORY:
-            yield from _plan(each, refused.get(each.plan.id), now)
+            yield from _plan(each, now)
 
 
-def _plan(of: Snapshot, refused: str | None, now: datetime) -> Iterator[Finding]:
-    where = f"plan {of.plan.id}"
-    if of.error or refused:
-        yield from of_error(PrloomError(of.error or refused), where)
-    elif of.plan.blocked:
-        yield _error(of.plan.last_error or "it is blocked", where, "correct that; prloom then continues by itself")
-    elif of.plan.last_error:
-        yield _warning(of.plan.last_error, where, "correct that; prloom tries again by itself")
+def _is_told(need: Need) -> bool:
+    """Whether an error of the status is to be told; what was published of bridges and plugins is told already."""
+    is_judged = need.kind in {"bridge", "plugin"} and need.commands == (command("doctor"),)
+    return needs.is_error(need) and not is_judged
+
+
+def _of_need(need: Need) -> Finding:
+    """Return what `prloom status` lists as an error; where that refers to this command, its text says what to do."""
+    where, text = "the repository", need.text
+    if need.plan is not None:
+        where = f"plan {need.plan}"
+    elif need.kind == "dispatcher":
+        where = "the dispatcher"
+    elif need.ids:  # the name of a bridge, a plugin or an agent
+        where, text = f"{need.kind} {need.ids[0]}", text.removeprefix(f"{need.ids[0]}: ")
+    if need.commands != (command("doctor"),):
+        return _error(text, where, need.remedy)
+    what, _, fix = text.rpartition("; ")
+    return _error(what or text, where, fix if what else "correct that; prloom then continues by itself")
+
+
+def _plan(of: Snapshot, now: datetime) -> Iterator[Finding]:
     try:
         local = SafeDir.open(of.worktree, *paths.LOCAL)
     except StorageError:
@@ -202,9 +217,6 @@ def _lock(local: SafeDir, now: datetime) -> Iterator[Finding]:
         yield _unsafe(error, where)
         return
     found = runtime_status.dispatcher(local, now)
-    if found.silent_since:
-        what = f"{dashboard_words.silence(found)}; its last tick was at {found.silent_since}"
-        yield _error(what, where, dashboard_words.after_silence(found))
     if found.running and lock is None:
         what = f"the running dispatcher, process {found.pid}, has no lock file: somebody removed it"
         fix = "leave it: the dispatcher makes the file again at its next tick, and nobody need remove it"

@@ -16,6 +16,8 @@ from prloom.model.record import Timestamp
 _FIRST = frozenset({"dispatcher", "config"})
 """What stops everything comes before all that is only old."""
 
+_ERRORS = frozenset({"error", "failed", "lost", "bridge", "plugin", "dispatcher", "agent"})
+
 
 def of(
     status: StatusDocument,
@@ -33,6 +35,14 @@ def of(
     for plan in status.plans:
         found += plan_needs.of_plan(plan)
     return tuple(sorted((_complete(each, now) for each in found), key=_order))
+
+
+def is_error(need: Need) -> bool:
+    """Whether something is wrong; else only a decision, an answer or a setting of a person is missing.
+
+    A plan that is blocked by one of its TODOs waits for an answer; what blocks it as a whole, or a draft, is an error.
+    """
+    return need.kind in _ERRORS or (need.kind == "blocked" and not need.ids)
 
 
 def _complete(need: Need, now: datetime) -> Need:

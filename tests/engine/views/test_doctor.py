@@ -169,10 +169,7 @@ async def test_a_dispatcher_that_lives_but_does_not_tick_is_an_error(stage: Stag
 
         (finding,) = found(stage)
 
-    assert finding.what == (
-        f"the dispatcher, process {os.getpid()}, is running, but does not answer; "
-        "its last tick was at 2026-01-01T12:00:00.000Z"
-    )
+    assert finding.what == f"the dispatcher, process {os.getpid()}, is running, but does not answer"
     assert finding.fix.startswith(f"end it with `kill {os.getpid()}`")
 
 
