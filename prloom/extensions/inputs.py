@@ -38,8 +38,17 @@ def config(key: str, module: ModuleType, values: Mapping[str, Json]) -> tuple[An
     try:
         config = model.model_validate(own)
     except ValidationError as error:
-        raise ExtensionError(f"plugin {key}: [plugins.settings.{key}] {problems(error, model)}") from error
+        raise ExtensionError(f"plugin {key}: {_table(key)} {problems(error, model)}") from error
     return config, _unknown(key, model, own)
+
+
+def is_of_settings(reason: str, key: str) -> bool:
+    """Whether the reason for which a plugin was not loaded is that the operator's settings for it are wrong."""
+    return reason.startswith(f"{_table(key)} ")
+
+
+def _table(key: str) -> str:
+    return f"[plugins.settings.{key}]"
 
 
 def _is_pydantic(model: object) -> bool:

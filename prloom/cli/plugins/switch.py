@@ -14,7 +14,7 @@ from prloom.cli.output import terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from prloom.cli.context import Options
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
 @pass_options
 def enable(given: Options, names: tuple[str, ...]) -> None:
-    """Enable plugins in prloom.toml; its comments are kept."""
+    """Enable plugins in prloom.toml; its comments are kept.
+
+    Each is loaded for that, in a process of its own. If one cannot be loaded, nothing is changed, unless only its
+    settings are at fault.
+    """
     _switch(given, names, "enable")
 
 
@@ -45,7 +49,8 @@ _MODE = 0o644
 def _switch(given: Options, names: Sequence[str], verb: SwitchVerb) -> None:
     """Edit prloom.toml so that the plugins are on, or off, and say what became of each.
 
-    Raises PrloomError, before anything is written, for a name that no plugin has.
+    Raises PrloomError, before anything is written, for a name that no plugin has, and for a plugin that cannot be
+    loaded.
     """
     from prloom.config.layers import FILE_NAME  # noqa: PLC0415
     from prloom.extensions import keys  # noqa: PLC0415
@@ -56,6 +61,9 @@ def _switch(given: Options, names: Sequence[str], verb: SwitchVerb) -> None:
     if verb == "disable":  # also one whose file is gone
         names_known.update(context.config(given).plugins.enabled)
     chosen = [_key(name, names_known) for name in names]
+    unset: Mapping[str, str] = {}
+    if verb == "enable":
+        unset = _without_settings(given, chosen)
     if path.exists():
         before = text = path.read_bytes().decode("utf-8-sig")
     else:
@@ -72,6 +80,8 @@ def _switch(given: Options, names: Sequence[str], verb: SwitchVerb) -> None:
     if changed:
         write(path, text)
     _report(chosen, _all_plugins(given), verb, changed=changed)
+    for key, reason in unset.items():
+        click.echo(f"{terminal.clean(key)} cannot be loaded before its settings are right: {terminal.clean(reason)}.")
     if changed and _dispatcher_runs(given):
         click.echo("The running dispatcher does not notice this change; restart it.")
 
@@ -80,6 +90,19 @@ def _all_plugins(given: Options) -> tuple[PluginLine, ...]:
     from prloom.engine import catalog  # noqa: PLC0415 - see switch
 
     return catalog.plugins(context.repository(given), context.config(given), os.environ).plugins
+
+
+def _without_settings(given: Options, chosen: Sequence[str]) -> Mapping[str, str]:
+    """Load the plugins; return those that only lack settings, with what is wrong. Raises PrloomError for any other."""
+    from prloom.engine import load_checks  # noqa: PLC0415 - see switch
+    from prloom.extensions import inputs  # noqa: PLC0415
+
+    with terminal.progress("loading"):
+        failed = load_checks.if_enabled(chosen, context.config(given), context.repo_root(given), os.environ)
+    for key, reason in failed.items():
+        if not inputs.is_of_settings(reason, key):
+            raise PrloomError(f"cannot enable {key}: {reason}")
+    return failed
 
 
 def _dispatcher_runs(given: Options) -> bool:

@@ -15,6 +15,8 @@ from prloom.storage.safe_dir import SafeDir
 
 EVIL = "\x1b[2J\u202e"
 
+ENABLED = '[plugins]\nenabled = ["mine"]\n'
+
 SPY = """
 from pathlib import Path
 
@@ -108,13 +110,39 @@ def test_what_there_is_everywhere_is_listed_without_a_repository(
     assert (ran.code, known in ran.out, ran.err) == (0, True, "")
 
 
-def test_no_plugins_code_is_run_by_listing_or_switching(prloom: Prloom, mine: Path) -> None:
+def test_no_plugins_code_is_run_by_listing_or_disabling(stage: Stage, prloom: Prloom, mine: Path) -> None:
     prloom("plugins", "list")
-    prloom("plugins", "enable", "mine")
+    (stage.root / "prloom.toml").write_text(ENABLED)
     prloom("plugins", "list")
     prloom("plugins", "disable", "mine")
 
     assert not (mine / "executed").exists()
+
+
+def test_a_plugin_that_cannot_be_loaded_is_not_enabled(stage: Stage, refused: Refusal, mine: Path) -> None:
+    (mine / "__init__.py").write_text("def register(ctx:\n")
+
+    assert refused("plugins", "enable", "memory", "mine").startswith(
+        "prloom: cannot enable mine: could not be loaded: SyntaxError"
+    )
+    assert not (stage.root / "prloom.toml").exists()
+
+
+def test_a_plugin_that_only_lacks_a_setting_is_enabled_and_told(stage: Stage, prloom: Prloom, mine: Path) -> None:
+    (mine / "__init__.py").write_text(
+        "from pydantic import BaseModel\n\nclass Config(BaseModel):\n    token: str\n\n" + SPY
+    )
+
+    ran = prloom("plugins", "enable", "mine")
+
+    assert (ran.code, ran.out.splitlines()) == (
+        0,
+        [
+            "mine is enabled.",
+            "mine cannot be loaded before its settings are right: [plugins.settings.mine] token: Field required.",
+        ],
+    )
+    assert (stage.root / "prloom.toml").read_text() == ENABLED
 
 
 @pytest.mark.usefixtures("mine")
@@ -123,7 +151,7 @@ async def test_what_the_dispatcher_found_out_is_listed(stage: Stage, prloom: Prl
         ctx.register_hook("beforeTriage", lambda plan, ctx: plan)
         ctx.register_command("note", lambda event, ctx: None, help="Take a note.")
 
-    prloom("plugins", "enable", "mine")
+    (stage.root / "prloom.toml").write_text(ENABLED)
     stage.plugin("mine", register)
     await stage.tick()
 
@@ -139,7 +167,7 @@ async def test_what_the_dispatcher_found_out_is_listed(stage: Stage, prloom: Prl
 async def test_a_plugin_that_the_dispatcher_could_not_use_is_listed_with_its_error(
     stage: Stage, prloom: Prloom
 ) -> None:
-    prloom("plugins", "enable", "mine")
+    (stage.root / "prloom.toml").write_text(ENABLED)
     state = stage.root / "prloom/.local/bus/state"
     state.mkdir(parents=True)
     (state / "plugins.json").write_text(json.dumps({"plugins": [{"name": "mine", "error": f"it raised {EVIL}"}]}))
