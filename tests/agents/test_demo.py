@@ -129,6 +129,7 @@ def test_feedback_is_answered_or_becomes_a_todo_that_can_be_carried_out(folder: 
         plan=Plan(id="p", branch="b"),
         plan_text="",
         events=events,
+        head=None,
         answer_path="/a",
         fence=FENCE,
         repository_context=None,

@@ -143,7 +143,7 @@ def test_an_expression_takes_time_in_proportion_to_the_text(pattern: re.Pattern[
 def asked(text: str) -> object:
     event = Event(id="e", source="s", type="pr_comment", title=text, body=text, context={"diffHunk": text})
     plan = Plan(id="p", branch="b")
-    arguments = {"answer_path": "a", "fence": "f" * 32, "repository_context": None}
+    arguments = {"head": None, "answer_path": "a", "fence": "f" * 32, "repository_context": None}
     return triage_prompt.triage_prompt(plan=plan, plan_text=text, events=(event,), **arguments)
 
 

@@ -82,7 +82,7 @@ EXPECTED = {"handled": 3, "triaged": 6, "superseded": 1, "dropped": 1}
 DONE = frozenset({"handled", "triaged", "superseded", "dropped"})
 KNOWN = re.compile(
     r"(prloom\.toml|dispatcher\.(lock|owner\.json|json)|control\.jsonl?|state\.json|plan\.md|review\.md|\.gitignore"
-    r"|(events|decisions|actions)(-\d{6})?\.(jsonl|index)|bridge\.story(\.actions|\.limits)?\.json"
+    r"|(events|decisions|actions)(-\d{6})?\.(jsonl|index)|bridge\.story(\.actions|\.limits)?\.json|story\.lock"
     r"|(plugins|bridges|plans|work|counter)\.json|(story-7|\d{4}-\d\d-\d\d)\.jsonl|story\.json"
     r"|(prompt\.md|activity\.jsonl|(invocation|answer|exit|result)\.json|running\.lock)"
     r"|\d{8}T\d{9}Z-triage-[0-9a-f]{8})\Z"  # the note of a run, until the next start writes down the run's end

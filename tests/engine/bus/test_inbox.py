@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from prloom.core.plans.front_matter import FrontMatter
 from prloom.engine.bus import inbox
+from prloom.engine.bus.inbox import PlanDraft
 from prloom.errors import PrloomError
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
@@ -75,20 +75,30 @@ def test_a_change_keeps_bytes_that_are_no_text(drafts: SafeDir):
     inbox.edit(drafts, "odd", lambda text: text + "more\n")
 
     assert (Path(drafts.path) / "odd.md").read_bytes() == b"# \xff\nmore\n"
-    with pytest.raises(PrloomError, match="there is no draft other; see `prloom status`"):
-        inbox.edit(drafts, "other", str)
+    assert inbox.edit(drafts, "other", str) is None
 
 
-def test_a_draft_that_was_changed_meanwhile_is_not_taken_away(drafts: SafeDir):
+def test_a_draft_leaves_with_the_text_that_it_has_then(drafts: SafeDir):
     inbox.add(drafts, "fast", QUEUED)
-    draft = inbox.read(drafts, "fast")
-    assert draft is not None
     inbox.put(drafts, "fast", "# Other\n")
+    taken: list[str] = []
 
-    assert not inbox.remove_as_read(drafts, draft)
-    assert inbox.ids(drafts) == ("fast",)
-    assert inbox.remove_as_read(drafts, replace(draft, text="# Other\n"))
+    inbox.move_out(drafts, "fast", lambda draft: taken.append(draft.text))
+
+    assert taken == ["# Other\n"]
     assert inbox.ids(drafts) == ()
+
+
+def test_a_draft_that_could_not_be_taken_stays(drafts: SafeDir):
+    inbox.add(drafts, "fast", QUEUED)
+
+    def fail(draft: PlanDraft) -> None:
+        raise PrloomError(f"{draft.id} cannot be taken")
+
+    with pytest.raises(PrloomError, match="fast cannot be taken"):
+        inbox.move_out(drafts, "fast", fail)
+
+    assert inbox.ids(drafts) == ("fast",)
 
 
 def test_a_repository_without_an_inbox_has_no_drafts(tmp_path: Path):
@@ -102,7 +112,7 @@ def test_what_was_noted_of_a_draft_is_gone_with_it(drafts: SafeDir, tmp_path: Pa
     (blocked,) = inbox.every(where)
     assert blocked.block == "ask the board"
 
-    assert inbox.remove_as_read(drafts, blocked)
+    inbox.move_out(drafts, "fast", lambda _: None)
 
     inbox.add(drafts, "fast", "# Fast\n")
     assert [draft.block for draft in inbox.every(where)] == [None]
