@@ -60,7 +60,7 @@ def _wrong_init(root: Path) -> list[str]:
     }
     ours = [path for path in (root / "prloom").rglob("*") if path.is_file()]
     around = (*root.glob("*"), *root.glob(".*"), *(root / ".git/info").iterdir(), *ours)
-    known = {".git", "prloom.toml", "exclude", "prloom", "HEAD"}
+    known = {".git", "prloom.toml", "exclude", "prloom", "HEAD", "config-check.json"}
     odd = [path for path in around if path.name not in known and str(path) not in named]
     return found + [f"left behind, and doctor does not say so: {path}" for path in odd]
 
