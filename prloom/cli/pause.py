@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from prloom.cli import completion, context, submit
 from prloom.cli.context import Options, pass_options
+from prloom.cli.output import layout
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
@@ -19,15 +21,29 @@ if TYPE_CHECKING:
 
 @click.command("pause")
 @click.argument("plans", metavar="[PLAN]...", nargs=-1, shell_complete=completion.plans)
-@click.option("--all", "all_plans", is_flag=True, help="Pause all plans; the default if no plan is named.")
+@click.option("--all", "all_plans", is_flag=True, help="Pause all plans.")
 @pass_options
 def pause(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
     """Stop the work on plans until `prloom resume`.
 
-    New feedback is still taken in and waits, and commands such as `/prloom status` still work. A run of an agent that
-    has begun continues, and replies that are queued are still sent.
+    Without a plan and without --all, it asks on a terminal before it pauses all plans, and elsewhere it refuses. New
+    feedback is still taken in and waits, and commands such as `/prloom status` still work. A run of an agent that has
+    begun continues, and replies that are queued are still sent.
     """
+    if not plans and not all_plans:
+        _confirm_all(_all_plans(context.repository(given)))
     _switch(given, "pause", plans, all_plans=all_plans, done="Paused")
+
+
+def _confirm_all(plan_ids: Sequence[str]) -> None:
+    """Ask before all plans are paused although none was named; raises PrloomError where that is refused."""
+    if not sys.stdin.isatty():
+        raise PrloomError(
+            f"no plan is named, and nothing was paused; to pause one, run {layout.to_run('pause', 'PLAN')}; "
+            f"to pause all, run {layout.to_run('pause', ('--all',))}"
+        )
+    if not click.confirm(f"Pause all plans ({', '.join(plan_ids)})?"):
+        raise PrloomError("nothing was paused, because the answer was no")
 
 
 @click.command("resume")

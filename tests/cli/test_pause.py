@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ async def test_a_running_dispatcher_pauses_and_resumes(stage: Stage, prloom: Prl
         await stage.until(lambda: stage.bridge.said == ["re e"])
 
 
-@pytest.mark.parametrize("args", [[], ["--all"], ["pr-1", "pr-2"]])
+@pytest.mark.parametrize("args", [["--all"], ["pr-1", "pr-2"]])
 async def test_all_plans_are_paused_and_resumed(stage: Stage, prloom: Prloom, args: list[str]) -> None:
     stage.adopt("pr-1", pr=1)
     stage.adopt("pr-2", pr=2)
@@ -45,6 +46,35 @@ async def test_all_plans_are_paused_and_resumed(stage: Stage, prloom: Prloom, ar
     assert [stage.state(plan)["paused"] for plan in ("pr-1", "pr-2")] == [True, True]
     assert prloom("resume", *args).out == "Resumed: pr-1, pr-2.\n"
     assert [stage.state(plan).get("paused", False) for plan in ("pr-1", "pr-2")] == [False, False]
+
+
+@pytest.mark.parametrize(("answer", "paused"), [("y", ["pr-1", "pr-2"]), ("n", [])])
+def test_on_a_terminal_the_question_comes_before_all_plans_are_paused(
+    stage: Stage, on_terminal: Callable[..., list[str]], answer: str, paused: list[str]
+) -> None:
+    stage.adopt("pr-1", pr=1)
+    stage.adopt("pr-2", pr=2)
+
+    lines = on_terminal(100, "pause", answers=answer + "\n")
+
+    assert "Pause all plans (pr-1, pr-2)? [y/N]: " in "".join(lines)
+    assert [plan for plan in ("pr-1", "pr-2") if stage.decisions(plan)] == paused
+
+
+def test_where_nobody_can_be_asked_all_plans_are_paused_only_with_all(
+    stage: Stage, refused: Refusal, pr_7: Path
+) -> None:
+    assert refused("pause") == (
+        "prloom: no plan is named, and nothing was paused; to pause one, run `prloom pause PLAN`; "
+        "to pause all, run `prloom pause --all`\n"
+    )
+    assert stage.decisions() == []
+
+
+def test_resume_without_a_plan_resumes_all(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
+    prloom("pause", "--all")
+
+    assert prloom("resume").out == "Resumed: pr-7.\n"
 
 
 def test_only_the_plan_that_is_named_is_paused(stage: Stage, prloom: Prloom) -> None:
@@ -58,15 +88,15 @@ def test_only_the_plan_that_is_named_is_paused(stage: Stage, prloom: Prloom) -> 
 
 
 def test_pausing_twice_is_one_decision(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
-    prloom("pause")
-    prloom("pause")
+    prloom("pause", "--all")
+    prloom("pause", "--all")
 
     assert [decision.get("paused") for decision in stage.decisions()] == [True]
 
 
 async def test_an_event_of_a_paused_plan_shows_how_to_resume_it(stage: Stage, prloom: Prloom, pr_7: Path) -> None:
     stage.append(said("e"))
-    prloom("pause")
+    prloom("pause", "--all")
     await stage.tick()
 
     assert prloom("why", "e").out.endswith("Now pending; its plan is paused; to resume it, run `prloom resume pr-7`.\n")
