@@ -14,7 +14,7 @@ from prloom.engine.runs.handled_activity import HandledActivity
 from prloom.engine.runs.output import RunOutput
 from prloom.storage.activity_file import StoredActivity
 
-Placed = tuple[int, StreamEntry]
+EntryInOrder = tuple[int, StreamEntry]
 """An entry with the offset of the line in the output that tells it, or behind which it happened."""
 
 
@@ -47,7 +47,7 @@ class RunSteps:
         for _, entry in heapq.merge(kept, handled, key=itemgetter(0)):
             yield entry
 
-    def _of_program(self, *, last: bool) -> Iterator[Placed]:
+    def _of_program(self, *, last: bool) -> Iterator[EntryInOrder]:
         """Yield what the program has printed since, without the calls that were shown already."""
         skipped = None
         for at, entry in self._output.placed(last=last):
@@ -58,7 +58,9 @@ class RunSteps:
             if at != skipped:
                 yield at, entry
 
-    def _of_dispatcher(self, stored: Sequence[StoredActivity], over: set[int], replaced: set[int]) -> Iterator[Placed]:
+    def _of_dispatcher(
+        self, stored: Sequence[StoredActivity], over: set[int], replaced: set[int]
+    ) -> Iterator[EntryInOrder]:
         """Yield what the dispatcher has written, without calls that the program prints before it makes them.
 
         A line of a call that is `over` is noted as `replaced` where the call is shown instead.
@@ -86,7 +88,7 @@ class RunSteps:
             self._read = end
 
 
-def _over(printed: Sequence[Placed]) -> set[int]:
+def _over(printed: Sequence[EntryInOrder]) -> set[int]:
     """Return the offsets of the lines that tell of a call when it is over: what came to pass meanwhile is before them.
 
     What the dispatcher has handled is shown in their place.

@@ -67,13 +67,13 @@ def findings(repository: RepositoryPaths, now: datetime) -> Iterator[Finding]:
             yield from _run_log(local, now)
             yield from _lock(local, now)
             yield from _published(local)
-    yield from (_of_need(each) for each in dashboard.read(repository, now).needs if _is_told(each))
+    yield from (_of_need(each) for each in dashboard.read(repository, now).needs if _is_listed(each))
     for each in found:
         if each.plan.id != snapshot.REPOSITORY:
             yield from _plan(each, now)
 
 
-def _is_told(need: Need) -> bool:
+def _is_listed(need: Need) -> bool:
     """Whether an error of the status is to be told; what was published of bridges and plugins is told already."""
     is_judged = need.kind in {"bridge", "plugin"} and need.commands == (command("doctor"),)
     return needs.is_error(need) and not is_judged
