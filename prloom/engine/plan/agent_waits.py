@@ -50,9 +50,9 @@ class AgentWaits:
 
     def note(self, agent: Agent, run_id: str, result: RunResult, now: datetime) -> None:
         """Note what a run shows of its program: after one that went well, what waits for the program need not wait."""
-        waits = self._found(now)
+        waits, again = self._found(now), run_id in self._trials
+        self._trials.discard(run_id)
         if result.status == "ok":
-            self._trials.discard(run_id)
             if waits.pop(agent.name, None) is not None:
                 self._usable.add(agent.name)
         elif result.status == "limited":
@@ -61,11 +61,11 @@ class AgentWaits:
         elif result.status == "unusable" and result.trouble == "auth":
             reason = f"{agent.name} is not signed in: {result.error} (run {run_id})"
             unusable = UnusableAgent(agent=agent.name, cause="sign_in", remedy=agent.sign_in)
-            self._note(unusable, reason, now, again=run_id in self._trials)
+            self._note(unusable, reason, now, again=again)
         elif result.status == "unusable":
             reason = f"{agent.name} does not start: {result.error} (run {run_id})"
             unusable = UnusableAgent(agent=agent.name, cause="start", remedy=_to_correct(agent))
-            self._note(unusable, reason, now, again=run_id in self._trials)
+            self._note(unusable, reason, now, again=again)
 
     def missing(self, agent: Agent, reason: str, now: datetime) -> AgentWait:
         """Note that a program is not there, and return that; the reason says what to do."""

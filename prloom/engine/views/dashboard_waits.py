@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from prloom.engine.views import agent_needs, plan_needs, waiting_status
 from prloom.engine.views.daemons import DaemonStatus
-from prloom.engine.views.dashboard_schema import Wait
+from prloom.engine.views.dashboard_schema import Wait, WaitKind
 from prloom.engine.views.status_schema import PlanStatus, StatusDocument, WorkWait
 from prloom.engine.views.waiting_schema import DeferredEvent
 from prloom.model import record
@@ -36,37 +36,12 @@ def _of_plan(plan: PlanStatus) -> Iterator[Wait]:
     current, pull_request, session = plan.todos.current, plan.pull_request_wait, plan.session
     blocked = plan.block is not None
     if current is not None and current.wait and not blocked and not _is_need(current.wait):
-        wait = current.wait
-        yield Wait(
-            kind="todo",
-            plan=plan.id,
-            id=current.id,
-            text=f'TODO "{current.title}", attempt {current.attempt}',
-            reason=wait.reason,
-            since=wait.since,
-            until=wait.until,
-        )
+        text = f'TODO "{current.title}", attempt {current.attempt}'
+        yield _of_work(plan, "todo", current.id, text, current.wait)
     if pull_request:
-        yield Wait(
-            kind="pull request",
-            plan=plan.id,
-            id="pull request",
-            text="the pull request is not up to date",
-            reason=pull_request.reason,
-            since=pull_request.since,
-            until=pull_request.until,
-        )
+        yield _of_work(plan, "pull request", "pull request", "the pull request is not up to date", pull_request)
     if plan.draft_wait and not blocked:
-        wait = plan.draft_wait
-        yield Wait(
-            kind="draft",
-            plan=plan.id,
-            id="draft",
-            text="the plan cannot begin yet",
-            reason=wait.reason,
-            since=wait.since,
-            until=wait.until,
-        )
+        yield _of_work(plan, "draft", "draft", "the plan cannot begin yet", plan.draft_wait)
     for action in plan.actions.retrying or ():
         yield Wait(
             kind="action",
@@ -81,6 +56,10 @@ def _of_plan(plan: PlanStatus) -> Iterator[Wait]:
         reason = f"{session.kind} by process {session.pid}; prloom continues when that process has ended"
         text = "a person works in the worktree"
         yield Wait(kind="session", plan=plan.id, id="session", text=text, reason=reason, since=session.since)
+
+
+def _of_work(plan: PlanStatus, kind: WaitKind, name: str, text: str, wait: WorkWait) -> Wait:
+    return Wait(kind=kind, plan=plan.id, id=name, text=text, reason=wait.reason, since=wait.since, until=wait.until)
 
 
 def _is_need(wait: WorkWait) -> bool:
