@@ -96,6 +96,20 @@ def test_after_a_run_that_failed_there_is_a_wait_and_after_a_rejection_there_is_
     assert work_failures.failed(CTX, RUNNING, review) == {"work": step("rejected", "slow", rejected)}
 
 
+def test_a_check_that_failed_leaves_its_last_lines_for_people() -> None:
+    lines = [f"line {number}" for number in range(30)]
+    failure = AttemptFailed(kind="check", reason="it failed", feedback="mend it", output="\n".join(lines) + "\n")
+    first = work_failures.failed(CTX, RUNNING, failure)["work"]
+    assert first is not None
+    assert first.work is not None
+
+    parked = work_failures.failed(CTX, first.work, failure)["work"]
+
+    assert parked is not None
+    assert parked.verdict == "parked"
+    assert first.output == parked.output == "\n".join(lines[-10:])
+
+
 def test_a_run_that_was_cut_short_says_why() -> None:
     assert work_failures.cut_short(RUNNING, "stopped") == {"work": step("cut_short", "stopped", READY)}
 
