@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import NamedTuple
 
 from prloom.cli.output import dashboard_text, terminal
@@ -116,7 +115,7 @@ def _waiting(wait: Wait) -> str:
     if wait.age_ms is not None:
         since = f"for {terminal.age(wait.age_ms)}"
     if wait.ends_in_ms is not None:
-        end = f"in {age(wait.ends_in_ms) or 'a moment'}"
+        end = f"in {age(wait.ends_in_ms, units=2) or 'a moment'}"
     return _joined(wait.plan or "repository", since, end, wait.reason, wait.text, wait.kind)
 
 
@@ -131,8 +130,8 @@ def _joined(*parts: str) -> str:
     return terminal.clean("  ".join(part for part in parts if part))
 
 
-def age(milliseconds: int | None) -> str:
-    """Return a span in its largest unit; nothing where it is not known, or less than a second."""
+def age(milliseconds: int | None, *, units: int = 1) -> str:
+    """Return a span in its largest units; nothing where it is not known, or less than a second."""
     if milliseconds is None or milliseconds < 1000:  # noqa: PLR2004 - a second
         return ""
-    return terminal.duration(timedelta(milliseconds=milliseconds), units=1)
+    return terminal.age(milliseconds, units=units)

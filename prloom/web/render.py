@@ -122,11 +122,11 @@ def span(milliseconds: float) -> str:
 
 
 def ago(when: object, now: datetime) -> Markup:
-    """Return a time as seen from now, which the page's script keeps up to date."""
+    """Return a time as seen from now, what is to come in two units; the page's script keeps it up to date."""
     at = _time(when)
     if at is None:
         return escape(shown_text.clean(str(when or "")))
-    shown = time_text.when(at, now, units=1)
+    shown = time_text.when(at, now, units=2 if at > now else 1)
     return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(record.iso(at), _clock(at), shown)
 
 

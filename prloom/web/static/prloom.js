@@ -148,18 +148,24 @@
     if (live) show(false);
   };
 
-  // Times go on by themselves.
+  // Times go on by themselves, in the words of the server: what is to come in two units, and what was in one.
   const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  const words = (seconds, units) => {
+    const first = UNITS.findIndex(([, length]) => seconds >= length);
+    const told = UNITS.slice(first, first + units).map(([unit, length]) => {
+      const count = Math.floor(seconds / length);
+      seconds -= count * length;
+      return count ? `${count} ${unit}` : "";
+    });
+    return told.filter(Boolean).join(" ");
+  };
   const tick = () => {
     const now = Date.now();
     for (const each of document.querySelectorAll("time[data-ago]")) {
       const span = (now - Date.parse(each.dateTime)) / 1000;
       const distance = Math.abs(span);
       let text = "now";
-      if (distance >= 1) {
-        const [unit, length] = UNITS.find(([, seconds]) => distance >= seconds);
-        text = span < 0 ? `in ${Math.floor(distance / length)} ${unit}` : `${Math.floor(distance / length)} ${unit} ago`;
-      }
+      if (distance >= 1) text = span < 0 ? `in ${words(distance, 2)}` : `${words(distance, 1)} ago`;
       if (each.textContent !== text) each.textContent = text;
     }
   };
