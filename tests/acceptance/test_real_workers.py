@@ -8,10 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from model_server import DATA, EACH, PATH, Server, require, serving
+from model_server import DATA, EACH, PATH, Server, folder_on_disk, require, serving
 from real_command import PLAN, Repository
 
 pytestmark = [pytest.mark.real_agents, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with folder_on_disk() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -20,13 +20,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import git_folder
 import psutil
 import pytest
 import started_runs
-from model_server import DATA, EACH, PATH, Server, require, serving
+from model_server import DATA, EACH, PATH, Server, folder_on_disk, require, serving
 from stage import Stage, until
 from started_runs import StartedRun
 from tool_bench import ToolBench
@@ -85,9 +84,8 @@ def _installed(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """A folder on a disk, as a home is: codex's sandbox does not work for a home below a folder for temporary files."""
-    with TemporaryDirectory(prefix=".prloom-real-", dir=Path(pwd.getpwuid(os.getuid()).pw_dir)) as folder:
-        yield Path(folder)
+    with folder_on_disk() as folder:
+        yield folder
 
 
 @pytest.fixture

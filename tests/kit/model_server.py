@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -26,6 +28,13 @@ class Server:
 
     url: str
     log: Path
+
+
+@contextmanager
+def folder_on_disk() -> Iterator[Path]:
+    """Make a folder on a disk, as a home is: codex's sandbox does not work for a home below one for temporary files."""
+    with TemporaryDirectory(prefix=".prloom-real-", dir=Path(pwd.getpwuid(os.getuid()).pw_dir)) as folder:
+        yield Path(folder)
 
 
 @contextmanager
