@@ -29,7 +29,7 @@ def _unraisable(failure: "sys.UnraisableHookArgs") -> None:
 
 def _end() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.write(2, b"prloom: interrupted\n")
+    os.write(2, b"prloom: stopped by Ctrl-C; nothing more was done\n")
     os._exit(130)
 
 

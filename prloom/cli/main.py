@@ -73,6 +73,7 @@ COMMANDS: Mapping[str, Lazy] = {
 _WIDEST_HELP = 100
 _USAGE = 2
 _INTERRUPTED = 130
+_STOPPED = "stopped by Ctrl-C; nothing more was done"
 COMPLETION = "_PRLOOM_COMPLETE"
 
 
@@ -224,10 +225,10 @@ def _for_people(error: BaseException) -> tuple[str, int] | None:
             told = _usage(error), _USAGE
         case click.ClickException():
             told = error.format_message(), error.exit_code
-        case KeyboardInterrupt():
-            told = "interrupted", _INTERRUPTED
+        case KeyboardInterrupt():  # a command that knows what goes on later says so
+            told = str(error) or _STOPPED, _INTERRUPTED
         case click.Abort() if isinstance(error.__context__, KeyboardInterrupt):
-            told = "interrupted", _INTERRUPTED
+            told = _STOPPED, _INTERRUPTED
         case click.Abort():
             told = "stopped, because there was no answer; nothing more was done", 1
         case FileNotFoundError() if _is_folder_gone():
@@ -256,8 +257,9 @@ def _is_folder_gone() -> bool:
 def _together(group: BaseExceptionGroup[BaseException]) -> tuple[str, int] | None:
     """Return what ended a group of tasks: an interruption, or else all that is for people; None if there is a bug."""
     told = [_for_people(error) for error in errors.leaves(group)]
-    if ("interrupted", _INTERRUPTED) in told:
-        return "interrupted", _INTERRUPTED
+    interruption = next((each for each in told if each is not None and each[1] == _INTERRUPTED), None)
+    if interruption is not None:
+        return interruption
     lines = dict.fromkeys(each[0] for each in told if each)
     if None in told:
         return None

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
@@ -17,13 +17,16 @@ from prloom.cli.output import terminal
 from prloom.errors import PrloomError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
 
     from prloom.config.models import Config
     from prloom.extensions.bridges import FailedBridge, LoadedBridges
 
 log = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
+
+_STOPPED = "stopped by Ctrl-C or SIGTERM; the next `prloom start` goes on from here"
 RUNNING = "prloom is running. Press Ctrl-C to stop it; run `prloom status` in another terminal to see what waits."
 
 
@@ -75,12 +78,22 @@ def command(given: Options, *, once: bool, dry_run: bool, log_format: str) -> No
             click.echo(terminal.clean(line))
     elif once:
         with terminal.progress("one round") as show, log_output.decisions(show):
-            failed = asyncio.run(_run_once(root, config, load_again))
+            failed = _run(_run_once(root, config, load_again))
         click.echo(_outcome(context.worktrees_dir(given), root))
         if failed:
             raise PrloomError("\n".join(failed))  # the round is done all the same, for the other bridges
     else:
-        asyncio.run(_run_forever(root, config, load_again, lambda: click.echo(RUNNING)))
+        _run(_run_forever(root, config, load_again, lambda: click.echo(RUNNING)))
+
+
+def _run(dispatching: Coroutine[object, object, _T]) -> _T:
+    """Run the dispatcher; where a signal ends it, say what becomes of its work."""
+    import asyncio  # noqa: PLC0415 - `prloom start --help` needs none
+
+    try:
+        return asyncio.run(dispatching)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_STOPPED) from None
 
 
 def _outcome(worktrees: Path, root: Path) -> str:

@@ -83,7 +83,7 @@ def command(
         _work(machine, url, concurrency, lease)
     except StoreError as error:
         raise PrloomError(f"the exchange cannot be used: {error}") from error
-    raise KeyboardInterrupt
+    raise KeyboardInterrupt("stopped by Ctrl-C or SIGTERM; other workers get the runs that it has not finished")
 
 
 def _work(machine: Machine, url: str, concurrency: int, lease: timedelta) -> None:

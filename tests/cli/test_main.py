@@ -134,6 +134,7 @@ def test_the_options_before_the_command_reach_it(tmp_path: Path) -> None:
 
 # Exit codes, and one clear line.
 
+STOPPED = "prloom: stopped by Ctrl-C; nothing more was done\n"
 MORE_PROCESSES = "close other programs, or raise the limits that `ulimit -a` shows"
 
 
@@ -143,7 +144,8 @@ MORE_PROCESSES = "close other programs, or raise the limits that `ulimit -a` sho
         (PrloomError("no plan x; see `prloom status`"), 1, "prloom: no plan x; see `prloom status`\n"),
         (ConfigError("a is wrong\nb is wrong"), 1, "prloom: a is wrong\nprloom: b is wrong\n"),
         (PrloomError("bad name \x1b[2J\u202e"), 1, "prloom: bad name \\x1b[2J\\u202e\n"),
-        (KeyboardInterrupt(), 130, "prloom: interrupted\n"),
+        (KeyboardInterrupt(), 130, STOPPED),
+        (KeyboardInterrupt("stopped; the next one goes on"), 130, "prloom: stopped; the next one goes on\n"),
         (click.ClickException("no"), 1, "prloom: no\n"),
         (click.Abort(), 1, "prloom: stopped, because there was no answer; nothing more was done\n"),
         (click.UsageError("two plans"), 2, "prloom: two plans. See `prloom --help`.\n"),
@@ -184,7 +186,7 @@ MORE_PROCESSES = "close other programs, or raise the limits that `ulimit -a` sho
         ),
         (ExceptionGroup("tasks", [PrloomError("one"), PrloomError("two")]), 1, "prloom: one\nprloom: two\n"),
         (ExceptionGroup("tasks", [ExceptionGroup("more", [PrloomError("one")])]), 1, "prloom: one\n"),
-        (BaseExceptionGroup("tasks", [PrloomError("one"), KeyboardInterrupt()]), 130, "prloom: interrupted\n"),
+        (BaseExceptionGroup("tasks", [PrloomError("one"), KeyboardInterrupt()]), 130, STOPPED),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
@@ -203,7 +205,7 @@ def test_an_interruption_at_a_question_is_an_interruption(capsys: pytest.Capture
     error.__context__ = KeyboardInterrupt()
 
     assert main.run(raising(error), []) == 130
-    assert capsys.readouterr().err == "prloom: interrupted\n"
+    assert capsys.readouterr().err == STOPPED
 
 
 @pytest.mark.parametrize(
@@ -364,7 +366,7 @@ def test_ctrl_c_while_something_is_imported_is_one_clear_line(name: str, interru
     program = INTERRUPTED_WHILE_IT_IMPORTS.format(name=name, interrupt=interrupt)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "prloom: interrupted\n")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", STOPPED)
 
 
 @pytest.mark.parametrize("args", [["status"], ["emit", "pr-1", "--body", "x"]])

@@ -277,7 +277,7 @@ def test_a_watch_in_a_pipe_prints_once_for_each_change_and_ends_with_ctrl_c(stag
         watch.send_signal(signal.SIGINT)
 
         assert watch.stdout.read() == ""
-        assert watch.stderr.read() == "prloom: interrupted\n"
+        assert watch.stderr.read() == "prloom: stopped by Ctrl-C; nothing more was done\n"
         assert watch.wait() == 130
     assert first[1] == "1 plan: nothing waits.\n"
     assert second[1] == "1 plan: 1 pending.\n"

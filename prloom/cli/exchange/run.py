@@ -79,12 +79,13 @@ def command(
         # Another process, in whatever folder, opens the same exchange by this name.
         name = getattr(exchange.store, "path", None) or context.name_of(given, database) or ""
     pool = WorkerPool(config, CommandJobs(config), lambda: context.open_exchange(given, name), name=name, report=show)
+    progress = None
     if concurrency > 1:
         pool.work_with(concurrency)
-        raise KeyboardInterrupt
-    progress = pool.work(once=once)
+    else:
+        progress = pool.work(once=once)
     if progress is None:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("stopped by Ctrl-C or SIGTERM; other workers get the messages that it has not finished")
     raise click.exceptions.Exit(_code(progress))
 
 
