@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def command(given: Options, plan: str | None, *, since: str | None, grouping: str | None, as_json: bool) -> None:
     """Add up the runs of agents of all plans, or of one PLAN: their number, time, tokens and cost.
 
-    What an agent program did not measure is not guessed: such runs are counted as unmeasured.
+    Nothing is guessed: where an agent program reported no tokens, they are not in the sums, and such runs are counted.
     """
     from msgspec.structs import replace  # noqa: PLC0415 - `prloom costs --help` needs none
 
@@ -62,7 +62,7 @@ def command(given: Options, plan: str | None, *, since: str | None, grouping: st
 
 def cost_lines(head: str, sums: Sequence[CostGroup]) -> Sequence[str]:
     """Return a table of sums; where the terminal is too narrow for it, each as a sentence below its name."""
-    titles = (head, "RUNS", "TIME", "TOKENS IN", "TOKENS OUT", "COST", "UNMEASURED")
+    titles = (head, "RUNS", "TIME", "TOKENS IN", "TOKENS OUT", "COST", "NO TOKENS")
     rows = [_sum_row(each) for each in sums]
     table = terminal.table([[terminal.paint(cell, "dim") for cell in titles], *rows])
     width = terminal.line_width()
@@ -77,13 +77,13 @@ def cost_lines(head: str, sums: Sequence[CostGroup]) -> Sequence[str]:
 
 
 def _sentence(row: Sequence[str]) -> str:
-    _, runs, time, tokens_in, tokens_out, cost, unmeasured = row
+    _, runs, time, tokens_in, tokens_out, cost, without_tokens = row
     noun = "runs"
     if runs == "1":
         noun = "run"
     words = [f"{runs} {noun}", time, f"{tokens_in} tokens in", f"{tokens_out} tokens out", cost]
-    if unmeasured:
-        words.append(f"{unmeasured} unmeasured")
+    if without_tokens:
+        words.append(f"{without_tokens} reported no tokens")
     return ", ".join(filter(None, words))
 
 

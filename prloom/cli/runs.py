@@ -81,7 +81,7 @@ def _lines(rows: Sequence[Sequence[str]], width: int | None, heads: Sequence[str
 
 
 def _row(run: RunRecord, now: datetime) -> list[str]:
-    tokens = "unmeasured"
+    tokens = "not reported"
     if run.usage is not None:
         tokens = f"{run.usage.input_tokens + run.usage.output_tokens:,}"
     if run.status == "running":

@@ -69,7 +69,7 @@ class _Figures:
         yield tokens
         yield CounterMetricFamily("prloom_today_runs", "Runs that began today (UTC) and are over.", today.runs)
         yield CounterMetricFamily("prloom_today_cost_usd", "What today's runs cost (UTC).", today.cost_usd or 0.0)
-        unmeasured = "Runs of today (UTC) whose usage is not known."
+        unmeasured = "Runs of today (UTC) that reported no tokens."
         yield CounterMetricFamily("prloom_today_unmeasured_runs", unmeasured, today.unmeasured_runs)
 
 

@@ -237,5 +237,6 @@ _FILTERS: Final[Mapping[str, Any]] = {
     "state": dashboard_words.state,
     "step": dashboard_words.step,
     "summary": summary,
+    "without_tokens": dashboard_words.without_tokens,
     "words": words,
 }

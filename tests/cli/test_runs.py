@@ -442,7 +442,7 @@ def test_the_machines_of_runs_are_shown_where_they_are_several(stage: Stage, prl
 @pytest.mark.parametrize(("width", "gone"), [(None, set()), (100, {"TODO"}), (80, {"TODO", "TOKENS", "AGENT", "COST"})])
 def test_a_narrow_terminal_goes_without_columns(width: int | None, gone: set[str]) -> None:
     row = ["20261123T020343-worker-1a2b3c", "faster-greeting", "worker", "t-0123456789ab", "claude", "m2"]
-    rows = [[*row, "limited", "12 min ago", "4 min 10 s", "unmeasured", "0.2500 USD"]]
+    rows = [[*row, "limited", "12 min ago", "4 min 10 s", "not reported", "0.2500 USD"]]
 
     lines = [click.unstyle(line) for line in runs._lines(rows, width)]
 

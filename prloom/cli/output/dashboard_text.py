@@ -153,7 +153,7 @@ def _today(today: Spent) -> str:
         words.append(f"${today.cost_usd:.2f}")
     text = ", ".join(words)
     if today.unmeasured_runs:
-        return f"{text} ({today.unmeasured_runs} {_plural(today.unmeasured_runs, 'run')} reported no usage)"
+        return f"{text} ({dashboard_words.without_tokens(today.unmeasured_runs)})"
     return text
 
 

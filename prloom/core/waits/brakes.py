@@ -59,7 +59,7 @@ def _without(unmeasured: int, what: str) -> str:
     runs = f"{unmeasured} runs"
     if unmeasured == 1:
         runs = "1 run"
-    return f", without {runs} whose {what} nobody measured,"
+    return f", without {runs} that reported no {what},"
 
 
 def _midnight(now: datetime) -> datetime:

@@ -72,6 +72,11 @@ def tokens(count: int) -> str:
     return str(count)
 
 
+def without_tokens(runs: int) -> str:
+    """Return how many runs sums of tokens lack, because their agent programs reported none."""
+    return f"{runs} {'run' if runs == 1 else 'runs'} reported no tokens"
+
+
 def state(plan: PlanLine) -> str:
     """Return the state of a plan: that it is blocked says more than what it would be otherwise."""
     if plan.blocked:

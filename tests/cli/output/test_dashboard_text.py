@@ -145,7 +145,7 @@ def test_the_header_says_who_works_and_what_it_took_today(shown: Dashboard) -> N
 
     assert text.startswith("dispatcher running, pid ")
     assert "github: last success 12 s ago · gitea: fails, last success 1 h ago" in text
-    assert text.endswith("2 runs now · today 4 runs, 3.3 k tokens, $1.50 (1 run reported no usage)")
+    assert text.endswith("2 runs now · today 4 runs, 3.3 k tokens, $1.50 (1 run reported no tokens)")
 
 
 def test_text_from_outside_is_inert(shown: Dashboard) -> None:

@@ -84,12 +84,12 @@ def test_checks_are_no_agents_runs() -> None:
         (
             DailyLimits(max_tokens_per_day=100),
             "max_tokens_per_day",
-            "120 tokens, without 1 run whose tokens nobody measured, today",
+            "120 tokens, without 1 run that reported no tokens, today",
         ),
         (
             DailyLimits(max_cost_usd_per_day=0.5),
             "max_cost_usd_per_day",
-            "0.60 USD, without 1 run whose cost nobody measured, today",
+            "0.60 USD, without 1 run that reported no cost, today",
         ),
     ],
 )
@@ -109,7 +109,7 @@ def test_runs_that_measured_tokens_but_no_cost_are_told_where_the_cost_is_limite
     limit = brakes.tripped(DailyLimits(max_cost_usd_per_day=0.5), "a", ended, (), NOON)
 
     assert limit is not None
-    assert "0.60 USD, without 2 runs whose cost nobody measured, today" in limit.reason
+    assert "0.60 USD, without 2 runs that reported no cost, today" in limit.reason
 
 
 def test_no_limit_stops_nothing() -> None:
