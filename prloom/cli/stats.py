@@ -15,15 +15,6 @@ from prloom.cli.output import layout, terminal
 if TYPE_CHECKING:
     from prloom.core.reports.stats import PluginTimes, Spread, Stats
 
-_KINDS = {
-    "hook": "hook of",
-    "delivery": "delivery in",
-    "parked": "parked by",
-    "run": "run of stage",
-    "triage": "triage by",
-    "attempt": "attempt by",
-}
-
 
 @click.command("stats")
 @click.option("--since", metavar="TIME", help="Count only since this time: 2h, 7d, 2026-11-21 or 2026-11-21T20:16:05Z.")
@@ -47,6 +38,8 @@ def command(given: Options, *, since: str | None, own: bool, as_json: bool) -> N
 
 def lines(found: Stats) -> Iterator[str]:
     """Yield what a person is told of the statistics."""
+    from prloom.core.reports import stats as core  # noqa: PLC0415 - likewise
+
     done = found.throughput
     ends = ((done.handled, "handled"), (done.triaged, "triaged"), (done.dropped, "dropped"))
     counts = ", ".join(f"{count} {name}" for count, name in (*ends, (done.superseded, "superseded")) if count)
@@ -60,9 +53,7 @@ def lines(found: Stats) -> Iterator[str]:
         yield from layout.rows([[terminal.clean(each.plugin), _plugin(each)] for each in found.plugins])
     if found.failures:
         yield from ("", terminal.paint("Failures", "strong"))
-        yield from layout.rows(
-            [[str(each.count), f"{_KINDS[each.kind]} {_name(each.name)}"] for each in found.failures]
-        )
+        yield from layout.rows([[str(each.count), f"{core.words(each)} {_name(each.name)}"] for each in found.failures])
 
 
 def _name(name: str) -> str:

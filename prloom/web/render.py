@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
+from prloom.core.reports import stats
 from prloom.core.text import secret_scan, shown_text, time_text
 from prloom.engine.views import dashboard_words
 from prloom.model import record
@@ -228,6 +229,7 @@ _FILTERS: Final[Mapping[str, Any]] = {
     "counts": dashboard_words.counts,
     "dollars": dollars,
     "efforts": dashboard_words.efforts,
+    "failure": stats.words,
     "gist": gist,
     "masked": secret_scan.masked,
     "moment": moment,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -18,6 +18,15 @@ from prloom.model.run import RunRecord
 _MILLISECOND = timedelta(milliseconds=1)
 _FAILED = frozenset({"failed", "violated", "rejected"})
 """The verdicts on attempts at TODOs that failed, and after which there is another one."""
+
+_WORDS: Mapping[str, tuple[str, str]] = {
+    "hook": ("hook call of", "hook calls of"),
+    "delivery": ("delivery in", "deliveries in"),
+    "triage": ("triage by", "triages by"),
+    "attempt": ("attempt at a TODO by", "attempts at a TODO by"),
+    "parked": ("parked by", "parked by"),
+    "run": ("run of the stage", "runs of the stage"),
+}
 
 
 class TimedDecision(NamedTuple):
@@ -115,6 +124,12 @@ def of(made: Iterable[TimedDecision], runs: Iterable[RunRecord], since: datetime
         plugins=_plugins(recent, runs),
         failures=_failures(recent, [run for run in runs if run.id not in counted]),
     )
+
+
+def words(failure: FailureCount) -> str:
+    """Return what failed, as it reads before its name."""
+    one, many = _WORDS[failure.kind]
+    return one if failure.count == 1 else many
 
 
 def without_own_notices(made: Iterable[TimedDecision]) -> list[TimedDecision]:
@@ -215,7 +230,8 @@ def _failures(made: Iterable[TimedDecision], runs: Iterable[RunRecord]) -> tuple
             counts["triage", each.decision.by] += 1
         step = each.decision.work
         if step is not None and step.verdict in _FAILED:
-            counts["attempt", each.decision.by] += 1
+            agent = step.work.agent if step.work is not None else None
+            counts["attempt", agent or each.decision.by] += 1
         elif step is not None and step.verdict == "parked":
             counts["parked", each.decision.by] += 1
         if _is_failed_hook(each.decision):

@@ -58,11 +58,12 @@ def test_a_plugin_has_the_runs_that_it_asked_for_also_where_none_of_its_hooks_to
 
 
 def test_a_failed_run_that_failed_an_attempt_or_a_triage_is_not_counted_once_more() -> None:
-    started = WorkStep(todo_id="t", verdict="started", work=TodoWork(id="t", title="one", run="w"))
+    work = TodoWork(id="t", title="one", run="w", agent="claude")
+    started = WorkStep(todo_id="t", verdict="started", work=work)
     failed = Change(event_id="e", verdict="failed", state="deferred")
     decisions = [
-        made(1, -5, stage="work", by="claude", work=started),
-        made(2, 1, stage="work", by="claude", work=WorkStep(todo_id="t", verdict="failed")),
+        made(1, -5, stage="work", by="prloom", work=started),
+        made(2, 1, stage="work", by="prloom", work=WorkStep(todo_id="t", verdict="failed", work=work)),
         made(3, 2, stage="triage", by="codex", changes=(failed,), run="t"),
     ]
     stages = {"w": "worker", "t": "triage", "r": "review"}
@@ -141,15 +142,16 @@ def test_triages_and_attempts_at_todos_that_failed_are_failures_of_their_agent_w
     failed = Change(event_id="e", verdict="failed", state="deferred", reason="the answer has no list of items")
     triages = [made(seq, seq, stage="triage", by="codex", changes=(failed, failed)) for seq in (1, 2)]
     verdicts: tuple[WorkVerdict, ...] = ("failed", "violated", "rejected", "parked", "done")
-    steps = [WorkStep(todo_id="t-1", verdict=verdict) for verdict in verdicts]
-    works = [made(3 + seq, seq, stage="work", by="claude", work=step) for seq, step in enumerate(steps)]
+    work = TodoWork(id="t-1", title="one", agent="claude")
+    steps = [WorkStep(todo_id="t-1", verdict=verdict, work=work) for verdict in verdicts]
+    works = [made(3 + seq, seq, stage="work", by="prloom", work=step) for seq, step in enumerate(steps)]
 
     found = stats.of([*triages, *works], [a_run(), a_run(stage="worker", status="failed")], None)
 
     assert {(each.kind, each.name): each.count for each in found.failures} == {
         ("triage", "codex"): 2,
         ("attempt", "claude"): 3,
-        ("parked", "claude"): 1,
+        ("parked", "prloom"): 1,
         ("run", "worker"): 1,
     }
 
@@ -163,3 +165,10 @@ def test_prlooms_own_notices_do_not_count_as_events() -> None:
 
     assert (found.throughput.events_in, found.throughput.handled, found.throughput.triaged) == (1, 0, 1)
     assert found.waits.count == 1
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "attempt at a TODO by claude"), (3, "attempts at a TODO by claude")])
+def test_a_failure_says_what_failed_in_words(count: int, said: str) -> None:
+    failure = FailureCount(kind="attempt", name="claude", count=count)
+
+    assert f"{stats.words(failure)} {failure.name}" == said
