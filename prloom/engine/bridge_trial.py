@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import NoReturn
 
@@ -58,10 +60,13 @@ def of(found: LoadedBridges, environ: Mapping[str, str]) -> tuple[BridgeTrial, .
     return (*loaded, *(BridgeTrial(name=each.name, error=each.error) for each in found.failed))
 
 
-def every(root: Path, config: Config, overrides: Sequence[str]) -> tuple[BridgeTrial, ...]:
+def every(
+    root: Path, config: Config, overrides: Sequence[str], *, limit: timedelta = START_LIMIT
+) -> tuple[BridgeTrial, ...]:
     """Load each bridge of a configuration that is not disabled, side by side, and return what became of them.
 
-    Their processes read the configuration again, with what the command line overrides.
+    Their processes read the configuration again, with what the command line overrides. What takes longer than the limit
+    is ended.
     """
     names = configured_bridges.enabled(config)
     started = [
@@ -74,17 +79,18 @@ def every(root: Path, config: Config, overrides: Sequence[str]) -> tuple[BridgeT
         )
         for name in names
     ]
-    return tuple(map(_ended, names, started))
+    end = time.monotonic() + limit.total_seconds()
+    return tuple(_ended(name, process, end, limit) for name, process in zip(names, started, strict=True))
 
 
-def _ended(name: str, process: subprocess.Popen[bytes]) -> BridgeTrial:
-    """Return what a process told of its bridge, or how it ended without a word."""
+def _ended(name: str, process: subprocess.Popen[bytes], end: float, limit: timedelta) -> BridgeTrial:
+    """Return what a process told of its bridge until the limit ends, or how it ended without a word."""
     try:
-        told, _ = process.communicate(timeout=START_LIMIT.total_seconds())
+        told, _ = process.communicate(timeout=max(end - time.monotonic(), 0))
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return BridgeTrial(name=name, error=f"loading it took longer than {START_LIMIT.total_seconds():g} s")
+        return BridgeTrial(name=name, error=f"loading it took longer than {limit.total_seconds():g} s")
     try:
         return record.decode(BridgeTrial, told)
     except msgspec.DecodeError:
