@@ -176,7 +176,7 @@ async def test_all_that_a_plugin_registers_is_shown(stage: Stage, prloom: Prloom
     text = prloom("status", "--all").out
 
     assert "  greeter  test  /greet\n" in text
-    assert "  nothing  test  registers nothing\n" in text
+    assert "  nothing  test  no hooks, commands, tools or skills\n" in text
 
 
 def test_a_repository_without_plans_says_how_to_get_one(prloom: Prloom) -> None:

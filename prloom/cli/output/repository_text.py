@@ -64,7 +64,7 @@ def _bridge(bridge: BridgeStatus, now: datetime) -> list[str]:
 
 def _plugin(plugin: PluginStatus) -> list[str]:
     if plugin.error is None:
-        told = ", ".join(map(terminal.clean, _offered(plugin))) or "registers nothing"
+        told = ", ".join(map(terminal.clean, _offered(plugin))) or "no hooks, commands, tools or skills"
     else:
         told = terminal.paint(terminal.clean(plugin.error), "bad")
     return [terminal.paint(terminal.clean(plugin.name), "name"), terminal.clean(plugin.source), told]
