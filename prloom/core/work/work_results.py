@@ -8,6 +8,7 @@ from typing import Literal, assert_never
 from msgspec.structs import replace
 
 from prloom.core.plans import todo_ids
+from prloom.core.plans.plan_file import TodoItem
 from prloom.core.text import bounds
 from prloom.core.text.naming import printable
 from prloom.core.text.shown_text import command, to_run
@@ -19,6 +20,7 @@ from prloom.core.work.work_steps import (
     Propose,
     StopFinishing,
     Take,
+    TodoStep,
     Unblock,
     Withdraw,
     WorkContext,
@@ -241,16 +243,31 @@ def noted(ctx: WorkContext, step: NotedStep) -> DecisionParts:
             assert_never(step)
 
 
-def without_effect(step: NotedStep) -> str:
-    """Return the error of a step that is to be done again although it was done: it would be for ever."""
+def without_effect(step: NotedStep, following: TodoStep | None) -> str | None:
+    """Return the error where a step that was done is what is to be done next: it would be for ever; else None."""
+    if following != step:
+        return None
+    in_file, in_log = "edit or remove the line", "`prloom doctor` may show why"
     match step:
         case Correct(todo=todo):
-            return (
-                f'plan.md: the box of the TODO "{todo.title}" ({todo.id}) is to be checked, and that changed nothing; '
-                "edit or remove the line"
-            )
+            what, fix = f"plan.md: the box of {_named(todo)} is to be checked", in_file
+        case Propose(todo=todo):
+            what, fix = f"plan.md: {_named(todo)} is to wait until a person allows it", in_file
+        case BlockPlan(todo=todo):
+            what, fix = f"plan.md: {_named(todo)} is to block the plan", in_file
+        case Unblock(block=block):
+            what, fix = "the block of the plan is to end", f"`{block.way_on}` may end it"
+        case FinishAgain():
+            what, fix = "the beforeFinish hooks are to run again", in_log
+        case StopFinishing():
+            what, fix = "the plan is to be blocked, because the beforeFinish hooks add TODOs each time", in_log
         case _:
-            return f"the step {type(step).__name__} was done and is to be done again; `prloom doctor` may show why"
+            assert_never(step)
+    return f"{what}, and that changed nothing; {fix}"
+
+
+def _named(todo: TodoItem) -> str:
+    return f'the TODO "{todo.title}" ({todo.id})'
 
 
 def reopened(todo_id: str) -> DecisionParts:

@@ -158,8 +158,9 @@ class TodoWorker:
                 await self._withdraw(runtime, step)
             case Propose() | Correct() | BlockPlan() | Unblock() | FinishAgain() | StopFinishing():
                 _commit(runtime, work_results.noted(context(runtime), step))
-                if self._next(runtime, dependencies) == step:
-                    raise PrloomError(work_results.without_effect(step))
+                problem = work_results.without_effect(step, self._next(runtime, dependencies))
+                if problem is not None:
+                    raise PrloomError(problem)
             case Finish():
                 await life_hooks.run(runtime, BEFORE_FINISH, dependencies)
                 if isinstance(self._next(runtime, dependencies), Finish):  # a hook may have added a TODO

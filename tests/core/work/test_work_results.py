@@ -10,7 +10,19 @@ from msgspec.structs import replace
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.work import work_results as results
-from prloom.core.work.work_steps import BlockPlan, Correct, Propose, Take, Withdraw, WorkContext, WorkRules
+from prloom.core.work.work_steps import (
+    BlockPlan,
+    Correct,
+    FinishAgain,
+    NotedStep,
+    Propose,
+    StopFinishing,
+    Take,
+    Unblock,
+    Withdraw,
+    WorkContext,
+    WorkRules,
+)
 from prloom.model.decision import DecisionParts
 from prloom.model.record import Timestamp
 from prloom.model.work import Block, TodoWork, WorkStep, WorkVerdict
@@ -98,3 +110,23 @@ def test_a_step_records_its_verdict_its_reason_and_no_more_of_the_last_run_than_
 def test_no_more_than_five_paths_are_named() -> None:
     assert results.named("abcde") == "a, b, c, d, e"
     assert results.named("abcdefg") == "a, b, c, d, e and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        (
+            Correct(TODO),
+            'plan.md: the box of the TODO "Make it fast" (t-1) is to be checked, and that ',
+        ),
+        (Propose(TODO), 'plan.md: the TODO "Make it fast" (t-1) is to wait until a person allows it, and that '),
+        (BlockPlan(TODO), 'plan.md: the TODO "Make it fast" (t-1) is to block the plan, and that changed nothing; '),
+        (Unblock(BLOCK), "the block of the plan is to end, and that changed nothing; `prloom todo fast open t-1` may "),
+        (FinishAgain(), "the beforeFinish hooks are to run again, and that changed nothing; "),
+        (StopFinishing(), "the plan is to be blocked, because the beforeFinish hooks add TODOs each time, and that "),
+    ],
+)
+def test_a_step_that_is_to_be_done_again_after_it_was_done_is_an_error(step: NotedStep, problem: str) -> None:
+    assert (results.without_effect(step, step) or "").startswith(problem)
+    assert results.without_effect(step, None) is None
+    assert results.without_effect(step, Correct(replace(TODO, id="t-2"))) is None
