@@ -26,6 +26,9 @@ from prloom.storage.safe_dir import SafeDir
 LONGEST = 1 << 20
 """Bytes that a draft may have."""
 
+NO_TITLE = "the plan has no title; begin it with a line such as `# Make it fast`"
+NO_TEXT = "the plan is not text in UTF-8; save it as UTF-8, or remove it"
+
 _SUFFIX = paths.draft("")
 
 
@@ -82,9 +85,20 @@ def read(inbox: SafeDir, plan_id: str) -> PlanDraft | None:
         return PlanDraft(plan_id, "", FrontMatter(), error=str(error))
     try:
         naming.check_plan_id(plan_id)
-        return replace(draft, front=front_matter.parse(draft.text))
+        _require_text(content)
+        draft = replace(draft, front=front_matter.parse(draft.text))
+        if not draft.title.strip():
+            raise PrloomError(NO_TITLE)
+        return draft
     except PrloomError as error:
         return replace(draft, error=f"{inbox.where(name)}: {error}")
+
+
+def _require_text(content: bytes) -> None:
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PrloomError(NO_TEXT) from error
 
 
 def every(repository: RepositoryPaths) -> tuple[PlanDraft, ...]:

@@ -24,9 +24,6 @@ TEMPLATE = "# \n\n\n\n## TODO\n\n- [ ] \n"
 """What the editor shows for a new plan."""
 
 
-NO_TITLE = "the plan has no title; begin it with a line such as `# Make it fast`"
-
-
 class DraftOptions(NamedTuple):
     """What a command says of a new draft, beside its text; what is None is left to the text or to the default."""
 
@@ -51,7 +48,7 @@ def create(where: RepositoryPaths, config: Config, text: str, options: DraftOpti
     front = _front(text, options)
     title = options.title or plan_file.title(text)
     if not title.strip():
-        raise PrloomError(NO_TITLE)
+        raise PrloomError(inbox.NO_TITLE)
     if not plan_file.title(text).strip():
         bare = front_matter.split(text)[1] if front_matter.split(text)[0] else text
         text = f"# {markdown.heading_text(markdown.one_line(title))}\n\n{bare.lstrip()}"
@@ -90,7 +87,7 @@ def require_plan(config: Config, text: str, plan_id: str | None) -> None:
     """Raise PrloomError where a text could be no plan: without a title, too long, or with a wrong front matter."""
     front, title = front_matter.parse(text), plan_file.title(text)
     if not title.strip():
-        raise PrloomError(NO_TITLE)
+        raise PrloomError(inbox.NO_TITLE)
     if len(text.encode("utf-8", "surrogateescape")) > inbox.LONGEST:
         raise PrloomError(f"the plan has more than {inbox.LONGEST} bytes; shorten it")
     _check(config, front, plan_id or naming.plan_id_of_title(title, ()))

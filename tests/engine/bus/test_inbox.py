@@ -127,3 +127,23 @@ def test_a_draft_that_cannot_be_used_says_that_and_not_what_was_noted_of_it(draf
 
     assert draft.error is not None
     assert draft.block is None
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"---\nstatus: queued\n---\n\n## TODO\n- [ ] One\n", inbox.NO_TITLE),
+        (b"---\nstatus: queued\n---\n#  \n", inbox.NO_TITLE),
+        (b"", inbox.NO_TITLE),
+        (b"---\nstatus: queued\n---\n# \xff\xfe\n", inbox.NO_TEXT),
+    ],
+)
+def test_a_draft_without_a_title_or_in_bytes_that_are_no_text_is_never_activated(
+    drafts: SafeDir, content: bytes, error: str
+):
+    (Path(drafts.path) / "odd.md").write_bytes(content)
+
+    draft = inbox.read(drafts, "odd")
+
+    assert draft is not None
+    assert (draft.queued, str(draft.error).endswith(f"odd.md: {error}")) == (False, True)
