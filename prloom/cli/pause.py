@@ -28,11 +28,19 @@ def pause(given: Options, plans: tuple[str, ...], *, all_plans: bool) -> None:
 
     Without a plan and without --all, it asks on a terminal before it pauses all plans, and elsewhere it refuses. New
     feedback is still taken in and waits, and commands such as `/prloom status` still work. A run of an agent that has
-    begun continues, and replies that are queued are still sent.
+    begun continues, and replies that are queued are still sent. A queued plan is a draft again until it is resumed.
     """
     if not plans and not all_plans:
         _confirm_all(_all_plans(context.repository(given)))
-    _switch(given, "pause", plans, all_plans=all_plans, done="Paused")
+    drafts, others = _drafts(given, plans)
+    if drafts:
+        from prloom.engine.operator import new_draft  # noqa: PLC0415 - most plans that are paused are no drafts
+
+        for each in drafts:
+            new_draft.unqueue(context.repository(given), each)
+            click.echo(f"Paused: {each}. It is a draft until {layout.to_run('resume', each)}.")
+    if others or not drafts:
+        _switch(given, "pause", others, all_plans=all_plans, done="Paused")
 
 
 def _confirm_all(plan_ids: Sequence[str]) -> None:
@@ -67,9 +75,28 @@ def resume(given: Options, plans: tuple[str, ...], *, all_plans: bool, commit: b
         how = "stash"
     if how is not None and not plans:
         raise click.UsageError(f"--{how} needs the name of a plan", click.get_current_context())
-    if plans:
-        _save_worktrees(given, plans, how)
-    _switch(given, "resume", plans, all_plans=all_plans, done="Resumed")
+    drafts, others = _drafts(given, plans)
+    if drafts:
+        from prloom.engine.operator import new_draft  # noqa: PLC0415 - most plans that are resumed are no drafts
+
+        for each in drafts:
+            new_draft.queue(context.repository(given), context.config(given), each)
+            click.echo(f"Resumed: {each}. It is queued.")
+    if others:
+        _save_worktrees(given, others, how)
+    if others or not drafts:
+        _switch(given, "resume", others, all_plans=all_plans, done="Resumed")
+
+
+def _drafts(given: Options, named: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the drafts among these names, which have no worktree, and the other plans."""
+    if not named:
+        return (), ()
+    from prloom.engine.operator import plan_texts  # noqa: PLC0415 - `prloom pause --help` needs none
+
+    where = context.repository(given)
+    found = [plan_texts.find(where, each) for each in named]
+    return [each.id for each in found if each.is_draft], [each.id for each in found if not each.is_draft]
 
 
 def _save_worktrees(given: Options, named: Sequence[str], how: How | None) -> None:

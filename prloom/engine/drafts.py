@@ -98,7 +98,7 @@ class Drafts:
         announced = self._announce(found, repository_bus)
         for draft in found:
             waits = draft.id in self.waits and self._tried.get(draft.id) == draft.text and not self._is_due(draft.id)
-            if draft.queued and draft.id not in self._under_way and not waits:
+            if draft.queued and draft.has_work and draft.id not in self._under_way and not waits:
                 self._under_way.add(draft.id)
                 self._tried[draft.id] = draft.text
                 spawn(self._job(draft, made))

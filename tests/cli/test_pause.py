@@ -107,3 +107,33 @@ def test_plans_and_all_together_are_a_usage_error(stage: Stage, refused: Refusal
         refused("pause", "pr-7", "--all", code=2)
         == "prloom: name plans or use --all, not both. See `prloom pause --help`.\n"
     )
+
+
+QUEUED = "---\nstatus: queued\n---\n# Make it fast\n\n- [ ] Drop the sleep\n"
+
+
+def put(stage: Stage) -> Path:
+    file = stage.root / "prloom/.local/inbox/fast.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(QUEUED)
+    return file
+
+
+def test_a_queued_plan_is_a_draft_while_it_is_paused(stage: Stage, prloom: Prloom, refused: Refusal) -> None:
+    file = put(stage)
+
+    assert prloom("pause", "fast").out == "Paused: fast. It is a draft until `prloom resume fast`.\n"
+    assert "status: draft" in file.read_text()
+    assert "fast is a draft that is not queued; nothing works on it" in refused("pause", "fast")
+
+
+def test_a_queued_plan_that_is_becoming_a_plan_is_not_paused_half_way(stage: Stage, refused: Refusal) -> None:
+    file = put(stage)
+    note = stage.root / "prloom/.local/activations/fast.json"
+    note.parent.mkdir()
+    note.write_text("{}")
+
+    said = refused("pause", "fast")
+
+    assert "fast is becoming a plan at this moment; pause it again when `prloom status` shows its worktree" in said
+    assert file.read_text() == QUEUED

@@ -13,6 +13,7 @@ from stage import Stage, until
 
 from prloom.api import PluginContext
 from prloom.engine.adoption import adopt
+from prloom.engine.operator import new_draft
 from prloom.engine.views import status
 from prloom.model import record
 from prloom.workspace import repository
@@ -198,3 +199,30 @@ def test_a_plan_may_still_be_adopted_beside_drafts(git_stage: Stage, project: Pr
     )
 
     assert [plan.id for plan in status.read(git_stage.paths, datetime.now(UTC)).plans] == ["fast", "work"]
+
+
+async def test_a_queued_plan_without_a_todo_waits_for_one_and_says_so(git_stage: Stage, project: Project):
+    file = put(git_stage, TEXT.replace("- [ ] Drop the sleep\n", ""))
+
+    await git_stage.tick()
+
+    assert file.exists()
+    wait = shown(git_stage)["draftWait"]
+    assert wait["reason"] == "it has no TODO under `## TODO`; add one with `prloom todo fast add TEXT`"
+    assert wait["until"] is None
+
+    put(git_stage)
+    await git_stage.tick()
+    assert shown(git_stage)["status"] == "active"
+
+
+async def test_a_queued_plan_that_is_paused_and_resumed_becomes_a_plan(git_stage: Stage, project: Project):
+    put(git_stage)
+    new_draft.unqueue(git_stage.paths, "fast")
+
+    await git_stage.tick()
+    assert shown(git_stage)["status"] == "draft"
+
+    new_draft.queue(git_stage.paths, git_stage.config, "fast")
+    await git_stage.tick()
+    assert shown(git_stage)["status"] == "active"

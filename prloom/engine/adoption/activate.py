@@ -46,7 +46,8 @@ def activate(repo: Repository, config: Config, draft: PlanDraft, now: datetime) 
             wanted = front_matter.plan_branches(draft.front, draft.id, config.base_branch)
             config.for_preset(draft.front.preset)
             begun = _begin(repo, draft, wanted, begun, now)
-            Document(notes, _name(draft.id)).save(record.to_wire(begun))
+            with inbox.folder(local) as drafts:
+                inbox.begin(drafts, draft.id, lambda: Document(notes, _name(draft.id)).save(record.to_wire(begun)))
             if repository.branch_sha(repo, begun.branch) is None:
                 branches.create(repo, begun.branch, begun.sha)
             plan = _make(repo, config, draft, begun)
@@ -103,6 +104,15 @@ def forget_ended(local: SafeDir) -> None:
         for name in notes.names():
             if not drafts.exists(paths.draft(name.removesuffix(_name("")))):
                 notes.remove(name)
+
+
+def is_under_way(local: SafeDir, plan_id: str) -> bool:
+    """Whether a plan is being made of this draft."""
+    notes = local.sub(paths.ACTIVATIONS)
+    if notes is None:
+        return False
+    with notes:
+        return notes.exists(_name(plan_id))
 
 
 def _name(plan_id: str) -> str:

@@ -51,6 +51,11 @@ class PlanDraft(Struct, frozen=True):
         return plan_file.title(self.text)
 
     @property
+    def has_work(self) -> bool:
+        """Whether it has a TODO, without which there is nothing to make a plan for."""
+        return bool(plan_file.todos(self.text))
+
+    @property
     def queued(self) -> bool:
         """Whether the dispatcher may make it a plan."""
         return self.error is None and self.front.status == "queued"
@@ -85,20 +90,20 @@ def read(inbox: SafeDir, plan_id: str) -> PlanDraft | None:
         return PlanDraft(plan_id, "", FrontMatter(), error=str(error))
     try:
         naming.check_plan_id(plan_id)
-        _require_text(content)
-        draft = replace(draft, front=front_matter.parse(draft.text))
-        if not draft.title.strip():
-            raise PrloomError(NO_TITLE)
-        return draft
+        _require_plan(content, draft.title)
+        return replace(draft, front=front_matter.parse(draft.text))
     except PrloomError as error:
         return replace(draft, error=f"{inbox.where(name)}: {error}")
 
 
-def _require_text(content: bytes) -> None:
+def _require_plan(content: bytes, title: str) -> None:
+    """Raise PrloomError where a file is no text, or has no title."""
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PrloomError(NO_TEXT) from error
+    if not title.strip():
+        raise PrloomError(NO_TITLE)
 
 
 def every(repository: RepositoryPaths) -> tuple[PlanDraft, ...]:
@@ -191,6 +196,18 @@ def _digest(text: str) -> str:
     from hashlib import sha256  # noqa: PLC0415 - `prloom status` reads the drafts, of which hardly any is blocked
 
     return sha256(front_matter.without_status(text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def begin(inbox: SafeDir, plan_id: str, note: Callable[[], None]) -> None:
+    """Have it noted that a plan is being made of a draft, as one step against who pauses it.
+
+    Raises PrloomError where it is not queued any more.
+    """
+    with locks.locked(inbox):
+        draft = read(inbox, plan_id)
+        if draft is None or not draft.queued:
+            raise PrloomError(f"draft {plan_id} is not queued any more")
+        note()
 
 
 def move_out(inbox: SafeDir, plan_id: str, take: Callable[[PlanDraft], None]) -> None:

@@ -11,6 +11,7 @@ from prloom.config.models import Config
 from prloom.core.plans import front_matter, plan_file
 from prloom.core.plans.front_matter import FrontMatter, PlanBranches, PlanSource
 from prloom.core.text import markdown, naming
+from prloom.engine.adoption import activate
 from prloom.engine.bus import adopted, inbox, plans
 from prloom.engine.operator import plan_texts
 from prloom.engine.views import plan_names
@@ -75,6 +76,24 @@ def queue(where: RepositoryPaths, config: Config, plan_id: str) -> None:
         if inbox.edit(drafts, named.id, lambda text: front_matter.with_status(text, "queued")) is None:
             raise PrloomError(f"there is no draft {naming.printable(named.id)} any more; see `prloom status`")
         inbox.unblock(drafts, named.id)
+
+
+def unqueue(where: RepositoryPaths, plan_id: str) -> None:
+    """Take a queued plan back from the dispatcher; raises PrloomError where it is not queued, or no draft any more."""
+    with plan_texts.open_inbox(where) as drafts, SafeDir.make(where.root, *paths.LOCAL) as local:
+
+        def unqueued(text: str) -> str:
+            if activate.is_under_way(local, plan_id):
+                raise PrloomError(
+                    f"{naming.printable(plan_id)} is becoming a plan at this moment; pause it again when `prloom "
+                    f"status` shows its worktree"
+                )
+            if front_matter.parse(text).status != "queued":
+                raise PrloomError(f"{naming.printable(plan_id)} is a draft that is not queued; nothing works on it")
+            return front_matter.with_status(text, "draft")
+
+        if inbox.edit(drafts, plan_id, unqueued) is None:
+            raise PrloomError(f"there is no draft {naming.printable(plan_id)} any more; see `prloom status`")
 
 
 def block(where: RepositoryPaths, plan_id: str, reason: str) -> None:

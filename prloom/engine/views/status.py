@@ -101,7 +101,7 @@ def _plans(
             refused=refused.get(each.plan.id),
             refused_since=refused_since.get(each.plan.id),
             wait=work_status.wait(waiting, each.plan.id, each.bus.state),
-            draft_wait=work_status.draft_wait(waiting, each.plan.id) if each.is_draft else None,
+            draft_wait=work_status.draft_wait(waiting, each),
             session=sessions.get(each.plan.id),
         )
         for each in listed

@@ -74,9 +74,16 @@ def pull_request_wait(state: DispatchState) -> WorkWait | UnsetType:
     return WorkWait(reason=kept.error, since=kept.failing_since, until=kept.retry_at)
 
 
-def draft_wait(waiting: RunningWork | None, plan_id: str) -> WorkWait | None:
+def draft_wait(waiting: RunningWork | None, of: Snapshot) -> WorkWait | None:
     """Return what a queued draft waits for before it becomes a plan."""
-    found = waiting.draft_waits.get(plan_id) if waiting is not None else None
+    if not of.is_draft:
+        return None
+    if of.plan.status == "queued" and not of.todos and not of.error:
+        add = command("todo", of.plan.id, ("add", "TEXT"))
+        return WorkWait(
+            reason=f"it has no TODO under `## TODO`; add one with `{add}`", since=of.plan.created_at, until=None
+        )
+    found = waiting.draft_waits.get(of.plan.id) if waiting is not None else None
     if found is None:
         return None
     return WorkWait(reason=found.reason, since=found.since, until=found.until)

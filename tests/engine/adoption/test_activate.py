@@ -294,3 +294,14 @@ def test_notes_without_a_draft_are_taken_away(box: Inbox):
 
     assert box.notes == ["fast.json"]
     assert draft.queued
+
+
+def test_a_draft_that_is_paused_before_its_plan_was_begun_stays(box: Inbox):
+    draft = box.put()
+    box.put(TEXT.replace("queued", "draft"))
+
+    with pytest.raises(PrloomError, match="draft fast is not queued any more"):
+        box.activate(draft)
+
+    assert (box.folder / "fast.md").exists()
+    assert box.notes == []
