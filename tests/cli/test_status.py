@@ -89,7 +89,7 @@ Needs you (3, oldest first)
     `prloom approve h`
   N d  pr-7  failed   1 action failed: the thread is locked
     `prloom retry {action}`
-  N d        stalled  nothing has moved, and this is open: 1 event; no dispatcher runs
+  N d        stalled  no dispatcher is running, and this waits for one: 1 event
     `prloom start`
 
 Waiting (1; the oldest for N d; next now)
@@ -273,7 +273,7 @@ def test_a_watch_in_a_pipe_prints_once_for_each_change_and_ends_with_ctrl_c(stag
         assert watch.stderr is not None
         first = [watch.stdout.readline() for _ in range(7)]
         stage.append(said("e"))
-        second = [watch.stdout.readline() for _ in range(7)]
+        second = [watch.stdout.readline() for _ in range(11)]
         watch.send_signal(signal.SIGINT)
 
         assert watch.stdout.read() == ""

@@ -65,20 +65,26 @@ def of_plan(of: Snapshot, shown: PlanStatus, now: datetime) -> Standstill | Unse
 
 def needs(status: StatusDocument, rule: StandstillRule | None, at_work: AtWork, now: datetime) -> Iterator[Need]:
     """Yield what a person is told: of each plan in which nothing moves, or of all together where no dispatcher runs."""
+    if not status.dispatcher.running:
+        yield from _without_dispatcher(status)
+        return
     if rule is None:
         return
     found = [(plan, plan.standstill) for plan in status.plans if plan.standstill and _is_due(plan, rule, at_work, now)]
-    if not found:
-        return
-    if not status.dispatcher.running:
-        open_work = [current for _, current in found]
-        text = f"nothing has moved, and this is open: {_open(open_work)}; no dispatcher runs"
-        yield _need("", text, (command("start"),), min(current.since for current in open_work))
-        return
     for plan, current in found:
         text = f"nothing has moved, and this is open: {_open([current])}"
         commands = (command("log", option("--plan", plan.id), ("--since", "1d")), command("doctor"))
         yield _need(plan.id, text, commands, max(current.since, rule.started_at or current.since))
+
+
+def _without_dispatcher(status: StatusDocument) -> Iterator[Need]:
+    """Yield that no dispatcher runs, where something is open that one would do at once."""
+    open_work = [plan.standstill for plan in status.plans if plan.standstill]
+    drafts = sum(plan.status == "queued" and not plan.blocked and not plan.draft_wait for plan in status.plans)
+    if status.dispatcher.trouble or not (open_work or drafts):
+        return
+    text = f"no dispatcher is running, and this waits for one: {_open(open_work, drafts)}"
+    yield _need("", text, (command("start"),), min((current.since for current in open_work), default=None))
 
 
 def _is_due(plan: PlanStatus, rule: StandstillRule, at_work: AtWork, now: datetime) -> bool:
@@ -92,14 +98,15 @@ def _is_due(plan: PlanStatus, rule: StandstillRule, at_work: AtWork, now: dateti
     return current.retried or plan.id not in at_work.plans
 
 
-def _need(plan: str, text: str, commands: tuple[str, ...], since: datetime) -> Need:
-    key = f"stalled/{plan}/"
-    return Need(key=key, kind="stalled", plan=plan or None, text=text, commands=commands, since=Timestamp.of(since))
+def _need(plan: str, text: str, commands: tuple[str, ...], since: datetime | None) -> Need:
+    key, at = f"stalled/{plan}/", None if since is None else Timestamp.of(since)
+    return Need(key=key, kind="stalled", plan=plan or None, text=text, commands=commands, since=at)
 
 
-def _open(open_work: Collection[Standstill]) -> str:
-    """Return how much is open: `2 TODOs, 1 event`."""
+def _open(open_work: Collection[Standstill], drafts: int = 0) -> str:
+    """Return how much is open: `1 queued plan, 2 TODOs, 1 event`."""
     counts = {
+        "queued plan": drafts,
         "TODO": sum(each.todos for each in open_work),
         "event": sum(each.events for each in open_work),
         "action": sum(each.actions for each in open_work),

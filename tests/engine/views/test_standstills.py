@@ -51,14 +51,14 @@ def scene(tmp_path: Path) -> StalledScene:
     return scene
 
 
-def test_what_is_open_while_nothing_moves_needs_a_person(scene: StalledScene) -> None:
+def test_what_a_dispatcher_would_do_needs_a_person_where_none_runs(scene: StalledScene) -> None:
     waiting = {"e1": scene.pending("e1", since=scene.ago(hours=3)), "e2": scene.put_off("e2", attempts=4)}
     scene.moved(scene.plan("pr-1", TODO), hours=4)
     scene.moved(scene.plan("pr-2", state=DispatchState(open=waiting)), hours=3)
 
     (alarm,) = scene.alarms()
 
-    assert alarm.text == "nothing has moved, and this is open: 2 TODOs, 2 events; no dispatcher runs"
+    assert alarm.text == "no dispatcher is running, and this waits for one: 2 TODOs, 2 events"
     assert alarm.commands == ("prloom start",)
     assert alarm.age_ms == 5 * 3_600_000
     assert alarm.plan is None
@@ -145,9 +145,23 @@ def test_a_dispatcher_that_was_started_just_now_has_its_time(scene: StalledScene
     assert [need.age_ms for need in scene.alarms()] == [3 * 3_600_000] * expected
 
 
-def test_where_no_dispatcher_ever_ran_there_is_no_alarm(tmp_path: Path) -> None:
+def test_where_no_dispatcher_ever_ran_what_waits_for_one_is_shown_at_once(tmp_path: Path) -> None:
     scene = StalledScene(tmp_path)
-    scene.moved(scene.plan("pr-1", TODO), days=50)
+    scene.plan("pr-1", TODO)
+    drafts = scene.root / "prloom/.local/inbox"
+    drafts.mkdir()
+    (drafts / "new-plan.md").write_text("---\nstatus: queued\n---\n# New\n\n## TODO\n- [ ] one\n")
+    (drafts / "other-plan.md").write_text("# Other\n\n## TODO\n- [ ] one\n")
+
+    (alarm,) = scene.alarms()
 
     assert scene.now == NOW
+    assert alarm.text == "no dispatcher is running, and this waits for one: 1 queued plan, 2 TODOs"
+    assert alarm.remedy == "`prloom start`"
+
+
+def test_where_all_is_done_no_dispatcher_has_to_run(tmp_path: Path) -> None:
+    scene = StalledScene(tmp_path)
+    scene.plan("pr-1", "- [x] one\n")
+
     assert scene.alarms() == []
