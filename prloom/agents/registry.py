@@ -11,7 +11,7 @@ from prloom import programs
 from prloom.agents import check, environment
 from prloom.agents.activity.adapter import Adapter, PlainAdapter
 from prloom.agents.agent import Agent
-from prloom.errors import AgentError
+from prloom.errors import AgentError, AgentMissingError
 from prloom.model.agent_names import AGENT_NAMES
 from prloom.model.kinds import ActivityType
 
@@ -19,6 +19,11 @@ AGENTS: Final[Mapping[str, Agent]] = {
     name: cast("Agent", import_module(f"prloom.agents.programs.{name}")) for name in AGENT_NAMES
 }
 """Every agent, in the order in which `auto` looks for them."""
+
+TO_INSTALL_ONE: Final = (
+    'install one, or name your own under [agents.command] in prloom.toml and set default = "command" under [stages]'
+)
+"""What a person does where the machine has no agent program."""
 
 _BY_RUN: Final[tuple[ActivityType, ...]] = ("AGENT_START", "AGENT_END")
 """The types that every run fires, whatever its program prints."""
@@ -74,12 +79,9 @@ def first_found(environ: Mapping[str, str]) -> Agent | None:
 
 
 def auto(environ: Mapping[str, str]) -> Agent:
-    """Return the agent that `stages.default = "auto"` stands for; raise AgentError when the machine has none."""
+    """Return the agent that `stages.default = "auto"` stands for; raise AgentMissingError when the machine has none."""
     found = first_found(environ)
     if found is None:
         programs = ", ".join(agent.program for agent in AGENTS.values() if agent.program)
-        raise AgentError(
-            f"no agent program on PATH (looked for {programs}); install one, or name your own under"
-            ' [agents.command] in prloom.toml and set default = "command" under [stages]'
-        )
+        raise AgentMissingError(f"no agent program on PATH (looked for {programs}); {TO_INSTALL_ONE}")
     return found

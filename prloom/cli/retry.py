@@ -8,7 +8,7 @@ import click
 
 from prloom.cli import completion, context, selection, submit
 from prloom.cli.context import Options, pass_options
-from prloom.model.agent_names import AGENT_NAMES
+from prloom.model.agent_names import AGENT_NAMES, AUTO, GIT
 from prloom.model.kinds import PUT_OFF
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--agent",
     metavar="NAME",
-    type=click.Choice(AGENT_NAMES),
+    type=click.Choice((*AGENT_NAMES, AUTO, GIT)),
     help="Try this agent program again, for all that waits until it can be used.",
 )
 @selection.plan_option
@@ -42,7 +42,8 @@ def command(
     """Make deferred and parked events due now, and try TODOs that wait and failed actions again.
 
     EVENT is the id of an event or of an action; @AUTHOR stands for all deferred and parked events by this author. With
-    --deferred or --parked, EVENT is a plan instead. --agent ends the wait for a usage limit or for a sign-in.
+    --deferred or --parked, EVENT is a plan instead. --agent ends the wait for a usage limit, a sign-in or a
+    program that is missing; `auto` stands for any agent program, and `git` for an identity to commit with.
     """
     from prloom.engine.operator import event_requests  # noqa: PLC0415 - `prloom retry --help` needs none
 

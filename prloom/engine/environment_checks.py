@@ -25,7 +25,7 @@ from prloom.model import kinds
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-from prloom.workspace import checkout, git, repository
+from prloom.workspace import checkout, commits, git, repository
 
 OLDEST_GIT = (2, 38)
 """The first version that knows `safe.bareRepository`, which keeps git out of repositories among a branch's files."""
@@ -40,6 +40,11 @@ def of_git(root: Path) -> Iterator[Finding]:
     if found is not None and tuple(map(int, found[0].split(".")[:2])) < OLDEST_GIT:
         oldest = ".".join(map(str, OLDEST_GIT))
         yield _finding("warning", f"git {found[0]} is older than {oldest}, which is recommended", "git", "update git")
+    try:
+        commits.require_identity(root)
+    except commits.IdentityMissingError as error:
+        what, _, fix = str(error).partition("; ")
+        yield _finding("error", what, "git", fix)
     local = "/".join(paths.LOCAL)
     untracked = ["ls-files", "--others", "--exclude-standard", "--directory", "--", local]
     if git.run(untracked, cwd=root).out:

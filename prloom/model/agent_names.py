@@ -8,6 +8,11 @@ AgentName = Literal["claude", "codex", "opencode", "gemini", "amp", "command"]
 AGENT_NAMES: tuple[AgentName, ...] = get_args(AgentName)
 """All of them, in the order in which `auto` looks for them."""
 
+AUTO: Final = "auto"
+"""What stands for the first of them that this machine has."""
+GIT: Final = "git"
+"""The program that commits; what it lacks keeps the work waiting as a missing agent program does."""
+
 Inherited = Literal["memory", "hooks", "mcp"]
 """What of the operator's own a run of an agent program has only if the operator lets it in.
 

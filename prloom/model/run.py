@@ -12,12 +12,15 @@ INVOCATION = "invocation.json"
 LOCK = "running.lock"
 """The file there whose lock the run's supervisor has as long as the run goes on."""
 
-UnusableCause = Literal["usage_limit", "sign_in", "start"]
-"""Why an agent program cannot be used: its allowance is used up, it is not signed in, or it does not start."""
+UnusableCause = Literal["usage_limit", "sign_in", "start", "identity"]
+"""Its allowance is used up, it is not signed in, it does not start, or git does not know whose commits it makes."""
 
 
 class UnusableAgent(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """An agent program that cannot be used now, and why; `remedy` says what a person does about it, if anything."""
+    """A program that cannot be used now, and why; `remedy` says what a person does about it, if anything.
+
+    `agent` is an agent program, `auto` where the machine has none, or `git`.
+    """
 
     agent: str
     cause: UnusableCause

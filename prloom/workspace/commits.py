@@ -26,6 +26,10 @@ class BranchMovedError(WorkspaceError):
     """The branch is not where the caller expected it: someone has moved it meanwhile."""
 
 
+class IdentityMissingError(WorkspaceError):
+    """Git does not know whose commits it makes."""
+
+
 @dataclass(frozen=True)
 class Commit:
     """A commit of a branch: its id, that of its tree, those of its parents, and its message."""
@@ -51,7 +55,7 @@ def commit(
 
     The operator's identity is used. With `hooks`, those of the operator's checkout may refuse the commit. If the branch
     is no longer at `parent`, BranchMovedError is raised, unless its tip is this very commit, made by a call that was
-    stopped. Raises WorkspaceError where git has no identity, or a hook refuses.
+    stopped. Raises IdentityMissingError where git has no identity, and WorkspaceError where a hook refuses.
     """
     _require_branch(branch)
     made = _made_before(repo, tree=tree, parent=parent, message=message, branch=branch)
@@ -69,9 +73,9 @@ def commit(
 def make(repo: Repository, *, tree: str, parent: str, message: str, author: Mapping[str, str] = git.NONE) -> str:
     """Return a new commit to which no branch leads yet; `author` has git's variables for another one than the operator.
 
-    Raises WorkspaceError where git has no identity.
+    Raises IdentityMissingError where git has no identity.
     """
-    _require_identity(repo)
+    require_identity(repo.root)
     argv = ["commit-tree", "-p", parent, "-F", "-", tree]
     given = message.encode("utf-8", "surrogateescape")
     return git.run(argv, cwd=repo.root, stdin=given, variables=author).out.strip()
@@ -237,12 +241,13 @@ def _require_branch(branch: str) -> None:
         raise WorkspaceError(f"'{printable(branch)}' is not a valid name for a branch")
 
 
-def _require_identity(repo: Repository) -> None:
+def require_identity(root: Path) -> None:
+    """Raise IdentityMissingError where git does not know whose commits it makes."""
     try:
         for role in ("AUTHOR", "COMMITTER"):
-            git.run(["var", f"GIT_{role}_IDENT"], cwd=repo.root)
+            git.run(["var", f"GIT_{role}_IDENT"], cwd=root)
     except WorkspaceError as error:
-        raise WorkspaceError(
-            f"git does not know whose commits it makes in {printable(str(repo.root))}; set `git config --global "
+        raise IdentityMissingError(
+            f"git does not know whose commits it makes in {printable(str(root))}; set `git config --global "
             "user.name` and `user.email`"
         ) from error

@@ -16,6 +16,8 @@ def sound(stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stag
     """A repository of git's, with an agent on the machine."""
     shutil.rmtree(stage.root / ".git")
     subprocess.run(["git", "init", "--quiet", str(stage.root)], check=True)
+    for key in ("user.name", "user.email"):
+        subprocess.run(["git", "-C", str(stage.root), "config", key, "op@example.com"], check=True)
     (stage.root / ".git/info/exclude").write_text("/prloom/.local/\n")
     agent = tmp_path / "bin/claude"
     agent.parent.mkdir()

@@ -23,6 +23,8 @@ def repo(tmp_path: Path) -> Path:
     root = tmp_path / "repo"
     root.mkdir()
     git(root, "init", "--quiet", "--initial-branch", "main")
+    for key in ("user.name", "user.email"):
+        git(root, "config", key, "op@example.com")
     git(root, "commit", "--quiet", "--allow-empty", "--message", "first")
     return root
 

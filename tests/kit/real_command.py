@@ -51,8 +51,9 @@ class Repository:
         }
         root.mkdir()
         self.git("init", "--quiet", "--initial-branch=main")
-        identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
-        self.git(*identity, "commit", "--quiet", "--allow-empty", "--message=begin")
+        for key in ("user.name", "user.email"):
+            self.git("config", key, "t@example.invalid")
+        self.git("commit", "--quiet", "--allow-empty", "--message=begin")
         self.git("branch", PLAN)
 
     def git(self, *args: str) -> str:

@@ -63,6 +63,23 @@ def agents_usable(state: DispatchState, agents: Collection[str]) -> DecisionPart
     return _without_agent_waits(state, agents, "the agent can be used again", work_failures.limit_changed)
 
 
+def agents_changed(state: DispatchState, chosen: Collection[str]) -> DecisionParts:
+    """Return that what waits for a program goes on where the dispatcher that starts may find otherwise.
+
+    It waits because the program was missing or its settings were wrong, or for one that no stage uses any more:
+    `chosen` are those in use. What is still so, makes it wait again.
+    """
+    waiting = [event.deferral.agent for event in agent_wait.waiting(state) if event.deferral]
+    if state.work is not None:
+        waiting.append(state.work.unusable)
+    agents = {
+        each.agent for each in waiting if each and (each.cause in ("start", "identity") or each.agent not in chosen)
+    }
+    if not agents:
+        return {}
+    return _without_agent_waits(state, agents, "the dispatcher was started again", work_failures.limit_changed)
+
+
 def _without_agent_waits(
     state: DispatchState, agents: Collection[str], why: str, ended: Callable[[TodoWork, str], WorkStep]
 ) -> DecisionParts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,8 @@ from prloom.engine.runs.run_end import RunEnd
 from prloom.engine.runs.run_exchange import RunExchange, RunExecutor
 from prloom.engine.runs.run_waits import RunWaits
 from prloom.errors import AgentError, StorageError
+from prloom.model import kinds
+from prloom.model.agent_names import AUTO
 from prloom.model.kinds import CHECK
 from prloom.model.work import TodoWork
 from prloom.storage import paths, run_log
@@ -90,13 +92,22 @@ class AgentPool:
         )
 
     def choose(self, config: Config, stage: str, model: str | None = None) -> tuple[Agent, str | None]:
-        """Return the agent of a stage and the model that it uses; raises AgentError where there is none."""
+        """Return the agent of a stage and the model that it uses; raises AgentMissingError where there is none."""
         choice = stages.stage(config, stage, model=model)
-        if choice.agent == "auto":
+        if choice.agent == AUTO:
             agent = registry.auto(self.environ)
+            self.agent_waits.found(AUTO)
         else:
             agent = registry.get(choice.agent)
         return agent, choice.model
+
+    def chosen(self, config: Config) -> frozenset[str]:
+        """Return the agents that the stages of the work on a plan use now."""
+        names = set()
+        for stage in kinds.STAGES:
+            with suppress(AgentError):
+                names.add(self.choose(config, stage)[0].name)
+        return frozenset(names)
 
     def wait(
         self, agent: Agent, config: Config, plan_id: str, now: datetime, *, tried: bool = False

@@ -7,9 +7,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from prloom.agents import registry
 from prloom.agents.agent import Agent, RunResult
 from prloom.core.waits import agent_wait
 from prloom.core.waits.agent_wait import AgentWait
+from prloom.model.agent_names import AUTO, GIT
 from prloom.model.run import UnusableAgent
 from prloom.storage import run_log
 
@@ -53,8 +55,7 @@ class AgentWaits:
         waits, again = self._found(now), run_id in self._trials
         self._trials.discard(run_id)
         if result.status == "ok":
-            if waits.pop(agent.name, None) is not None:
-                self._usable.add(agent.name)
+            self.found(agent.name)
         elif result.status == "limited":
             reason = agent_wait.reason_of(agent.name, result.error or "the usage limit is reached", run_id)
             waits[agent.name] = agent_wait.limited(agent.name, reason, result.retry_at, now)
@@ -64,13 +65,23 @@ class AgentWaits:
             self._note(unusable, reason, now, again=again)
         elif result.status == "unusable":
             reason = f"{agent.name} does not start: {result.error} (run {run_id})"
-            unusable = UnusableAgent(agent=agent.name, cause="start", remedy=_to_correct(agent))
+            unusable = UnusableAgent(agent=agent.name, cause="start", remedy=_to_correct(agent.name))
             self._note(unusable, reason, now, again=again)
 
-    def missing(self, agent: Agent, reason: str, now: datetime) -> AgentWait:
-        """Note that a program is not there, and return that; the reason says what to do."""
-        unusable = UnusableAgent(agent=agent.name, cause="start", remedy=_to_correct(agent))
+    def missing(self, program: str, reason: str, now: datetime) -> AgentWait:
+        """Note that a program is not there, or none where `auto` looks; the reason says what to do."""
+        unusable = UnusableAgent(agent=program, cause="start", remedy=_to_correct(program))
         return self._note(unusable, reason, now, again=True)
+
+    def without_identity(self, reason: str, now: datetime) -> AgentWait:
+        """Note that git does not know whose commits it makes; the reason says what to do."""
+        unusable = UnusableAgent(agent=GIT, cause="identity", remedy="set git's `user.name` and `user.email`")
+        return self._note(unusable, reason, now, again=True)
+
+    def found(self, program: str) -> None:
+        """Note that something is there which was missing: what waits for it need not wait."""
+        if self._waits is not None and self._waits.pop(program, None) is not None:
+            self._usable.add(program)
 
     def take_usable(self) -> frozenset[str]:
         """Return the programs that can be used again since this was asked last."""
@@ -96,8 +107,10 @@ class AgentWaits:
         return self._waits
 
 
-def _to_correct(agent: Agent) -> str:
+def _to_correct(program: str) -> str:
     """Return what a person does about a program that does not start."""
-    if agent.name == COMMAND:
+    if program == AUTO:
+        return registry.TO_INSTALL_ONE
+    if program == COMMAND:
         return "correct argv of [agents.command] in prloom.toml"
-    return f"install {agent.program}, or choose another agent under [stages] in prloom.toml"
+    return f"install {registry.get(program).program}, or choose another agent under [stages] in prloom.toml"

@@ -24,6 +24,7 @@ from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
 from prloom.engine.plan.triage_results import TriageRun
 from prloom.errors import AgentError, AgentMissingError
 from prloom.model import record
+from prloom.model.agent_names import AUTO
 from prloom.model.decision import Change
 from prloom.model.event import Event
 from prloom.model.kinds import TRIAGE
@@ -131,8 +132,9 @@ class AgentTriager:
         run_id = run_spec.new_id(runtime.clock(), TRIAGE)
         try:
             agent, model = self._pool.choose(runtime.rules.config, TRIAGE)
-        except AgentError as error:
-            _triage_run(runtime, run_id, "prloom").fail(batch, str(error))
+        except AgentMissingError as error:
+            wait = self._pool.agent_waits.missing(AUTO, str(error), runtime.clock())
+            _triage_run(runtime, run_id, "prloom").wait_for(batch, wait)
             return
         async with self._pool.room(agent, runtime.rules.config, runtime.in_flight):
             await self._triage(runtime, agent, model, run_id, batch)
@@ -158,7 +160,7 @@ class AgentTriager:
                 return
             folder = self._pool.prepare(folders, runtime.rules.config, agent, run_id, request, commit=commit)
         except AgentMissingError as error:
-            results.wait_for(batch, self._pool.agent_waits.missing(agent, str(error), runtime.clock()))
+            results.wait_for(batch, self._pool.agent_waits.missing(agent.name, str(error), runtime.clock()))
             return
         except AgentError as error:
             results.fail(batch, str(error))

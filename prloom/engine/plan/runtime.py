@@ -72,7 +72,7 @@ class PlanRuntime:
     last poll. `torn_line` is where a last line without its newline ends, and when it was found. `appended` are the
     events that prloom appended while a worker may append others, `todos_doubted` says that `plan.md` has boxes that do
     not count, and `read_files` has bridges read the plan's files.
-    `limits_checked` says that this dispatcher has compared the daily limits that something waits for with those of now.
+    `configuration_compared` says that this dispatcher has compared what something waits for with the settings of now.
     `show_todos` writes the list of TODOs into the activity if it has changed.
     """
 
@@ -108,7 +108,7 @@ class PlanRuntime:
         self.ticked: tuple[str, ...] = ()
         self.todos_checked: FileStamp | None = None
         self.todos_doubted = False
-        self.limits_checked = False
+        self.configuration_compared = False
         self.appended: set[bytes] = set()
         self.read_files: Callable[[], Awaitable[None]] = _read_nothing
         self.show_todos: Callable[[PlanRuntime], None] = _discard

@@ -23,6 +23,7 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.errors import AgentError, AgentMissingError
+from prloom.model.agent_names import AUTO
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 
@@ -38,7 +39,11 @@ class ReviewRuns:
 
     async def review(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> DecisionParts:
         """Return what the review of a change comes to; raises AgentError where none could be made."""
-        agent, model = self.pool.choose(runtime.rules.config, STAGE)
+        try:
+            agent, model = self.pool.choose(runtime.rules.config, STAGE)
+        except AgentMissingError as error:
+            missing = self.pool.agent_waits.missing(AUTO, str(error), runtime.clock())
+            return work_failures.limited(context(runtime), work, missing)
         run_id = run_spec.new_id(runtime.clock(), STAGE)
         answer_path = runtime.folders.runs / run_id / run_folder.ANSWER
         request = RunRequest(
@@ -64,7 +69,7 @@ class ReviewRuns:
             try:
                 folder = self.pool.prepare(runtime.folders, config, agent, run_id, request, commit=commit)
             except AgentMissingError as error:
-                wait = self.pool.agent_waits.missing(agent, str(error), runtime.clock())
+                wait = self.pool.agent_waits.missing(agent.name, str(error), runtime.clock())
                 return work_failures.limited(context(runtime), work, wait)
             result = await self.pool.run(folder, agent, runtime.id, runtime.clock)
         said = await asyncio.to_thread(run_folder.read_answer, folder)

@@ -46,7 +46,7 @@ from prloom.model.hook_points import AFTER_TODO, BEFORE_FINISH, BEFORE_TODO
 from prloom.model.work import TodoWork
 from prloom.storage import plan_session
 from prloom.workspace.commit_hooks import CommitRefusedError
-from prloom.workspace.commits import BranchMovedError
+from prloom.workspace.commits import BranchMovedError, IdentityMissingError
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class TodoWorker:
         if runtime.in_flight.working:  # a worker that runs may have deleted the branch, which is put back after it
             return False
         lost_branch.block(self._changes.repo, runtime)
-        self._workers.compare_limits(runtime)
+        self._workers.compare_configuration(runtime)
         left_open = runtime.usable and appended_lines.is_left_open(runtime)
         if self._next(runtime, dependencies) is None and not left_open:
             return False
@@ -143,6 +143,8 @@ class TodoWorker:
             self._block(runtime, str(error), "branch")
         except PushRefusedError as error:
             self._wait(runtime, str(error), refused=True)
+        except IdentityMissingError as error:
+            self._wait_for_identity(runtime, str(error))
         except (WorkspaceError, AgentError) as error:
             self._wait(runtime, str(error))
 
@@ -300,6 +302,15 @@ class TodoWorker:
             return
         log.warning("plan %s: the TODO %s waits: %s", runtime.id, work.id, reason)
         _commit(runtime, work_failures.delayed(context(runtime), work, reason, refused=refused))
+
+    def _wait_for_identity(self, runtime: PlanRuntime, reason: str) -> None:
+        """Have the commit wait until git knows whose it is; no deadline ends that, for a person sees to it."""
+        work = runtime.event_store.state.work
+        if work is None:
+            self._block(runtime, reason, "worktree")
+            return
+        wait = self.pool.agent_waits.without_identity(reason, runtime.clock())
+        _commit(runtime, work_failures.limited(context(runtime), work, wait))
 
 
 def _commit(runtime: PlanRuntime, parts: DecisionParts) -> None:

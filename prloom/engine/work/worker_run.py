@@ -29,6 +29,7 @@ from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.engine.work.received_change import ReceivedChanges
 from prloom.errors import AgentError, AgentMissingError
+from prloom.model.agent_names import AUTO
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork, WorkStep
 from prloom.workspace.bundled_change import WorktreeChangedError
@@ -76,12 +77,17 @@ class WorkerRuns:
         if running.run is not None:
             await self.pool.commits.forget_worker(runtime.id, running.run, found=work.phase == "running")
 
-    def compare_limits(self, runtime: PlanRuntime) -> None:
-        """Have what waits for a daily limit tried again where the limit was changed since; done once after a start."""
-        state = runtime.event_store.state
-        if not runtime.usable or runtime.limits_checked or not work_requests.waits_for_daily_limit(state):
+    def compare_configuration(self, runtime: PlanRuntime) -> None:
+        """Have what waits for a setting tried again where that was changed since; done once after a start."""
+        if not runtime.usable or runtime.configuration_compared:
             return
-        runtime.limits_checked = True
+        runtime.configuration_compared = True
+        parts = work_requests.agents_changed(runtime.event_store.state, self.pool.chosen(runtime.rules.config))
+        if parts:
+            runtime.event_store.commit("work", "prloom", **parts)
+        state = runtime.event_store.state
+        if not work_requests.waits_for_daily_limit(state):
+            return
         running = [plan or "" for plan in self.pool.activity.unended().values()]
         limit = daily_limit(self.pool.root, runtime.rules.config, runtime.id, runtime.clock(), running=running)
         brake = None
@@ -107,8 +113,9 @@ class WorkerRuns:
                 return await self._finish(runtime, work, found=True)
         try:
             agent, model = self.pool.choose(runtime.rules.config, STAGE)
-        except AgentError as error:
-            runtime.event_store.commit("work", "prloom", **work_failures.delayed(context(runtime), work, str(error)))
+        except AgentMissingError as error:
+            wait = self.pool.agent_waits.missing(AUTO, str(error), runtime.clock())
+            runtime.event_store.commit("work", "prloom", **work_failures.limited(context(runtime), work, wait))
             return None
         async with self.pool.worker(agent, runtime.rules.config, runtime.in_flight):
             if not await self._start(runtime, work, item, agent, model):
@@ -137,7 +144,7 @@ class WorkerRuns:
                 return False
             folder = self.pool.prepare(runtime.folders, config, agent, request.run, request, commit=commit)
         except AgentMissingError as error:
-            wait = self.pool.agent_waits.missing(agent, str(error), runtime.clock())
+            wait = self.pool.agent_waits.missing(agent.name, str(error), runtime.clock())
             store.commit("work", agent.name, **work_failures.limited(context(runtime), work, wait))
             return False
         except AgentError as error:

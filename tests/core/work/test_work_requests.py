@@ -12,6 +12,7 @@ from plan_states import a_queued_action, an_open_event
 from prloom.core.work import work_requests
 from prloom.model.decision import Change, DecisionParts, DeliveryChange
 from prloom.model.record import Timestamp
+from prloom.model.run import UnusableAgent, UnusableCause
 from prloom.model.state import DispatchState
 from prloom.model.work import Block, CiFixes, TodoWork, WorkStep
 
@@ -76,3 +77,25 @@ def test_the_operators_block_takes_the_place_of_any_other_and_is_made_once() -> 
     assert work_requests.blocked(DispatchState(), "fast", None, NOW) == {"block": OPERATOR}
     assert work_requests.blocked(DispatchState(block=OPERATOR), "fast", None, NOW) == {}
     assert work_requests.blocked(DispatchState(block=HOOK), "fast", HOOK.reason, NOW) == {"block": own}
+
+
+@pytest.mark.parametrize(
+    ("cause", "agent", "ends"),
+    [
+        ("start", "claude", True),
+        ("identity", "git", True),
+        ("usage_limit", "claude", False),
+        ("sign_in", "claude", False),
+        ("usage_limit", "codex", True),
+        ("sign_in", "codex", True),
+    ],
+)
+def test_a_start_ends_the_waits_that_settings_caused_and_those_for_programs_that_no_stage_uses_any_more(
+    cause: UnusableCause, agent: str, *, ends: bool
+) -> None:
+    waits = replace(
+        WORK, retry_at=NOW, waits_for="no", waits_since=NOW, unusable=UnusableAgent(agent=agent, cause=cause)
+    )
+    lifted = WorkStep(todo_id="t-1", verdict="lifted", reason="the dispatcher was started again", work=WORK)
+
+    assert work_requests.agents_changed(DispatchState(work=waits), {"claude"}) == ({"work": lifted} if ends else {})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
+import pytest
 from workbench import FAST, Run, Workbench
 
 from prloom.engine.adoption import adopt
@@ -110,3 +112,53 @@ async def test_a_program_that_is_not_there_is_a_wait_that_says_what_to_correct(b
         agent="command", cause="start", remedy="correct argv of [agents.command] in prloom.toml"
     )
     assert "is not an executable program" in (work.waits_for or "")
+
+
+async def test_a_corrected_configuration_ends_the_wait_that_it_caused_at_the_next_start(bench: Workbench):
+    bench.stage.configure('[stages]\ndefault = "command"\n[agents.command]\nargv = ["./none"]\n')
+    bench.todo("- [ ] Make it fast")
+    await bench.tick()
+    bench.configure()
+    bench.script(FAST)
+
+    await bench.tick()
+
+    assert bench.commits == ["Be fast"]
+
+
+async def test_a_machine_without_an_agent_program_is_a_wait_that_ends_when_there_is_one(bench: Workbench):
+    bench.stage.configure('[stages]\ndefault = "auto"\n')
+    bench.todo("- [ ] Make it fast")
+
+    await bench.tick()
+
+    work = bench.state.work
+    assert work is not None
+    assert work.unusable is not None
+    assert (work.unusable.agent, work.unusable.cause, work.attempt) == ("auto", "start", 1)
+    assert "no agent program on PATH (looked for claude, codex, " in (work.waits_for or "")
+    assert "install one" in work.unusable.remedy
+
+
+async def test_without_an_identity_of_gits_the_commit_waits_and_is_made_as_soon_as_there_is_one(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+):
+    for role, what in product(("AUTHOR", "COMMITTER"), ("NAME", "EMAIL")):
+        monkeypatch.delenv(f"GIT_{role}_{what}", raising=False)
+    bench.project.git("config", "--unset", "user.name")
+    bench.project.git("config", "user.useConfigOnly", "true")
+    await bench.make_it_fast()
+
+    work = bench.state.work
+    assert work is not None
+    assert work.unusable == UnusableAgent(
+        agent="git", cause="identity", remedy="set git's `user.name` and `user.email`"
+    )
+    assert "git does not know whose commits it makes in " in (work.waits_for or "")
+    assert bench.commits == []
+
+    bench.project.git("config", "user.name", "Ada")
+    await bench.carry_out("retry_agent", "git")
+
+    assert bench.commits == ["Be fast"]
+    assert bench.runs() == 1
