@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from stage import Stage, said
 
+from prloom.engine.views import status
+
 FILES = (
     "plan.md",
     "state.json",
@@ -28,6 +30,16 @@ def link(path: Path) -> None:
 
 def folder(path: Path) -> None:
     path.mkdir()
+
+
+def garbage(path: Path) -> None:
+    """Leave bytes that are no text, and no record."""
+    path.write_bytes(b"\xff\xfe\x00 {garbage\n")
+
+
+def denied(path: Path) -> None:
+    """Leave a file that may not be read; for root it is an empty one."""
+    path.touch(mode=0)
 
 
 def nothing(path: Path) -> None:
@@ -53,14 +65,18 @@ def replaced(path: Path, put: Callable[[Path], None]) -> Iterator[None]:
             kept.rename(path)
 
 
-@pytest.mark.parametrize("put", [link, folder, nothing])
+def two_plans(stage: Stage) -> None:
+    for plan_id, number in (("pr-7", 7), ("pr-8", 8)):
+        stage.adopt(plan_id, pr=number)
+        (stage.local(plan_id) / "plan.md").write_text("# Plan\n\n## TODO\n\n- [x] One\n")
+
+
+@pytest.mark.parametrize("put", [link, folder, garbage, denied, nothing])
 @pytest.mark.parametrize("file", FILES)
 async def test_a_broken_file_of_one_plan_keeps_no_other_plan_from_being_worked_on(
     stage: Stage, file: str, put: Callable[[Path], None]
 ):
-    for plan_id, number in (("pr-7", 7), ("pr-8", 8)):
-        stage.adopt(plan_id, pr=number)
-        (stage.local(plan_id) / "plan.md").write_text("# Plan\n\n## TODO\n\n- [x] One\n")
+    two_plans(stage)
     path = (stage.local() / file).resolve()
 
     dispatcher = stage.dispatcher()
@@ -80,3 +96,44 @@ async def test_a_broken_file_of_one_plan_keeps_no_other_plan_from_being_worked_o
 
                 assert stage.fate(f"theirs-{number}", "pr-8")[-1] == "triaged"
             stage.clock.advance(hours=2)
+
+
+FOLDERS = ("bus", ".")
+MADE_ANEW = "bus/state/dispatcher.json"
+"""A file that the dispatcher does not read while it runs, and writes from the log."""
+
+
+@pytest.mark.parametrize(
+    ("file", "put", "reason"),
+    [
+        *((file, link, "is a symbolic link, and prloom does not use it; ") for file in FILES if file != "."),
+        *((file, folder, "is a folder, and prloom does not use it; ") for file in FILES if file not in FOLDERS),
+        ("bus", garbage, "is a file, and prloom does not use it; "),
+        ("state.json", garbage, "cannot be read: "),
+        *((file, denied, "Permission denied") for file in FILES if file not in {*FOLDERS, MADE_ANEW}),
+    ],
+)
+async def test_a_file_that_cannot_be_used_is_an_error_of_its_plan_until_it_can_be(
+    stage: Stage, file: str, put: Callable[[Path], None], reason: str
+):
+    two_plans(stage)
+    path = (stage.local() / file).resolve()
+
+    def errors() -> dict[str, str | None]:
+        return {plan.id: plan.last_error for plan in status.read(stage.paths, stage.clock()).plans}
+
+    async with stage.rounds() as again:
+        await again()
+        with replaced(path, put):
+            if put is denied and os.access(path, os.R_OK):
+                pytest.skip("root may read every file")
+            stage.bridge.news.append(said("mine"))
+            await again()
+
+            found = errors()
+            assert reason in (found["pr-7"] or "")
+            assert str(path) in (found["pr-7"] or "")
+            assert found["pr-8"] is None
+        await again(hours=2)
+        assert errors() == {"pr-7": None, "pr-8": None}
+        assert stage.fate("mine")[-1] == "triaged"
