@@ -147,7 +147,7 @@ class _EventReplay:
             return
         self.state = event.state
         self.intake = event.intake
-        reason = event.reason or f"it was {event.state} when a new segment of the log was started"
+        reason = event.reason or f"what came before is not in the log any more; it was {event.state} by then"
         self.happened.append(history.happened(said, event.state)._replace(reason=reason, deferral=event.deferral))
 
 

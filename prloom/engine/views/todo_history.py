@@ -223,9 +223,9 @@ class _TodoReplay:
         self.at_work = state.work is not None and state.work.id == self.todo_id
         if state.work is not None and self.at_work:
             self.title, self.event_ids = state.work.title, state.work.event_ids
-            reason = "it was worked on when a new segment of the log was started"
+            reason = "what came before is not in the log any more; it was worked on by then"
             self.happened.append(history.happened(said, state.work.phase)._replace(reason=reason, todo=self.todo_id))
         done = state.done_todos.get(self.todo_id)
         if done is not None:
-            reason = "it was done when a new segment of the log was started"
+            reason = "what came before is not in the log any more; it was done by then"
             self.happened.append(history.happened(said, "done")._replace(reason=reason, commit=done.commit))

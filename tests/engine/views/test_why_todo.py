@@ -183,7 +183,10 @@ def test_what_a_snapshot_knows_is_told_where_the_segments_before_it_are_gone(sta
 
     (step,) = read(stage)["steps"]
 
-    assert (step["verdict"], step["reason"]) == ("done", "it was done when a new segment of the log was started")
+    assert (step["verdict"], step["reason"]) == (
+        "done",
+        "what came before is not in the log any more; it was done by then",
+    )
 
 
 def test_a_request_about_an_event_that_names_a_todo_gets_the_commands_for_todos(stage: Stage) -> None:
