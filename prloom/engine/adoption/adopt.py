@@ -11,6 +11,7 @@ from prloom.config.models import Config
 from prloom.core.events import issued
 from prloom.core.plans import plan_file
 from prloom.core.text import naming
+from prloom.core.text.shown_text import to_run
 from prloom.engine.bus import adopted, plans
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.issued import IssuedPosts
@@ -169,7 +170,8 @@ def _refuse_twice(where: RepositoryPaths, branch: str, chosen: str) -> None:
         else:
             plan = _other(where, plan_id)
         if plan is not None and plan.branch == branch:
-            raise PrloomError(f"branch {naming.printable(branch)} already belongs to plan {plan.id}")
+            shows = f"{to_run('status', plan.id)} shows it"
+            raise PrloomError(f"branch {naming.printable(branch)} already belongs to plan {plan.id}; {shows}")
         if plan is not None and plan_id == chosen:
             raise PrloomError(
                 f"plan {chosen} already exists, for branch {naming.printable(plan.branch)}; choose another --plan"

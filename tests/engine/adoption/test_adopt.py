@@ -46,7 +46,7 @@ def test_a_plan_is_remembered_in_the_checkout_before_any_dispatcher_has_seen_it(
 def test_a_branch_is_adopted_once(project: Project, git_stage: Stage):
     project.adopt(git_stage)
 
-    with pytest.raises(Exception, match="branch work already belongs to plan work"):
+    with pytest.raises(Exception, match="branch work already belongs to plan work; `prloom status work` shows it"):
         project.adopt(git_stage)
 
 
