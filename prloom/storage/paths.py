@@ -143,6 +143,11 @@ def draft(plan_id: str) -> str:
     return f"{plan_id}.md"
 
 
+def activation(plan_id: str) -> str:
+    """Return the name of the note that a plan is being made of its draft."""
+    return f"{plan_id}.json"
+
+
 def plugin_file(key: str) -> str:
     """Return the name of a plugin's state file; keys such as `image/openai` become one name."""
     return key.replace("/", "__") + ".json"

@@ -47,7 +47,9 @@ def activate(repo: Repository, config: Config, draft: PlanDraft, now: datetime) 
             config.for_preset(draft.front.preset)
             begun = _begin(repo, draft, wanted, begun, now)
             with inbox.folder(local) as drafts:
-                inbox.begin(drafts, draft.id, lambda: Document(notes, _name(draft.id)).save(record.to_wire(begun)))
+                inbox.begin(
+                    drafts, draft.id, lambda: Document(notes, paths.activation(draft.id)).save(record.to_wire(begun))
+                )
             if repository.branch_sha(repo, begun.branch) is None:
                 branches.create(repo, begun.branch, begun.sha)
             plan = _make(repo, config, draft, begun)
@@ -58,7 +60,7 @@ def activate(repo: Repository, config: Config, draft: PlanDraft, now: datetime) 
             )
         with inbox.folder(local) as drafts:
             inbox.move_out(drafts, draft.id, partial(_bring_over, where, begun, drafts))
-        notes.remove(_name(draft.id))
+        notes.remove(paths.activation(draft.id))
     return plan
 
 
@@ -102,25 +104,12 @@ def forget_ended(local: SafeDir) -> None:
         return
     with notes, inbox.folder(local) as drafts:
         for name in notes.names():
-            if not drafts.exists(paths.draft(name.removesuffix(_name("")))):
+            if not drafts.exists(paths.draft(name.removesuffix(paths.activation("")))):
                 notes.remove(name)
 
 
-def is_under_way(local: SafeDir, plan_id: str) -> bool:
-    """Whether a plan is being made of this draft."""
-    notes = local.sub(paths.ACTIVATIONS)
-    if notes is None:
-        return False
-    with notes:
-        return notes.exists(_name(plan_id))
-
-
-def _name(plan_id: str) -> str:
-    return f"{plan_id}.json"
-
-
 def _begun(notes: SafeDir, plan_id: str) -> Activation | None:
-    found = Document(notes, _name(plan_id)).load().value
+    found = Document(notes, paths.activation(plan_id)).load().value
     if found is None:
         return None
     return record.from_wire(Activation, found)

@@ -210,6 +210,15 @@ def begin(inbox: SafeDir, plan_id: str, note: Callable[[], None]) -> None:
         note()
 
 
+def is_under_way(local: SafeDir, plan_id: str) -> bool:
+    """Whether a plan is being made of this draft."""
+    notes = local.sub(paths.ACTIVATIONS)
+    if notes is None:
+        return False
+    with notes:
+        return notes.exists(paths.activation(plan_id))
+
+
 def move_out(inbox: SafeDir, plan_id: str, take: Callable[[PlanDraft], None]) -> None:
     """Have a draft taken as it is now, and remove it, as one step against all other processes."""
     with locks.locked(inbox):

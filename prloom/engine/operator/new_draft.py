@@ -11,7 +11,6 @@ from prloom.config.models import Config
 from prloom.core.plans import front_matter, plan_file
 from prloom.core.plans.front_matter import FrontMatter, PlanBranches, PlanSource
 from prloom.core.text import markdown, naming
-from prloom.engine.adoption import activate
 from prloom.engine.bus import adopted, inbox, plans
 from prloom.engine.operator import plan_texts
 from prloom.engine.views import plan_names
@@ -83,7 +82,7 @@ def unqueue(where: RepositoryPaths, plan_id: str) -> None:
     with plan_texts.open_inbox(where) as drafts, SafeDir.make(where.root, *paths.LOCAL) as local:
 
         def unqueued(text: str) -> str:
-            if activate.is_under_way(local, plan_id):
+            if inbox.is_under_way(local, plan_id):
                 raise PrloomError(
                     f"{naming.printable(plan_id)} is becoming a plan at this moment; pause it again when `prloom "
                     f"status` shows its worktree"
