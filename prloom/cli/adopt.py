@@ -8,7 +8,7 @@ import click
 
 from prloom.cli import context
 from prloom.cli.context import Options, pass_options
-from prloom.cli.output import terminal
+from prloom.cli.output import layout, terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,7 +154,7 @@ def _list_matches(given: Options) -> None:
         elif each.work:
             outcome = "would be adopted; prloom works on it"
         author = terminal.clean(each.pull.author or "ghost")
-        click.echo(f"#{each.pull.number}  {terminal.clean(each.pull.title)}  (by {author})")
+        click.echo(f"#{each.pull.number}  {layout.title(each.pull.title)}  (by {author})")
         click.echo(f"  rule  {terminal.clean(each.rule.name())}")
         click.echo(f"  {outcome}")
     if not found:

@@ -217,7 +217,7 @@ def _what(listed: ListedEvent) -> str:
     reason = row.reason
     if row.by not in {None, "prloom"} and row.reason:
         reason = f"{row.by}: {row.reason}"
-    what = terminal.clean((waits and reason) or listed.gist or row.reason or "")
+    what = terminal.clean((waits and reason) or "") or layout.title(listed.gist or row.reason or "")
     return "; ".join(filter(None, [what, *(_todo(todo) for todo in row.todos or ())]))
 
 

@@ -81,7 +81,7 @@ def _print(items: Sequence[ListedTodo]) -> None:
         if item.attempts:
             details.append(f"attempts: {item.attempts}")
         state = terminal.paint(f"{item.state:8}", _COLOURS[item.state])
-        lines = [*layout.paragraph(f"{state} {terminal.clean(item.id)}  {terminal.clean(item.title)}")]
+        lines = [*layout.paragraph(f"{state} {terminal.clean(item.id)}  {layout.title(item.title)}")]
         if details:
             lines += layout.paragraph(terminal.clean("; ".join(details)), indent=" " * 9)
         click.echo("\n".join(lines))

@@ -91,7 +91,7 @@ def _plan(where: RepositoryPaths, named: str) -> WhyPlan | None:
 def _of_plan(held_up: WhyPlan) -> Iterator[str]:
     from prloom.cli.output import needs  # noqa: PLC0415 - only a plan needs it
 
-    title = "" if held_up.title in {"", held_up.plan} else f'  "{terminal.clean(held_up.title)}"'
+    title = "" if held_up.title in {"", held_up.plan} else f'  "{layout.title(held_up.title)}"'
     yield from layout.paragraph(
         f"{terminal.paint(terminal.clean(held_up.plan), 'strong')}{title}  {terminal.clean(held_up.status)}"
     )
@@ -248,7 +248,7 @@ def _now(life: EventLife) -> Iterator[str]:
         commit = ""
         if todo.commit is not None:
             commit = f" in commit {terminal.clean(todo.commit)}"
-        what = f"TODO {layout.shown_id(todo.id)} {terminal.clean(todo.title)}: {todo.state}{commit}"
+        what = f"TODO {layout.shown_id(todo.id)} {layout.title(todo.title)}: {todo.state}{commit}"
         yield from layout.paragraph(f"{what}; its history: {layout.to_run('why', todo.id)}.")
 
 

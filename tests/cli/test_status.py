@@ -512,3 +512,15 @@ async def test_no_line_is_wider_than_the_terminal(
 
     assert len(lines) > 1
     assert max(map(len, lines)) <= columns
+
+
+def test_a_long_title_is_cut_in_every_list_also_in_a_pipe(stage: Stage, prloom: Prloom) -> None:
+    long = "word " * 55
+    local = stage.adopt("pr-7", title=long)
+    (local / "plan.md").write_text(f"# {long}\n\n## TODO\n- [ ] {long}\n- [b] {long}\n")
+    stage.append(said("e", long))
+
+    for args in (["status"], ["status", "--all"], ["status", "pr-7"], ["events"], ["todo", "pr-7"], ["why", "pr-7"]):
+        out = prloom(*args).out
+        assert "word word" in out
+        assert "word " * 20 not in out, args

@@ -170,7 +170,7 @@ def _working_title(shown: Dashboard) -> str:
 def _working(each: Working) -> list[str]:
     title = ""
     if each.title:
-        title = f'"{terminal.clean(each.title)}"'
+        title = f'"{layout.title(each.title)}"'
     words = filter(None, [title, dashboard_words.step(each), *dashboard_words.efforts(each)])
     command = ""
     if each.run is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from prloom.cli.output import terminal
+from prloom.core.text import one_line
 from prloom.core.text.shown_text import to_run
 from prloom.model import record
 
@@ -21,6 +22,7 @@ __all__ = [
     "quoted",
     "rows",
     "shown_id",
+    "title",
     "to_run",
     "when",
     "wrap",
@@ -158,6 +160,11 @@ def clock(time: datetime | str) -> str:
     if read is None:
         return terminal.clean(time)
     return terminal.clock(read)
+
+
+def title(text: str) -> str:
+    """Return a title, or the first line of another text, as it stands in a list, also in a pipe."""
+    return terminal.clean(one_line.title(text))
 
 
 def shown_id(text: str) -> str:

@@ -66,7 +66,7 @@ def _age(plan: PlanLine) -> str:
 def _title(plan: PlanLine) -> str:
     if plan.title in {"", plan.id, plan.branch}:
         return ""
-    return f'"{terminal.clean(plan.title)}"'
+    return f'"{layout.title(plan.title)}"'
 
 
 def _short(plan: PlanLine) -> str:

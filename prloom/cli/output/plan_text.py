@@ -67,10 +67,10 @@ def _progress(plan: PlanStatus, now: datetime) -> Iterator[str]:
 
 def _head(plan: PlanStatus) -> str:
     if not plan.id:
-        return terminal.paint(terminal.clean(plan.title), "strong")
+        return terminal.paint(layout.title(plan.title), "strong")
     words = [terminal.paint(terminal.clean(plan.id), "strong")]
     if plan.title not in {"", plan.id, plan.branch}:
-        words.append(terminal.fit(terminal.clean(plan.title), 60))
+        words.append(layout.title(plan.title))
     if plan.pr is not None:
         words.append(f"#{plan.pr}")
     if plan.branch not in {"", plan.id}:
@@ -101,7 +101,7 @@ def _todos(items: Sequence[TodoItem]) -> Iterator[str]:
     yield ""
     yield terminal.paint(f"TODOs ({len(items)})", "strong")
     for item in items:
-        texts = [f"{layout.shown_id(item.id or '')}  {terminal.clean(item.title)}".strip()]
+        texts = [f"{layout.shown_id(item.id or '')}  {layout.title(item.title)}".strip()]
         if item.reason:
             texts.append(terminal.clean(item.reason))
         yield from layout.item(terminal.paint(item.state, _ROLES[item.state]), *texts)

@@ -65,7 +65,7 @@ def _doing(current: CurrentTodo, now: datetime) -> Iterator[str]:
     since = ""
     if current.started_at is not None:
         since = f", begun {layout.when(current.started_at, now)}"
-    yield f"{layout.shown_id(current.id)}  {terminal.clean(current.title)}: attempt {current.attempt}{since}"
+    yield f"{layout.shown_id(current.id)}  {layout.title(current.title)}: attempt {current.attempt}{since}"
     if current.wait:
         yield f"waits: {_wait(current.wait, now)}"
     elif current.run is not None:

@@ -9,6 +9,9 @@ _HIDDEN = "\ufffd"
 LONGEST = 200
 """Characters of a reason, an error or a title."""
 
+TITLE = 80
+"""Characters of a title beside other words."""
+
 
 def of(text: str) -> str:
     """Return the text on one line; what cannot be printed becomes a sign for that, and a long text is cut."""
@@ -18,3 +21,10 @@ def of(text: str) -> str:
     if len(shown) <= LONGEST:
         return shown
     return shown[: LONGEST - 1] + "…"
+
+
+def title(text: str) -> str:
+    """Return a title as it stands beside other words: whoever wants all of it looks at what it is the title of."""
+    if len(text) <= TITLE:
+        return text
+    return text[: TITLE - 1].rstrip() + "…"

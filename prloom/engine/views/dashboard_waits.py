@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from prloom.core.text import one_line
 from prloom.engine.views import agent_needs, plan_needs, waiting_status
 from prloom.engine.views.daemons import DaemonStatus
 from prloom.engine.views.dashboard_schema import Wait, WaitKind
@@ -36,7 +37,7 @@ def _of_plan(plan: PlanStatus) -> Iterator[Wait]:
     current, pull_request, session = plan.todos.current, plan.pull_request_wait, plan.session
     blocked = plan.block is not None
     if current is not None and current.wait and not blocked and not _is_need(current.wait):
-        text = f'TODO "{current.title}", attempt {current.attempt}'
+        text = f'TODO "{one_line.title(current.title)}", attempt {current.attempt}'
         yield _of_work(plan, "todo", current.id, text, current.wait)
     if pull_request:
         yield _of_work(plan, "pull request", "pull request", "the pull request is not up to date", pull_request)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from prloom.core.text import event_names
+from prloom.core.text import event_names, one_line
 from prloom.core.text.shown_text import command, option
 from prloom.engine.views.dashboard_schema import Need, NeedKind
 from prloom.engine.views.status_schema import BlockStatus, PlanStatus
@@ -91,7 +91,7 @@ def _state(plan: PlanStatus) -> Iterator[Need]:
 def _blocked(plan: PlanStatus, block: BlockStatus) -> Need:
     about, reason, remedy = "", block.reason, ""
     if block.title:
-        about = f'TODO "{block.title}": '
+        about = f"{_named(block.title)}: "
         reason = reason.removeprefix(f'the TODO "{block.title}" is blocked').removeprefix(": ") or "it is blocked"
     if block.question:
         reason, remedy = f'asks "{block.question}"', f"answer {_where_to_answer(plan)}, or `{block.way_on}`"
@@ -119,17 +119,33 @@ def _where_to_answer(plan: PlanStatus) -> str:
     return "on the pull request"
 
 
+def _named(todo: str) -> str:
+    return f'TODO "{one_line.title(todo)}"'
+
+
 def _todos(plan: PlanStatus) -> Iterator[Need]:
     """Yield what the work on TODOs waits for: a person's word, or that a brake is lifted."""
     proposed, current = plan.todos.proposed, plan.todos.current
     if proposed:
-        need = _todo(plan, "proposed", proposed.id, f'TODO "{proposed.title}" waits to be allowed', proposed.way_on)
+        need = _todo(
+            plan,
+            "proposed",
+            proposed.id,
+            f"{_named(proposed.title)} waits to be allowed",
+            proposed.way_on,
+        )
         yield replace(need, since=proposed.since or None)
     for todo in plan.todos.parked or ():
-        need = _todo(plan, "parked", todo.id, f'TODO "{todo.title}": {todo.reason or "it is blocked"}', todo.way_on)
+        need = _todo(
+            plan,
+            "parked",
+            todo.id,
+            f"{_named(todo.title)}: {todo.reason or 'it is blocked'}",
+            todo.way_on,
+        )
         yield replace(need, since=todo.since or None)
     if current is not None and current.wait and is_brake(current.wait.reason):
-        text = f'TODO "{current.title}": {current.wait.reason}'
+        text = f"{_named(current.title)}: {current.wait.reason}"
         need = _todo(plan, "brake", current.id, text, command("resume", plan.id))
         yield replace(need, since=current.wait.since)
 
