@@ -69,8 +69,11 @@ class _Delivery:
 
     async def carry_out(self, action: Action) -> Delivered | Refused:
         match action.payload:
-            case Comment(message=message):
-                return await self.posting.comment(message)
+            case Comment(message=message, appends_to=post):
+                added = None
+                if post is not None:
+                    added = await self.posting.append(post, message)
+                return added or await self.posting.comment(message)
             case InlineComment():
                 return await self.posting.inline_comment(action.payload)
             case Review():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from prloom.api import BridgeContext, Delivered, HttpError, InlineComment, Json, Refused, Review, marker
 
 from .api_reader import ApiReader
-from .sansio import answers, endpoints, requests
+from .sansio import answers, comment_kinds, endpoints, requests
 from .sansio.comment_kinds import ISSUE_COMMENT, REVIEW_COMMENT
 from .sansio.received_posts import REVIEW
 from .sansio.requests import ApiRequest, ReplyTarget
@@ -45,6 +45,30 @@ class Posting:
         if root is None:
             return await self._in_conversation(message)
         return await self._in_thread(root, message)
+
+    async def append(self, post: str, message: str) -> Delivered | None:
+        """Add the message to an own comment; None where that is gone, full, or not to be edited any more.
+
+        The comment has the marker of each message that was added, so that none is added twice.
+        """
+        found = comment_kinds.of_name(post)
+        if found is None or not message.strip():
+            return None
+        kind, number = found
+        url = self._repository.comment(kind, number)
+        try:
+            comment = answers.with_id(await self._reader.get(url))
+            body = answers.text(comment, "body")
+            if marker(self._action) not in body:
+                edited = requests.appended(body, message, self._action)
+                if edited is None:
+                    return None
+                comment = await self._post(ApiRequest("PATCH", url, {"body": edited}))
+        except HttpError as error:
+            if error.trouble not in {"gone", "refused"}:
+                raise
+            return None
+        return _delivered(comment, comment_kinds.NAMES[kind].mark)
 
     async def inline_comment(self, payload: InlineComment) -> Delivered | Refused:
         """Comment at a line; in the conversation where the line is not in the diff (any more)."""

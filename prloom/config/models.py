@@ -81,8 +81,8 @@ class OutboxSection(ConfigSection):
     bots: Posting = Field(default="never", description="Replies to bots.")
     signature: Text = Field(
         default="prloom, a program, writes here for the owner of this account",
-        description="Who writes, as the description of a pull request says it, with the agent and its model; an empty "
-        "text leaves it out.",
+        description="Who writes, as the description of a pull request says it, with the agent and its model; later "
+        "posts are signed with it as far as its first comma. An empty text leaves both out.",
     )
 
 

@@ -22,10 +22,15 @@ def _none() -> tuple[Mapping[str, Json], ...]:
     return ()
 
 
-class Comment(Record, frozen=True, tag_field="type", tag="comment"):
-    """Say something in the conversation, or in the thread that the target names."""
+class Comment(Record, frozen=True, omit_defaults=True, tag_field="type", tag="comment"):
+    """Say something in the conversation, or in the thread that the target names.
+
+    `appends_to` is the action to whose post it is added, if that is there. A bridge gets the remote id of that post,
+    and may post the message as one of its own.
+    """
 
     message: str
+    appends_to: str | None = None
 
 
 class InlineComment(Record, frozen=True, omit_defaults=True, tag_field="type", tag="inline_comment"):

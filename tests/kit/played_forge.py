@@ -42,7 +42,7 @@ default = "claude"
 worker = {agent = "claude", model = "opus"}
 """
 MANY = 10**9
-_HIDDEN = re.compile(r"^<!--.*?-->\n?|[ \t]*<!--.*?-->", re.DOTALL | re.MULTILINE)
+_HIDDEN = re.compile(r"^<!--.*?-->\n*|[ \t]*<!--.*?-->", re.DOTALL | re.MULTILINE)
 _COMMIT = re.compile(r"\b[0-9a-f]{12}\b")
 _SIGNS = {"+1": "👍", "eyes": "👀", "rocket": "🚀", "hooray": "🎉"}
 

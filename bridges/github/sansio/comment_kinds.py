@@ -30,3 +30,12 @@ NAMES: Mapping[CommentKind, CommentNames] = {
     "comments": CommentNames(ISSUE_COMMENT, parent="issues", counter="comments"),
     "inline": CommentNames(REVIEW_COMMENT, parent="pulls", counter="review_comments"),
 }
+
+
+def of_name(name: str) -> tuple[CommentKind, int] | None:
+    """Return the kind and the number of a comment by its name in links; None for what is no comment's name."""
+    for kind, names in NAMES.items():
+        number = name.removeprefix(names.mark)
+        if number != name and number.isdecimal():
+            return kind, int(number)
+    return None

@@ -43,6 +43,7 @@ LONGEST = 65_536
 PART = "<!-- prloom:part -->"
 """Stands in the comments of a review of prloom's own, which GitHub numbers one by one."""
 
+_SIGNATURE = "*— "
 _ROOM = 200  # characters for the note that something was cut, and an end of the code before it
 _SHOWN: dict[int, int] = {
     **{sign: 0x2400 + sign for sign in range(0x20) if chr(sign) not in "\t\n\r"},  # Unicode has pictures of them
@@ -195,6 +196,20 @@ def post_body(message: str, action: str, *, part: bool = False) -> str:
     else:
         head = f"{marker(action)}\n\n"
     return head + cut(defused(message), LONGEST - len(head))
+
+
+def appended(body: str, message: str, action: str) -> str | None:
+    """Return the text of an own post with a message added, which has the marker of its action; None without room.
+
+    A signature below both stands once, at the end.
+    """
+    before, _, last = body.rstrip().rpartition("\n\n")
+    if last.startswith(_SIGNATURE) and message.rstrip().endswith(f"\n\n{last}"):
+        body = before
+    text = f"{body.rstrip()}\n\n{marker(action)}\n\n{defused(message)}"
+    if _length(text) > LONGEST:
+        return None
+    return text
 
 
 def defused(message: str) -> str:

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from prloom import backoff
 from prloom.backoff import Backoff
+from prloom.core.delivery import quoting
 from prloom.core.text import naming
-from prloom.model.action import InlineComment, Merge, Payload, Review
+from prloom.model.action import Comment, InlineComment, Merge, Payload, Review
 from prloom.model.decision import DeliveryChange
 from prloom.model.event import Event
 from prloom.model.record import Timestamp, clock_rolled_back
@@ -201,6 +202,19 @@ def pin_commit(payload: Payload, event: Event | None, head: str | None) -> Paylo
             return replace(payload, commit=naming.commit_id(head) or _commit_of(event))
         case _:
             return payload
+
+
+def placed(payload: Payload, state: DeliveryState) -> Payload:
+    """Return the payload as a bridge gets it: one that is added to a post names that post as the forge does.
+
+    Where the post is not known, such as one that a person has not sent yet, the payload is a post of its own.
+    """
+    if not isinstance(payload, Comment) or payload.appends_to is None:
+        return payload
+    post = next((each.remote_id for each in state.receipts if each.action_id == payload.appends_to), None)
+    if post is None:
+        return replace(payload, appends_to=None)
+    return replace(payload, message=quoting.without(payload.message), appends_to=post)
 
 
 def keep_commit(payload: Payload, commit: str | None) -> Payload:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -12,6 +13,8 @@ from prloom.model.event import Event
 
 LONGEST = 120
 """Characters of a line that are quoted."""
+
+_QUOTATION = re.compile(r"\A> \*\*[^\n]*\n\n")
 
 
 def quoted(text: str, event: Event | None) -> str:
@@ -33,4 +36,9 @@ def in_replies(actions: Iterable[Action], events: Iterable[Event]) -> tuple[Acti
 def _with_quotation(action: Action, event: Event | None) -> Action:
     if not isinstance(action.payload, Comment):
         return action
-    return replace(action, payload=Comment(quoted(action.payload.message, event)))
+    return replace(action, payload=replace(action.payload, message=quoted(action.payload.message, event)))
+
+
+def without(text: str) -> str:
+    """Return a reply without what it answers, for a place where that stands already."""
+    return _QUOTATION.sub("", text, count=1)

@@ -8,7 +8,7 @@ from zlib import crc32
 
 import msgspec
 
-from prloom.model.action import Action
+from prloom.model.action import Action, Comment
 from prloom.model.decision import DeliveryChange
 from prloom.model.record import Timestamp
 from prloom.model.state import QueuedAction, RepliesToday
@@ -17,13 +17,15 @@ BRAKE = "the brake max_replies_per_thread_per_day"
 
 
 def thread(action: Action) -> str | None:
-    """Return a short name of the conversation in which an action says something; None for one that says nothing.
+    """Return a short name of the conversation in which an action says something; None for one that says nothing new.
 
     Where the token of the target names a thread, all replies in that are one conversation, whichever of its comments
     they answer; every other token is a conversation of its own.
     """
     token = action.target.token
     if token is None or not action.has_words:
+        return None
+    if isinstance(action.payload, Comment) and action.payload.appends_to is not None:
         return None
     if isinstance(token, Mapping) and token.get("thread") is not None:
         token = {key: value for key, value in token.items() if key in {"pr", "thread"}}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from prloom.core.text import markdown
+from prloom.model.action import Comment, InlineComment, Payload, Review
 
 HELP = "Ask it in a comment: `/prloom help` lists what it understands."
 
@@ -16,6 +19,25 @@ def line(text: str, agents: Sequence[str]) -> str:
     speaker = markdown.escaped_comments(markdown.one_line(text)).rstrip(".")
     names = " and ".join(markdown.escaped_comments(markdown.one_line(each)) for each in agents)
     return f"*{', with '.join(filter(None, (speaker, names)))}.* {HELP}"
+
+
+def short(text: str) -> str:
+    """Return what stands below each later post: who writes, as far as the first comma; empty for an empty text."""
+    name = markdown.escaped_comments(markdown.one_line(text)).partition(",")[0].strip().rstrip(".")
+    if not name:
+        return ""
+    return f"*— {name}*"
+
+
+def signed(payload: Payload, mark: str) -> Payload:
+    """Return what is posted with the short signature below its words; without words, or a signature, as it is."""
+    match payload:
+        case Comment(message=words) | InlineComment(message=words) if mark and words.strip():
+            return replace(payload, message=f"{words.rstrip()}\n\n{mark}")
+        case Review(summary=words) if mark and words.strip():
+            return replace(payload, summary=f"{words.rstrip()}\n\n{mark}")
+        case _:
+            return payload
 
 
 def agents(worked: Sequence[str], chosen: str, model: str | None) -> tuple[str, ...]:

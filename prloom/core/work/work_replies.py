@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Literal
+
+from msgspec.structs import replace
 
 from prloom.core.delivery import outbox, quoting, reply_sanitizer
 from prloom.core.text import markdown
 from prloom.core.work.automatic_todos import CHECK
 from prloom.model.action import Action, Comment
 from prloom.model.event import Event, Target
+from prloom.model.kinds import TRIAGE
 from prloom.model.work import Question, TodoWork
 
 OWNER = "prloom/work"
@@ -17,17 +20,34 @@ OWNER = "prloom/work"
 LOCAL = "local"
 """The target of the plan's own files."""
 
+_ORDINALS = 16
+"""How many actions of one event are tried to find the reply of its triage."""
+
 _SHORT = 12
 """Characters of a commit's id that are shown; a forge makes a link of them."""
 
 
-def done(work: TodoWork, events: Sequence[Event]) -> tuple[Action, ...]:
-    """Return the replies that tell the authors of a TODO's events that it is done."""
+def done(work: TodoWork, events: Sequence[Event], issued: Container[str] = ()) -> tuple[Action, ...]:
+    """Return the replies that tell the authors of a TODO's events that it is done.
+
+    Who requested it gets one reply: where one of those `issued` answers the event already, the words are added to it.
+    """
     return tuple(
-        _reply(work, "done", event, event.reply_to, _done_text(work, event))
+        _with_earlier(_reply(work, "done", event, event.reply_to, _done_text(work, event)), event, issued)
         for event in events
         if event.reply_to is not None
     )
+
+
+def _with_earlier(action: Action, event: Event, issued: Container[str]) -> Action:
+    """Return a reply that is added to the first one to the event; where it is that itself, with an id that says so."""
+    first = outbox.action_id(f"{event.id}/done", OWNER, 0)
+    answers = (*(outbox.action_id(event.id, TRIAGE, ordinal) for ordinal in range(_ORDINALS)), first)
+    earlier = next((each for each in answers if each in issued), None)
+    if earlier is None:
+        return replace(action, id=first)
+    assert isinstance(action.payload, Comment)  # noqa: S101 - as every reply
+    return replace(action, payload=replace(action.payload, appends_to=earlier))
 
 
 def _done_text(work: TodoWork, event: Event) -> str:

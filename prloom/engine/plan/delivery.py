@@ -14,8 +14,10 @@ from msgspec.structs import replace
 
 from prloom import errors
 from prloom.api.bridge import BridgeContext, Delivered, DeliversBatches, Refused
+from prloom.api.forge import Forge
 from prloom.backoff import Backoff
 from prloom.core.delivery import outbox, reply_limit
+from prloom.core.pull_requests import signature
 from prloom.core.text import naming, secret_scan
 from prloom.engine.bus import receipts
 from prloom.engine.bus.event_store import EventStore
@@ -25,7 +27,7 @@ from prloom.engine.plan.dependencies import BackgroundTasks, BridgeAccess
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.extensions import bridge_calls, bridge_results
 from prloom.extensions.bridges import LoadedBridge
-from prloom.model.action import Action
+from prloom.model.action import Action, Payload
 from prloom.model.decision import DeliveryChange
 from prloom.model.hook_points import BEFORE_ROUTE
 from prloom.model.record import Timestamp
@@ -131,7 +133,11 @@ async def _deliver(
     uncertain = any(receipts.in_doubt(state, each) for each in sending)
     receipts.save(local, bridge.name, outbox.with_attempts(state, [each.id for each in sending], runtime.clock()))
     context = dataclasses.replace(context, now=runtime.clock(), plan=runtime.tracked, uncertain=uncertain)
-    results = await _send(store, bridge, sending, batch, context)
+    mark = ""
+    if isinstance(bridge.bridge, Forge):
+        mark = signature.short(runtime.rules.config.outbox.signature)
+    as_sent = partial(_as_sent, state=state, mark=mark)
+    results = await _send(store, bridge, sending, batch, context, as_sent=as_sent)
     if results is None:  # one of them may be what the bridge failed on, and the others must not wait for it
         return [each.id for each in sending]
     # The store may have been opened anew meanwhile.
@@ -194,24 +200,26 @@ async def _send(
     batch: Sequence[QueuedAction],
     changed: Mapping[str, Action | None],
     context: BridgeContext,
+    *,
+    as_sent: Callable[[Payload, str | None], Payload],
 ) -> list[tuple[QueuedAction, DeliveryResult]] | None:
-    """Hand the actions to the bridge and return what became of each; None where it failed on several at once.
-
-    Each action has the commit that earlier attempts were about.
-    """
+    """Hand the actions to the bridge and return what became of each; None where it failed on several at once."""
     readable = []
     for queued in batch:
         action = changed.get(queued.id) or store.action(queued.position)
-        if action is not None and queued.commit is not None:
-            action = replace(action, payload=outbox.keep_commit(action.payload, queued.commit))
         if action is not None:
-            readable.append(action)
+            readable.append(replace(action, payload=as_sent(action.payload, queued.commit)))
     results = await _results(bridge, readable, context)
     if results is None:
         return None
     found = {action.id: result for action, result in zip(readable, results, strict=True)}
     lost = Refused("its line in actions.jsonl cannot be read; `prloom doctor` names it")
     return [(queued, found.get(queued.id, lost)) for queued in batch]
+
+
+def _as_sent(payload: Payload, commit: str | None, *, state: DeliveryState, mark: str) -> Payload:
+    """Return a payload as a bridge gets it: about the commit of earlier attempts, in its place, and signed."""
+    return signature.signed(outbox.placed(outbox.keep_commit(payload, commit), state), mark)
 
 
 async def _results(

@@ -283,7 +283,7 @@ class TodoWorker:
         events = await asyncio.to_thread(todo_events.of, runtime, work.event_ids)
         pauses = runtime.rules.config.work.pause_after_todo and work_rules.pauses_after(runtime.text.todos(), work.id)
         parts = work_results.done(work, pause=pauses)
-        _commit(runtime, {**parts, "actions": work_replies.done(work, events)})
+        _commit(runtime, {**parts, "actions": work_replies.done(work, events, runtime.issued.posts().issued)})
 
     # ---- waits and blocks
 

@@ -102,6 +102,37 @@ async def test_a_reply_to_a_comment_on_a_line_appears_in_its_thread(runtime: Any
     )
 
 
+@pytest.mark.parametrize("place", ["conversation", "thread"])
+async def test_what_is_added_to_a_post_is_in_it_once_whatever_happens(runtime: Any, pull: Any, place: str) -> None:
+    target = (await in_thread(runtime, pull)).reply_to if place == "thread" else None
+    first = await runtime.say(target, "I will.\n\n*— prloom*")
+    added = Comment("Done in 1.\n\n*— prloom*", appends_to=first.remote_id)
+    runtime.hub.after_next(BAD_GATEWAY, on="PATCH *")
+
+    lost = await runtime.act(target, added, ordinal=1)
+    again = await runtime.act(target, added, ordinal=1, uncertain=True)
+
+    assert lost.unknown
+    assert again == first
+    (text,) = said(runtime)
+    assert text == f"I will.\n\n{marker(action_id('an-event', 'test', 1))}\n\nDone in 1.\n\n*— prloom*"
+    assert all(own(runtime, event, first) for event in await runtime.poll())
+
+
+@pytest.mark.parametrize("why", ["deleted", "full", "of no kind"])
+async def test_what_cannot_be_added_to_a_post_is_a_post_of_its_own(runtime: Any, pull: Any, why: str) -> None:
+    first = await runtime.say(None, "x" * (65_400 if why == "full" else 1))
+    name = "review-5" if why == "of no kind" else first.remote_id
+    if why == "deleted":
+        runtime.hub.delete(runtime.hub.posts("ada")[0])
+
+    result = await runtime.act(None, Comment("Done." * 30, appends_to=name), ordinal=1)
+
+    assert isinstance(result, Delivered)
+    assert result.remote_id != first.remote_id
+    assert said(runtime)[-1] == "Done." * 30
+
+
 @pytest.mark.parametrize("token", [None, {"pr": 1}], ids=str)
 async def test_an_action_for_the_plan_appears_in_the_conversation(runtime: Any, pull: Any, token: Any) -> None:
     await runtime.say(Target("github", token))

@@ -329,3 +329,12 @@ def test_each_text_of_an_action_has_a_version_of_its_own() -> None:
     versions = {outbox.version(a_queued_action(position=Position(*at))) for at in ((1, 11), (11, 1), (1, 12), (2, 11))}
 
     assert len(versions) == 4
+
+
+def test_what_is_added_to_a_post_names_it_as_the_forge_does_and_is_a_post_of_its_own_where_there_is_none() -> None:
+    state = outbox.receipted(DeliveryState(), Receipt("a-1", Timestamp.of(NOW), None, "c-9"))
+    added = Comment("> **ann**: Why?\n\nDone.", appends_to="a-1")
+
+    assert outbox.placed(added, state) == Comment("Done.", appends_to="c-9")
+    assert outbox.placed(added, DeliveryState()) == Comment(added.message)
+    assert outbox.placed(Comment("> **ann**: Why?\n\nDone."), state) == Comment(added.message)

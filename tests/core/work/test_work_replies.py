@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from values import an_event
 
-from prloom.core.delivery import outbox
+from prloom.core.delivery import outbox, reply_limit
 from prloom.core.work import work_replies
 from prloom.model.action import Action, Comment
 from prloom.model.event import Author, Event, Target
@@ -24,6 +24,8 @@ def posted(kind: str, message: str, event: Event | None = None, target: Target =
         cause, answered = f"t-1/{event.id}", event.id
         target = Target("github", {"comment": event.id})
     ident = outbox.action_id(f"{cause}/{kind}/2/3", "prloom/work", 0)
+    if kind == "done":
+        ident = outbox.action_id(f"{answered}/done", "prloom/work", 0)
     return Action(id=ident, target=target, payload=Comment(message), related_event_id=answered)
 
 
@@ -42,6 +44,17 @@ def test_each_author_who_can_be_answered_is_told_in_the_own_thread_and_nobody_el
         posted("done", f"{said}\n\nLook, @ann and @\u200beve.", OF_ANN),
         posted("done", f"{said}\n\nLook, @\u200bann and @\u200beve.", OF_NOBODY),
     )
+
+
+def test_who_requested_it_gets_one_reply_to_which_all_that_is_done_is_added() -> None:
+    of_triage = outbox.action_id("e1", "triage", 2)
+    (first,) = work_replies.done(WORK, [OF_ANN], {outbox.action_id("e2", "triage", 0)})
+
+    for issued, expected in (({of_triage}, of_triage), ({first.id}, first.id), ({of_triage, first.id}, of_triage)):
+        (later,) = work_replies.done(WORK, [OF_ANN], issued)
+        assert isinstance(later.payload, Comment)
+        assert (later.payload.appends_to, later.id in {first.id, of_triage}) == (expected, False)
+        assert reply_limit.thread(later) is None
 
 
 def test_a_question_is_asked_in_the_threads_of_the_todo_or_else_once_on_the_plan() -> None:

@@ -40,7 +40,7 @@ OPERATIONS: Mapping[str, str] = {
     f"{REPO}/milestones": "get",
     f"{REPO}/pulls": "get post",
     f"{REPO}/pulls/comments": "get",
-    f"{REPO}/pulls/comments/{{comment_id}}": "get",
+    f"{REPO}/pulls/comments/{{comment_id}}": "get patch",
     f"{REPO}/pulls/comments/{{comment_id}}/reactions": "post",
     PULL: "get patch",
     f"{PULL}/comments": "get post",

@@ -198,6 +198,13 @@ def read(call: Call) -> Reply:
     return Reply(200, render(call.world, found(call)))
 
 
+def update(call: Call) -> Reply:
+    comment = found(call)
+    call.owns(comment.author)
+    comments.edit(comment, comments.checked_body(call.body, RESOURCE), call.now, by=call.writer)
+    return Reply(200, render(call.world, comment))
+
+
 def create(call: Call) -> Reply:
     body, pull = call.body or {}, call.pull
     text = comments.checked_body(body, RESOURCE)

@@ -68,6 +68,7 @@ TABLE = (
     (f"POST {REPO}/pulls", pulls.create, WRITE_PULL),
     (f"GET {REPO}/pulls/comments", review_comments.list_everywhere, READ_PULL),
     (f"GET {INLINE}", review_comments.read, READ_PULL),
+    (f"PATCH {INLINE}", review_comments.update, WRITE_PULL),
     (f"POST {INLINE}/reactions", reactions.create(reactions.of_review_comment), WRITE_PULL),
     (f"GET {PULL}", pulls.read, READ_PULL),
     (f"PATCH {PULL}", pulls.update, WRITE_PULL),
