@@ -17,13 +17,17 @@ from prloom.core.events import dispatch, hook_results
 from prloom.core.events.dispatch import CompleteNotices, RunCommand, RunHook, RunTriage, Subscribers
 from prloom.core.events.hook_results import OnError
 from prloom.core.plans import plan_file
+from prloom.core.plugins import tool_rules
 from prloom.core.waits import deferral, wake
+from prloom.engine.plan.plugin_set import registered_tools
+from prloom.engine.tools import arguments
 from prloom.errors import ExtensionError
 from prloom.extensions.host.interface import Registered
 from prloom.model.decision import Change, StateWrite
 from prloom.model.hook import HookCall, Limits, Outcome, PluginDeferral
 from prloom.model.hook_points import NamedHook
 from prloom.model.kinds import TRIAGE
+from prloom.model.tool import CHECK, TOOL, ToolResult
 from prloom.testing import hook_examples, runners, shown
 from prloom.testing.bus import AnswerAgent, FakeServices, InMemoryBus, PluginState
 from prloom.testing.events import NOW, PLAN
@@ -140,6 +144,32 @@ class Harness:
         """
         return self._outcome(self._bus(plan), hook, events, about)
 
+    def call_tool(self, name: str, given: Mapping[str, Json] | None = None, *, plan: str = PLAN) -> ToolResult:
+        """Call a tool that the plugin's code has registered, as an agent does, and return what the agent gets.
+
+        The arguments are checked against the tool's schema first, and then the tool's own check is asked. What the
+        handler requests takes effect. Raises ExtensionError where there is no such tool.
+        """
+        tool = next((each for each in registered_tools(self.key, self.registered) if each.name == name), None)
+        if tool is None:
+            known = ", ".join(self.registered.tools) or "none"
+            raise ExtensionError(f"plugin {self.key} has no tool {name!r}; it has registered: {known}")
+        call = hook_examples.tool_call(name, given or {}, plan)
+        problem = arguments.problem(tool.schema, call.arguments)
+        if problem is not None:
+            return tool_rules.failed(f"the arguments of {name} are not valid: {problem}", "validation_error")
+        try:
+            if tool.checked and self._outcome(self._bus(plan), f"{CHECK}{name}", (), call).result is not True:
+                return tool_rules.failed(f"{name} unavailable", "unavailable")
+            hook, limit = f"{TOOL}{name}", timedelta(milliseconds=tool.timeout_ms)
+            outcome = self._outcome(self._bus(plan), hook, (), call, limit)
+        except ExtensionError as error:
+            if self._strict:
+                raise
+            return tool_rules.failed(str(error), "plugin_error")
+        self._settle(self._bus(plan), hook, (), outcome)
+        return tool_rules.answered(outcome.result)
+
     def stop(self) -> None:
         """End the plugin; needed where it runs in a process of its own."""
         self._runner.stop()
@@ -212,10 +242,17 @@ class Harness:
             self._settle(bus, step.hook, events, outcome)
             bus.alone -= set(step.event_ids)
 
-    def _outcome(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...], about: HookAbout | None) -> Outcome:
+    def _outcome(
+        self,
+        bus: InMemoryBus,
+        hook: str,
+        events: tuple[Event, ...],
+        about: HookAbout | None,
+        limit: timedelta | None = None,
+    ) -> Outcome:
         services = FakeServices(bus.events, {each.id: each.text for each in self._bus_by_plan.values()}, self._agent)
         call = hook_examples.with_subject(self._call(bus, hook, events), about)
-        return self._runner.run(call, services)
+        return self._runner.run(call, services, limit)
 
     def _call(self, bus: InMemoryBus, hook: str, events: tuple[Event, ...]) -> HookCall:
         opened = {event.id: bus.open[event.id] for event in events if event.id in bus.open}

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from prloom.api import Action, Comment, Session, Target, ToolCall, ToolResult, UpsertPlan
+from prloom.api import Action, Comment, Json, Session, Target, ToolCall, ToolResult, UpsertPlan
 from prloom.model.hook import HookCall, HookTodo
 from prloom.model.hook_points import AFTER_TODO, BEFORE_TODO, HOOK_SUBJECTS, SESSION_END, SESSION_START
 from prloom.model.tool import SessionResult
@@ -16,9 +16,14 @@ HookAbout = Action | UpsertPlan | ToolCall | Session | HookTodo
 """What a hook that no event leads to is about."""
 
 _ACTION: Final = Action(id="a-example", target=Target("github", {"pr": 7}), payload=Comment("Done."))
-_TOOL_CALL: Final = ToolCall(
-    id="call-1", name="search", arguments={"query": "total"}, plan_id="pr-7", run_id="run-1", stage="worker"
-)
+
+
+def tool_call(name: str, arguments: Mapping[str, Json], plan: str) -> ToolCall:
+    """Return the call of a tool by a worker's run."""
+    return ToolCall(id="call-1", name=name, arguments=arguments, plan_id=plan, run_id="run-1", stage="worker")
+
+
+_TOOL_CALL: Final = tool_call("search", {"query": "total"}, "pr-7")
 _TOOL_RESULT: Final = replace(_TOOL_CALL, result=ToolResult(success=True, output="src/app.py, line 3"))
 _SESSION: Final = Session(run_id="run-1", stage="worker", agent="claude")
 _ENDED_SESSION: Final = replace(_SESSION, result=SessionResult(status="ok", message="It is renamed."))

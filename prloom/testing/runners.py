@@ -42,8 +42,8 @@ class Runner(Protocol):
     def start(self) -> Registered:
         """Load the plugin, if it is not loaded, and return what it registered; raises ExtensionError."""
 
-    def run(self, call: HookCall, services: Services) -> Outcome:
-        """Run one hook and return all that it requested; raises ExtensionError."""
+    def run(self, call: HookCall, services: Services, limit: timedelta | None = None) -> Outcome:
+        """Run one hook and return all that it requested; raises ExtensionError. `limit` is by default that of hooks."""
 
     def stop(self) -> None:
         """End the plugin."""
@@ -62,8 +62,8 @@ class DirectRunner:
         """Load the plugin, if it is not loaded, and return what it registered; raises ExtensionError."""
         return interface.registered(self._loaded(), self._warnings)
 
-    def run(self, call: HookCall, services: Services) -> Outcome:
-        """Run one hook; raises ExtensionError, whose cause is what the plugin raised."""
+    def run(self, call: HookCall, services: Services, limit: timedelta | None = None) -> Outcome:
+        """Run one hook, however long it takes; raises ExtensionError, whose cause is what the plugin raised."""
         made = self._loaded()
         own = record.decode(HookCall, msgspec.json.encode(call))  # the plugin may change what it is given
         return _outside_loops(lambda: calling.run_hook(self.key, made, own, services))
@@ -94,9 +94,9 @@ class HostedRunner:
             self._registered = self._loop.run(_with_output(self._host.start()))
         return self._registered
 
-    def run(self, call: HookCall, services: Services) -> Outcome:
+    def run(self, call: HookCall, services: Services, limit: timedelta | None = None) -> Outcome:
         """Run one hook in the host; raises HookFailed."""
-        return self._loop.run(_with_output(self._host.run(call, services, self._limit)))
+        return self._loop.run(_with_output(self._host.run(call, services, limit or self._limit)))
 
     def stop(self) -> None:
         """End the host and the loop."""

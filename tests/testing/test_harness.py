@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from prloom.api import Author, Comment, Event, ExtensionError, HookContext, PluginContext, Target, TriageContext
+from prloom.api import (
+    Author,
+    Comment,
+    Event,
+    ExtensionError,
+    HookContext,
+    PluginContext,
+    Target,
+    ToolContext,
+    TriageContext,
+)
 from prloom.model.kinds import KINDS
 from prloom.testing import (
     GOLDEN_EVENTS,
@@ -363,3 +373,41 @@ def test_golden_events_have_ids_of_their_own_and_only_the_edit_ends_another() ->
     assert len(set(ids)) == len(ids)
     assert set(seen.fates) == set(ids)
     assert [each for each, fate in seen.fates.items() if fate.verdict == "superseded"] == ["golden:edited"]
+
+
+WORD = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
+
+
+def counts(ctx: PluginContext) -> None:
+    """A plugin with a tool that can be switched off."""
+
+    @ctx.tool("count-letters", WORD, check_fn=lambda: ctx.key != "off")
+    def count(word: str, ctx: ToolContext) -> dict[str, object]:
+        ctx.update_state("calls", lambda calls: (calls or 0) + 1)
+        if word == "bad":
+            raise LookupError(word)
+        return {"message": f"{word} has {len(word)} letters", "data": {"letters": len(word)}}
+
+
+def test_a_tool_is_called_as_an_agent_calls_it_and_what_it_stores_is_kept() -> None:
+    bench = harness(counts, strict=False)
+
+    result = bench.call_tool("count-letters", {"word": "abc"})
+
+    assert (result.success, result.output, result.data) == (True, "abc has 3 letters", {"letters": 3})
+    assert bench.state() == {"calls": 1}
+    wrong = bench.call_tool("count-letters", {"word": 3})
+    assert wrong.error == "the arguments of count-letters are not valid: word: 3 is not of type 'string'"
+    failed = bench.call_tool("count-letters", {"word": "bad"})
+    assert "LookupError: bad" in str(failed.error)
+    assert bench.state() == {"calls": 1}
+    assert harness(counts, name="off").call_tool("count-letters", {"word": "a"}).error == "count-letters unavailable"
+
+
+def test_a_tool_that_is_not_there_and_a_function_that_fails_are_errors() -> None:
+    bench = harness(counts)
+
+    with pytest.raises(ExtensionError, match=r"plugin plugin has no tool 'count'; it has registered: count-letters"):
+        bench.call_tool("count", {})
+    with pytest.raises(ExtensionError, match="LookupError: bad"):
+        bench.call_tool("count-letters", {"word": "bad"})

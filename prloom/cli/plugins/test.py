@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -27,29 +27,45 @@ if TYPE_CHECKING:
     from prloom.testing.trial import BrokenPromise, Trial
 
 
+_SUCH_AS = """write an object such as '{"id": 3}'"""
+
+
 @click.command("test")
 @click.argument("plugin")
 @click.option("--say", "said", multiple=True, metavar="TEXT", help="Use a comment with this text; may be repeated.")
 @click.option("--event", "files", multiple=True, metavar="FILE", help="Use the events of this file (JSON).")
+@click.option("--tool", nargs=2, metavar="TOOL JSON", help="Call this tool once with these arguments, a JSON object.")
 @click.option("--inline", is_flag=True, help="Run the plugin in this process, so that breakpoint() works.")
 @json_option
 @pass_options
 def command(
-    given: Options, plugin: str, said: tuple[str, ...], files: tuple[str, ...], *, inline: bool, as_json: bool
+    given: Options,
+    plugin: str,
+    said: tuple[str, ...],
+    files: tuple[str, ...],
+    *,
+    tool: tuple[str, str] | None,
+    inline: bool,
+    as_json: bool,
 ) -> None:
     """Run PLUGIN, a name or a path, with events of every kind, and show what it does with each of them.
 
     It need not be enabled; it gets its settings of prloom.toml. It gets an empty folder instead of the repository, and
     its actions are not carried out. With --say or --event, it gets only these events; without them, the promises of
-    `PluginContract` are tried too. The exit code is 1 if it fails, or if it is loaded with a warning.
+    `PluginContract` are tried too. With --tool, one of its tools is called as an agent calls it, and nothing else is
+    done. The exit code is 1 if it fails, or if it is loaded with a warning.
     """
-    from contextlib import nullcontext  # noqa: PLC0415 - `prloom plugins test --help` needs none
-    from dataclasses import replace  # noqa: PLC0415
+    from dataclasses import replace  # noqa: PLC0415 - `prloom plugins test --help` needs none
 
     found = _found(given, plugin)
     settings, limit = _configured(given, found)
     if inline and found.is_daemon_only:
         raise PrloomError(f"plugin {found.key} has no Python code that could run in this process; leave out --inline")
+    if tool is not None:
+        if said or files:
+            raise click.UsageError("give --tool or events, not both", click.get_current_context())
+        _call_tool(found, settings, limit, *tool, inline=inline, as_json=as_json)
+        return
     events = _events(said, files)
     # A debugger and a progress line would write over each other.
     progress = nullcontext(lambda _: None) if inline else terminal.progress(f"trying {found.key}")
@@ -71,6 +87,46 @@ def command(
     problem = result.problem()
     if problem is not None:
         raise PrloomError(problem)
+
+
+def _call_tool(
+    found: DiscoveredPlugin,
+    settings: Mapping[str, Json],
+    limit: timedelta,
+    name: str,
+    text: str,
+    *,
+    inline: bool,
+    as_json: bool,
+) -> None:
+    """Call a tool once, and print what an agent gets; raises PrloomError where the call fails."""
+    from prloom.cli.plugins.tool_trial import ToolTrial  # noqa: PLC0415
+    from prloom.model import record  # noqa: PLC0415 - see command
+
+    arguments = _arguments(text)
+    out = _prints_to_stderr() if inline else nullcontext()
+    with _at_work(found, settings, limit, inline=inline) as (runner, root), out:
+        result = ToolTrial(found, runner, root, settings=settings, environ=os.environ).call(name, arguments)
+    if as_json:
+        terminal.echo_json(record.to_builtins(result))
+    elif result.success:
+        click.echo(terminal.clean_block(result.output))
+        if result.data is not None:
+            terminal.echo_json_line(result.data)
+    if not result.success:
+        raise PrloomError(f"tool {name}: {result.error}")
+
+
+def _arguments(text: str) -> Mapping[str, Json]:
+    import json  # noqa: PLC0415 - see command
+
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise PrloomError(f"the arguments of the tool are no JSON: {error}; {_SUCH_AS}") from error
+    if not isinstance(found, dict):
+        raise PrloomError(f"the arguments of the tool are no JSON object; {_SUCH_AS}")
+    return found
 
 
 def _tried(

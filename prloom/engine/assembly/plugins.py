@@ -87,14 +87,14 @@ def load_plugins(
                 actions,
             ),
             config.plugins.settings_of(found.key).on_error,
-            _tools(found),
+            declared_tools(found),
         )
         for found in selection.chosen
     ]
     return PluginSet(plugins, selection.failures)
 
 
-def _tools(found: DiscoveredPlugin) -> tuple[ToolSpec, ...]:
+def declared_tools(found: DiscoveredPlugin) -> tuple[ToolSpec, ...]:
     """Return the tools that a plugin's manifest declares."""
     if found.manifest is None:
         return ()

@@ -58,7 +58,7 @@ class RunningPlugin:
         registered = self.registered
         if registered is None:
             return self._manifest_tools
-        return (*self._manifest_tools, *(_spec(self.key, name, tool) for name, tool in registered.tools.items()))
+        return (*self._manifest_tools, *registered_tools(self.key, registered))
 
     async def start(self) -> None:
         """Start the plugin's host and learn what it registers; what goes wrong is this plugin's error only."""
@@ -226,6 +226,11 @@ class PluginSet:
 
     def _registered(self) -> dict[str, Registered]:
         return {key: plugin.registered for key, plugin in self._plugins.items() if plugin.registered is not None}
+
+
+def registered_tools(plugin: str, registered: Registered) -> tuple[ToolSpec, ...]:
+    """Return the tools that the code of a plugin has registered."""
+    return tuple(_spec(plugin, name, tool) for name, tool in registered.tools.items())
 
 
 def _spec(plugin: str, name: str, tool: OfferedTool) -> ToolSpec:

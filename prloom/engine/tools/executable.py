@@ -47,30 +47,32 @@ class ExecutableHandler:
 
     async def answer(self, scene: CallScene, tool: ToolSpec, call: ToolCall) -> Json | ToolResult:
         """Return what the process printed; see `call_sequence.ToolHandler`."""
-        folder = self.folders[tool.plugin]
-        mark = f"{os.getpid()}-{secrets.token_hex(8)}"
-        env = inputs.environment(self.environ, folder.requires_env)
-        env |= {
-            child.MARK: mark,
-            "PRLOOM_PLUGIN": tool.plugin,
-            "PRLOOM_REPO_ROOT": str(scene.runtime.folders.repo_root),
-        }
-        given = msgspec.json.encode(record.to_builtins(_given(call)))
-        started = None
-        try:
-            async with asyncio.timeout(tool.timeout_ms / 1000):
-                started = await _started(tool, folder.path, env)
-                output, errors = await _exchanged(started, given, tool.name)
-                code = await started.wait()
-        except TimeoutError:
-            raise ToolFailed(f"{tool.name} timed out after {tool.timeout_ms} ms", "timeout_error") from None
-        finally:
-            if started is not None:
-                await asyncio.shield(_end(started, mark))
-        if code != 0:
-            said = bounds.cut(errors.decode("utf-8", "replace").strip(), _STDERR)
-            raise ToolFailed(f"{tool.name} ended with exit code {code}{': ' + said if said else ''}", "plugin_error")
-        return _read(output, tool.name)
+        return await run(tool, call, self.folders[tool.plugin], scene.runtime.folders.repo_root, self.environ)
+
+
+async def run(
+    tool: ToolSpec, call: ToolCall, folder: PluginFolder, repo_root: Path, environ: Mapping[str, str]
+) -> Json | ToolResult:
+    """Run the process of a call, and return what it printed; raises ToolFailed."""
+    mark = f"{os.getpid()}-{secrets.token_hex(8)}"
+    env = inputs.environment(environ, folder.requires_env)
+    env |= {child.MARK: mark, "PRLOOM_PLUGIN": tool.plugin, "PRLOOM_REPO_ROOT": str(repo_root)}
+    given = msgspec.json.encode(record.to_builtins(_given(call)))
+    started = None
+    try:
+        async with asyncio.timeout(tool.timeout_ms / 1000):
+            started = await _started(tool, folder.path, env)
+            output, errors = await _exchanged(started, given, tool.name)
+            code = await started.wait()
+    except TimeoutError:
+        raise ToolFailed(f"{tool.name} timed out after {tool.timeout_ms} ms", "timeout_error") from None
+    finally:
+        if started is not None:
+            await asyncio.shield(_end(started, mark))
+    if code != 0:
+        said = bounds.cut(errors.decode("utf-8", "replace").strip(), _STDERR)
+        raise ToolFailed(f"{tool.name} ended with exit code {code}{': ' + said if said else ''}", "plugin_error")
+    return _read(output, tool.name)
 
 
 def _given(call: ToolCall) -> Json:

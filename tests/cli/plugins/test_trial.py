@@ -454,3 +454,62 @@ def test_a_daemon_without_hooks_is_shown_no_event(home: Path, tried: Tried) -> N
         "prloom: plugin answering has no hooks, so no event reaches it; leave out --say and --event to have its daemon"
         " tried\n"
     )
+
+
+COUNTS = """
+    WORD = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
+
+    def register(ctx):
+        @ctx.tool("count-letters", WORD)
+        def count(word):
+            return {"message": f"{word} has {len(word)} letters", "data": {"letters": len(word)}}
+"""
+
+
+@pytest.mark.parametrize("inline", [(), ("--inline",)])
+def test_a_tool_is_called_once_with_the_arguments_given(
+    repository: Path, tried: Tried, inline: tuple[str, ...]
+) -> None:
+    write(repository, COUNTS)
+
+    assert tried("noted", "--tool", "count-letters", '{"word": "abc"}', *inline) == (
+        0,
+        'abc has 3 letters\n{"letters": 3}\n',
+        "",
+    )
+    assert document(tried, "noted", "--tool", "count-letters", '{"word": "abc"}', *inline)["data"] == {"letters": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "error"),
+    [
+        ("count", "{}", "plugin noted has no tool 'count'; it offers: count-letters"),
+        ("count-letters", "[]", """no JSON object; write an object such as '{"id": 3}'"""),
+        ("count-letters", "{", "the arguments of the tool are no JSON: "),
+        (
+            "count-letters",
+            "{}",
+            "tool count-letters: the arguments of count-letters are not valid: 'word' is a required",
+        ),
+    ],
+)
+def test_a_call_that_cannot_be_made_says_why(repository: Path, tried: Tried, name: str, given: str, error: str) -> None:
+    write(repository, COUNTS)
+
+    code, out, err = tried("noted", "--tool", name, given)
+
+    assert (code, out) == (1, "")
+    assert error in err
+
+
+def test_a_program_answers_for_its_tool_too(repository: Path, tried: Tried) -> None:
+    folder = repository / "prloom/plugins/deploys"
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text("tools: [{name: latest, type: executable, command: ./latest.sh}]\n")
+    program = folder / "latest.sh"
+    program.write_text('#!/bin/sh\nread given\necho "{\\"message\\": \\"done\\", \\"data\\": $given}"\n')
+    program.chmod(0o755)
+
+    document_ = document(tried, "deploys", "--tool", "latest", '{"environment": "test"}')
+
+    assert (document_["success"], document_["data"]["arguments"]) == (True, {"environment": "test"})
