@@ -214,7 +214,6 @@ NEEDS: Mapping[str, NeedKind] = {
     "todo-braked": "brake",
     "todo-question": "blocked",
     **{each.id: "blocked" for each in ALL if each.kind == "block"},
-    "plan-paused": "paused",
     "plan-kept": "kept",
     "plan-lost": "lost",
     "plan-unreadable": "blocked",
@@ -336,7 +335,7 @@ def test_the_age_of_a_plan_is_that_of_what_has_waited_longest_in_it(shown: Shown
         id_: max(found) for id_, found in ages.items() if id_ in lines and id_ not in PENDING
     }
     assert {age(lines[id_]) for id_ in PENDING} == {"2 h"}
-    assert {age(lines[id_]) for id_ in ("block-branch", "action-braked", "todo-proposed", "plan-paused")} == {"2 h"}
+    assert {age(lines[id_]) for id_ in ("block-branch", "action-braked", "todo-proposed")} == {"2 h"}
     assert lines["plan-active"] is None
 
 

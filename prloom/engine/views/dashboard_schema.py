@@ -27,7 +27,6 @@ NeedKind = Literal[
     "confirm",
     "brake",
     "proposed",
-    "paused",
     "kept",
     "lost",
     "bridge",

@@ -66,15 +66,6 @@ def _state(plan: PlanStatus) -> Iterator[Need]:
         )
     if plan.block is not None:
         yield _blocked(plan, plan.block)
-    if plan.status == "paused":
-        yield Need(
-            key=_key(plan, "paused", ""),
-            kind="paused",
-            plan=plan.id or None,
-            text="the plan is paused: only commands in comments are carried out",
-            commands=(command("resume", plan.id),),
-            since=plan.paused_since or None,
-        )
     if plan.kept and plan.kept.reason:
         forget = command("forget", plan.id, ("--yes",))
         yield Need(

@@ -75,7 +75,6 @@ def test_a_name_from_outside_is_one_quoted_word_of_a_command(shown: Dashboard) -
         ("draft", "1 reply waits for you to send, edit or drop", "`prloom outbox` or `prloom outbox send a-3`"),
         ("blocked", "the remote refuses the commit", "`prloom resume pr-13`"),
         ("proposed", 'TODO "three" waits to be allowed', "`prloom todo pr-14 go t-14`"),
-        ("paused", "the plan is paused: only commands in comments are carried out", "`prloom resume pr-15`"),
         ("settings", "notify: its required settings are missing: url", "`prloom plugins config notify`"),
         ("plugin", "monitor: exit code 1", "`prloom plugins restart monitor` or `prloom plugins logs monitor`"),
         ("source", "local: line 3 is ignored", "correct it at the source; `prloom status --all` shows all of it"),
@@ -312,12 +311,19 @@ def ages(shown: Dashboard) -> list[tuple[str, float | None]]:
 def test_what_a_state_of_an_older_version_does_not_date_has_the_age_of_the_file_that_says_it(
     scene: OperatorScene,
 ) -> None:
-    local = scene.plan("pr-1", "", DispatchState(paused=True))
-    scene.age(local / paths.BUS / paths.DECISIONS, hours=4)
     local = scene.plan("pr-2", "- [b] Do it <!-- prloom:todo t-1 -->\n")
     scene.age(local / paths.PLAN_TEXT, hours=3)
 
-    assert ages(dashboard.read(scene.where, NOW)) == [("paused", 4), ("parked", 3)]
+    assert ages(dashboard.read(scene.where, NOW)) == [("parked", 3)]
+
+
+def test_a_plan_that_the_operator_paused_needs_nobody_and_is_shown_as_paused(scene: OperatorScene) -> None:
+    scene.plan("pr-1", "- [ ] one\n", DispatchState(paused=True, paused_at=scene.ago(hours=4)))
+
+    found = dashboard.read(scene.where, NOW)
+
+    assert found.needs == ()
+    assert [(line.id, line.status) for line in found.plans] == [("pr-1", "paused")]
 
 
 def test_a_plan_that_cannot_be_read_has_the_age_of_its_latest_file(scene: OperatorScene) -> None:
@@ -352,11 +358,11 @@ def test_a_report_of_an_older_dispatcher_without_times_is_read_and_its_needs_com
     scene.plan("pr-1")
     scene.report(paths.PLANS, {"unreadable": {"pr-1": "no room"}})
     scene.report(paths.BRIDGES, {"bridges": [{"name": "github", "error": "502", "warnings": ["line 3"]}]})
-    scene.plan("pr-2", "", DispatchState(paused=True, paused_at=scene.ago(hours=1)))
+    scene.plan("pr-2", "- [ ] one\n", last_error="no exchange", last_error_at=scene.ago(hours=1))
 
     found = ages(dashboard.read(scene.where, NOW))
 
-    assert found[0] == ("paused", 1)
+    assert found[0] == ("error", 1)
     assert sorted(found[1:]) == [("blocked", None), ("bridge", None), ("source", None)]
 
 
