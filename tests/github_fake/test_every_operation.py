@@ -13,6 +13,7 @@ from fake_github.routes import ROUTES
 
 BODIES: dict[str, Any] = {
     "PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}": {"body": "New"},
+    "PATCH /repos/{owner}/{repo}/pulls/comments/{comment_id}": {"body": "New"},
     "PATCH /repos/{owner}/{repo}/issues/{issue_number}": {"title": "New", "assignees": ["ann"]},
     "POST /repos/{owner}/{repo}/issues/{issue_number}/assignees": {"assignees": ["ann"]},
     "POST /repos/{owner}/{repo}/issues/{issue_number}/comments": {"body": "Hello"},

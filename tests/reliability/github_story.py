@@ -232,11 +232,16 @@ def _quiet(root: Path) -> bool:
     return sum(state.get("done", {}).values()) == len(ANSWERS) and not state["open"] and not state["queue"]
 
 
+def words(body: str) -> str:
+    """Return a post without its marker and its signature."""
+    return body.partition("-->")[2].removesuffix("\n\n*— prloom*").strip()
+
+
 def _wrong(root: Path) -> list[str]:
     """P1, P3, and that GitHub got no request that is impolite or not as it describes them."""
     state = _state(root)
     posts, found = ask(root, "report")
-    said = sorted(body.partition("-->")[2].strip() for body in posts if body)  # a thread reply makes an empty review
+    said = sorted(words(body) for body in posts if body)  # a thread reply makes an empty review
     if said != ANSWERS or len({mark for body in posts for mark in marked(body)}) != len(ANSWERS):
         found.append(f"P3: said {said}")
     if state.get("done") != {"handled": len(ANSWERS)} or state.get("delivered") != len(ANSWERS):
