@@ -78,6 +78,13 @@ def first_found(environ: Mapping[str, str]) -> Agent | None:
     return next((agent for agent in AGENTS.values() if agent.program and programs.locate(agent.program, environ)), None)
 
 
+def to_correct(agent: Agent) -> str:
+    """Return what a person does about an agent whose program does not start."""
+    if agent.program is None:
+        return "correct argv of [agents.command] in prloom.toml"
+    return f"install {agent.program}, or choose another agent under [stages] in prloom.toml"
+
+
 def auto(environ: Mapping[str, str]) -> Agent:
     """Return the agent that `stages.default = "auto"` stands for; raise AgentMissingError when the machine has none."""
     found = first_found(environ)

@@ -106,11 +106,8 @@ def build_launch(agent: Agent, request: RunRequest, *, environ: Mapping[str, str
 
 def _missing(agent: Agent, program: str, stage: str) -> str:
     if agent.program is None:
-        return f"the command {program!r} of [agents.command] is not an executable program; correct argv in prloom.toml"
-    return (
-        f"{program} is not on PATH, but stage {stage} uses the agent {agent.name};"
-        " install it, or choose another agent under [stages] in prloom.toml"
-    )
+        return f"the command {program!r} of [agents.command] is not an executable program; {registry.to_correct(agent)}"
+    return f"{program} is not on PATH, but stage {stage} uses the agent {agent.name}; {registry.to_correct(agent)}"
 
 
 def _message(

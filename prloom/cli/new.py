@@ -102,7 +102,10 @@ def _with_text_kept(error: PrloomError, where: RepositoryPaths, text: str) -> Pr
 def _print_next(made: Created, path: Path, *, blocked: str | None) -> None:
     """Print where the draft is and what comes next; raises PrloomError with what keeps it from being queued."""
     if made.queued:
-        click.echo(f"Queued {terminal.paint(made.id, 'name')}: the dispatcher makes its branch and worktree.")
+        what = "the dispatcher makes its branch and worktree"
+        if not made.has_work:
+            what = f"it waits for a TODO, which `prloom todo {made.id} add TEXT` adds"
+        click.echo(f"Queued {terminal.paint(made.id, 'name')}: {what}.")
         click.echo(f"  draft  {terminal.clean(str(path))}")
         return
     click.echo(f"Drafted {terminal.paint(made.id, 'name')}.")

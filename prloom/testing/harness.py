@@ -22,12 +22,12 @@ from prloom.core.waits import deferral, wake
 from prloom.engine.plan.plugin_set import registered_tools
 from prloom.engine.tools import arguments
 from prloom.errors import ExtensionError
-from prloom.extensions.host.interface import Registered
+from prloom.extensions.host.interface import HookFailed, Registered
 from prloom.model.decision import Change, StateWrite
 from prloom.model.hook import HookCall, Limits, Outcome, PluginDeferral
 from prloom.model.hook_points import NamedHook
 from prloom.model.kinds import TRIAGE
-from prloom.model.tool import CHECK, TOOL, ToolResult
+from prloom.model.tool import CHECK, TOOL, ToolCall, ToolResult, ToolSpec
 from prloom.testing import hook_examples, runners, shown
 from prloom.testing.bus import AnswerAgent, FakeServices, InMemoryBus, PluginState
 from prloom.testing.events import NOW, PLAN
@@ -147,8 +147,8 @@ class Harness:
     def call_tool(self, name: str, given: Mapping[str, Json] | None = None, *, plan: str = PLAN) -> ToolResult:
         """Call a tool that the plugin's code has registered, as an agent does, and return what the agent gets.
 
-        The arguments are checked against the tool's schema first, and then the tool's own check is asked. What the
-        handler requests takes effect. Raises ExtensionError where there is no such tool.
+        The arguments are checked against the tool's schema first, and then the tool's own check is asked; no guard and
+        no person is. What the handler requests takes effect. Raises ExtensionError where there is no such tool.
         """
         tool = next((each for each in registered_tools(self.key, self.registered) if each.name == name), None)
         if tool is None:
@@ -158,17 +158,32 @@ class Harness:
         problem = arguments.problem(tool.schema, call.arguments)
         if problem is not None:
             return tool_rules.failed(f"the arguments of {name} are not valid: {problem}", "validation_error")
+        unavailable = self._tool_check(tool, call, plan)
+        if unavailable is not None:
+            return unavailable
+        hook, limit = f"{TOOL}{name}", timedelta(milliseconds=tool.timeout_ms)
         try:
-            if tool.checked and self._outcome(self._bus(plan), f"{CHECK}{name}", (), call).result is not True:
-                return tool_rules.failed(f"{name} unavailable", "unavailable")
-            hook, limit = f"{TOOL}{name}", timedelta(milliseconds=tool.timeout_ms)
             outcome = self._outcome(self._bus(plan), hook, (), call, limit)
         except ExtensionError as error:
             if self._strict:
                 raise
-            return tool_rules.failed(str(error), "plugin_error")
+            overran = isinstance(error, HookFailed) and error.kind == "overran"
+            return tool_rules.failed(str(error), "timeout_error" if overran else "plugin_error")
         self._settle(self._bus(plan), hook, (), outcome)
         return tool_rules.answered(outcome.result)
+
+    def _tool_check(self, tool: ToolSpec, call: ToolCall, plan: str) -> ToolResult | None:
+        """Return that a tool cannot be used now, if its own check says so, or fails."""
+        if not tool.checked:
+            return None
+        try:
+            if self._outcome(self._bus(plan), f"{CHECK}{tool.name}", (), call).result is True:
+                return None
+        except ExtensionError as error:
+            if self._strict:
+                raise
+            return tool_rules.failed(f"{tool.name} unavailable: {error}", "unavailable")
+        return tool_rules.failed(f"{tool.name} unavailable", "unavailable")
 
     def stop(self) -> None:
         """End the plugin; needed where it runs in a process of its own."""

@@ -22,6 +22,10 @@ _MOVED_BY = "prloom: commit"
 """What the reflog says of a branch that prloom has moved."""
 
 
+TO_SET_IDENTITY = "set `git config --global user.name` and `user.email`"
+"""What a person does where git has no identity."""
+
+
 class BranchMovedError(WorkspaceError):
     """The branch is not where the caller expected it: someone has moved it meanwhile."""
 
@@ -248,6 +252,5 @@ def require_identity(root: Path) -> None:
             git.run(["var", f"GIT_{role}_IDENT"], cwd=root)
     except WorkspaceError as error:
         raise IdentityMissingError(
-            f"git does not know whose commits it makes in {printable(str(root))}; set `git config --global "
-            "user.name` and `user.email`"
+            f"git does not know whose commits it makes in {printable(str(root))}; {TO_SET_IDENTITY}"
         ) from error

@@ -138,7 +138,7 @@ def test_a_program_that_is_not_there_is_named_before_anything_is_made(tmp_path: 
 
     assert str(raised.value) == (
         "claude is not on PATH, but stage triage uses the agent claude;"
-        " install it, or choose another agent under [stages] in prloom.toml"
+        " install claude, or choose another agent under [stages] in prloom.toml"
     )
     assert not (tmp_path / "run").exists()
 

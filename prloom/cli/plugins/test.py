@@ -118,14 +118,11 @@ def _call_tool(
 
 
 def _arguments(text: str) -> Mapping[str, Json]:
-    import json  # noqa: PLC0415 - see command
+    from prloom.storage import json_codec  # noqa: PLC0415 - see command
 
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise PrloomError(f"the arguments of the tool are no JSON: {error}; {_SUCH_AS}") from error
-    if not isinstance(found, dict):
-        raise PrloomError(f"the arguments of the tool are no JSON object; {_SUCH_AS}")
+    found = json_codec.decode(text.encode("utf-8", "replace"))
+    if isinstance(found, json_codec.Unreadable):
+        raise PrloomError(f"the arguments of the tool cannot be used: {found.reason}; {_SUCH_AS}")
     return found
 
 

@@ -37,10 +37,11 @@ class DraftOptions(NamedTuple):
 
 
 class Created(NamedTuple):
-    """A draft that was written: its id, and whether the dispatcher may make it a plan."""
+    """A draft that was written: its id, whether the dispatcher may make it a plan, and whether it has a TODO."""
 
     id: str
     queued: bool
+    has_work: bool
 
 
 def create(where: RepositoryPaths, config: Config, text: str, options: DraftOptions) -> Created:
@@ -60,7 +61,7 @@ def create(where: RepositoryPaths, config: Config, text: str, options: DraftOpti
     text = front_matter.write(front, text)
     with SafeDir.make(where.root, *paths.LOCAL) as local, inbox.folder(local) as drafts:
         inbox.add(drafts, chosen, text)
-    return Created(chosen, queued=front.status == "queued")
+    return Created(chosen, queued=front.status == "queued", has_work=bool(plan_file.todos(text)))
 
 
 def queue(where: RepositoryPaths, config: Config, plan_id: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
 
 from prloom.agents import registry
 from prloom.agents.agent import Agent, RunResult
@@ -14,11 +13,10 @@ from prloom.core.waits.agent_wait import AgentWait
 from prloom.model.agent_names import AUTO, GIT
 from prloom.model.run import UnusableAgent
 from prloom.storage import run_log
+from prloom.workspace import commits
 
 REMEMBERED = timedelta(days=7)
 """How far back the log is read at first: the longest limits of the known programs are weekly."""
-
-COMMAND: Final = "command"
 
 
 class AgentWaits:
@@ -75,7 +73,7 @@ class AgentWaits:
 
     def without_identity(self, reason: str, now: datetime) -> AgentWait:
         """Note that git does not know whose commits it makes; the reason says what to do."""
-        unusable = UnusableAgent(agent=GIT, cause="identity", remedy="set git's `user.name` and `user.email`")
+        unusable = UnusableAgent(agent=GIT, cause="identity", remedy=commits.TO_SET_IDENTITY)
         return self._note(unusable, reason, now, again=True)
 
     def found(self, program: str) -> None:
@@ -111,6 +109,4 @@ def _to_correct(program: str) -> str:
     """Return what a person does about a program that does not start."""
     if program == AUTO:
         return registry.TO_INSTALL_ONE
-    if program == COMMAND:
-        return "correct argv of [agents.command] in prloom.toml"
-    return f"install {registry.get(program).program}, or choose another agent under [stages] in prloom.toml"
+    return registry.to_correct(registry.get(program))

@@ -57,7 +57,7 @@ def _need(agent: UnusableAgent, waiting: list[_Waiting]) -> Need:
         key=f"agent//{agent.agent}",
         kind="agent",
         plan=None,
-        text=f"{oldest.reason}; {waits} for it",
+        text=f"{oldest.reason.removesuffix(f'; {agent.remedy}')}; {waits} for it",
         commands=(retry,),
         ids=(agent.agent,),
         remedy=f"{agent.remedy}; prloom tries again by itself, or at once with `{retry}`",

@@ -484,8 +484,10 @@ def test_a_tool_is_called_once_with_the_arguments_given(
     ("name", "given", "error"),
     [
         ("count", "{}", "plugin noted has no tool 'count'; it offers: count-letters"),
-        ("count-letters", "[]", """no JSON object; write an object such as '{"id": 3}'"""),
-        ("count-letters", "{", "the arguments of the tool are no JSON: "),
+        ("count-letters", "[]", """it is JSON, but not an object; write an object such as '{"id": 3}'"""),
+        ("count-letters", "{", "the arguments of the tool cannot be used: "),
+        ("count-letters", '{"word": NaN}', "the arguments of the tool cannot be used: "),
+        ("count-letters", "[" * 100_000, "the arguments of the tool cannot be used: it is nested too deeply"),
         (
             "count-letters",
             "{}",
@@ -505,11 +507,24 @@ def test_a_call_that_cannot_be_made_says_why(repository: Path, tried: Tried, nam
 def test_a_program_answers_for_its_tool_too(repository: Path, tried: Tried) -> None:
     folder = repository / "prloom/plugins/deploys"
     folder.mkdir(parents=True)
-    (folder / "plugin.yaml").write_text("tools: [{name: latest, type: executable, command: ./latest.sh}]\n")
+    schema = "{type: object, properties: {environment: {type: string}}}"
+    tool = f"{{name: latest, type: executable, command: ./latest.sh, schema: {schema}}}"
+    (folder / "plugin.yaml").write_text(f"tools: [{tool}]\n")
     program = folder / "latest.sh"
     program.write_text('#!/bin/sh\nread given\necho "{\\"message\\": \\"done\\", \\"data\\": $given}"\n')
     program.chmod(0o755)
 
     document_ = document(tried, "deploys", "--tool", "latest", '{"environment": "test"}')
+    code, _, err = tried("deploys", "--tool", "latest", '{"environment": 3}')
 
     assert (document_["success"], document_["data"]["arguments"]) == (True, {"environment": "test"})
+    assert (code, "environment: 3 is not of type 'string'" in err) == (1, True)
+
+
+def test_a_tool_has_its_own_limit_and_not_that_of_hooks(repository: Path, tried: Tried) -> None:
+    handler = "    @ctx.tool('wait', {}, timeout=0.2)\n    def wait():\n        while True: pass\n"
+    write(repository, f"def register(ctx):\n{handler}")
+
+    ended = document(tried, "noted", "--tool", "wait", "{}")
+
+    assert (ended["success"], ended["errorType"]) == (False, "timeout_error")

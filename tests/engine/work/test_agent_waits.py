@@ -152,7 +152,7 @@ async def test_without_an_identity_of_gits_the_commit_waits_and_is_made_as_soon_
     work = bench.state.work
     assert work is not None
     assert work.unusable == UnusableAgent(
-        agent="git", cause="identity", remedy="set git's `user.name` and `user.email`"
+        agent="git", cause="identity", remedy="set `git config --global user.name` and `user.email`"
     )
     assert "git does not know whose commits it makes in " in (work.waits_for or "")
     assert bench.commits == []
