@@ -101,7 +101,8 @@ def _call_tool(
 ) -> None:
     """Call a tool once, and print what an agent gets; raises PrloomError where the call fails."""
     from prloom.cli.plugins.tool_trial import ToolTrial  # noqa: PLC0415
-    from prloom.model import record  # noqa: PLC0415 - see command
+    from prloom.core.text import one_line  # noqa: PLC0415 - see command
+    from prloom.model import record  # noqa: PLC0415
 
     arguments = _arguments(text)
     out = _prints_to_stderr() if inline else nullcontext()
@@ -114,7 +115,7 @@ def _call_tool(
         if result.data is not None:
             terminal.echo_json_line(result.data)
     if not result.success:
-        raise PrloomError(f"tool {name}: {result.error}")
+        raise PrloomError(f"tool {name}: {one_line.of(result.error or 'it failed')}")
 
 
 def _arguments(text: str) -> Mapping[str, Json]:

@@ -528,3 +528,4 @@ def test_a_tool_has_its_own_limit_and_not_that_of_hooks(repository: Path, tried:
     ended = document(tried, "noted", "--tool", "wait", "{}")
 
     assert (ended["success"], ended["errorType"]) == (False, "timeout_error")
+    assert "0.2" in ended["error"]
