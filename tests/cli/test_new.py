@@ -39,11 +39,17 @@ def editor(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Non
 
 
 def test_a_file_that_says_that_it_is_queued_is_queued(stage: Stage, prloom: Prloom) -> None:
-    (stage.root / "plan.txt").write_text("---\nstatus: queued\n---\n# Make it fast\n")
+    (stage.root / "plan.txt").write_text("---\nstatus: queued\n---\n# Make it fast\n\n## TODO\n- [ ] one\n")
 
     ran = prloom("new", "--file", str(stage.root / "plan.txt"))
 
     assert ran.out.startswith("Queued make-it-fast: the dispatcher makes its branch and worktree.\n")
+
+
+def test_a_queued_plan_without_a_todo_is_said_to_wait_for_one(stage: Stage, prloom: Prloom) -> None:
+    assert prloom("new", "Make it fast", "--queue").out.startswith(
+        "Queued make-it-fast: it waits for a TODO, which `prloom todo make-it-fast add TEXT` adds.\n"
+    )
 
 
 def test_a_title_makes_a_draft_that_waits(stage: Stage, prloom: Prloom) -> None:
