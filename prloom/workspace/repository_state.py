@@ -175,7 +175,10 @@ def _checkout(place: Checkout) -> CheckoutState:
     """Return what a person's checkout is at, and each path that differs from that, with a stamp of what it holds."""
     head = _text(checkout.read(place.git_dir / "HEAD") or "")
     asked = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]
-    entries = git.run(asked, cwd=place.path, git_dir=place.git_dir, limit=git.LONG_LIMIT).out.split("\0")
+    try:
+        entries = git.run(asked, cwd=place.path, git_dir=place.git_dir, limit=git.LONG_LIMIT).out.split("\0")
+    except WorkspaceError:  # its HEAD may lead to nothing; that is no matter of another plan's
+        return CheckoutState(head=head, changed={})
     changed = {}
     for entry in filter(None, entries):
         code, path = entry[:2], entry[3:]

@@ -61,6 +61,20 @@ def test_nothing_differs_where_nobody_did_anything(repo: Repository, place: Path
     assert found(repo, place, before) == ()
 
 
+def test_a_worktree_that_git_cannot_read_is_no_matter_of_another_plans(
+    repo: Repository, place: Path, project: Project, tmp_path: Path
+) -> None:
+    worktree.create(repo, place, "feature")
+    project.git("worktree", "add", "--quiet", "-b", "half", str(tmp_path / "half"))
+    (repo.git_dir / "worktrees/half/HEAD").write_text("1" * 40 + "\n")
+
+    before = repository_state.record(repo, place)
+
+    assert found(repo, place, before) == ()
+    (repo.git_dir / "worktrees/half/HEAD").write_text("2" * 40 + "\n")
+    assert [each.kind for each in found(repo, place, before)] == ["checkout"]
+
+
 def test_a_state_outlives_the_process(repo: Repository, place: Path, project: Project) -> None:
     project.git("branch", "odd-\udcff")
     worktree.create(repo, place, "feature")
