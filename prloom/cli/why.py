@@ -99,6 +99,8 @@ def _of_plan(held_up: WhyPlan) -> Iterator[str]:
     for wait in held_up.waiting:
         end = f"; next try {layout.clock(wait.until)}" if wait.until is not None else ""
         yield from layout.paragraph(f"waits: {terminal.clean(wait.text)}: {terminal.clean(wait.reason)}{end}")
+    if held_up.needs:
+        return  # the first of them is what holds it up
     yield ""
     yield from layout.paragraph(f"What holds it up: {terminal.clean(held_up.reason)}.")
 

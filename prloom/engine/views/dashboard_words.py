@@ -9,7 +9,7 @@ from prloom.engine.views.dashboard_schema import PlanLine, Working
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from prloom.engine.views.status_schema import DispatcherStatus
+    from prloom.engine.views.status_schema import DispatcherStatus, PlanStatus
     from prloom.model.work import Phase
 
 NO_PLANS: Final = "no plans yet; `prloom new` or `prloom adopt` makes one"
@@ -77,9 +77,9 @@ def without_tokens(runs: int) -> str:
     return f"{runs} {'run' if runs == 1 else 'runs'} reported no tokens"
 
 
-def state(plan: PlanLine) -> str:
-    """Return the state of a plan: that it is blocked says more than what it would be otherwise."""
-    if plan.blocked:
+def state(plan: PlanLine | PlanStatus) -> str:
+    """Return the state of a plan: that it is blocked says more than what it would be otherwise, unless it is paused."""
+    if plan.blocked and plan.status != "paused":
         return "blocked"
     return plan.status
 

@@ -64,7 +64,7 @@ def _state(plan: PlanStatus) -> Iterator[Need]:
             commands=("prloom doctor",),
             since=plan.last_error_since or None,
         )
-    if plan.block is not None:
+    if plan.block is not None and plan.status != "paused":
         yield _blocked(plan, plan.block)
     if plan.kept and plan.kept.reason:
         forget = command("forget", plan.id, ("--yes",))

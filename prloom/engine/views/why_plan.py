@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from prloom.engine.views import dashboard, plan_names, status
+from prloom.engine.views import dashboard, dashboard_words, plan_names, status
 from prloom.engine.views.dashboard_schema import Dashboard, Need, Wait, Working
 from prloom.engine.views.status_schema import PlanStatus
 from prloom.errors import PrloomError
@@ -24,7 +24,7 @@ class WhyPlan(Record, frozen=True, kw_only=True):
     waiting: tuple[Wait, ...]
 
 
-_OF_ALL = frozenset({"agent", "config", "dispatcher"})
+_OF_ALL = frozenset({"agent", "config", "dispatcher", "stalled"})
 """What keeps every plan that it concerns from going on."""
 
 
@@ -46,8 +46,8 @@ def of(plan: PlanStatus, shown: Dashboard) -> WhyPlan:
     return WhyPlan(
         plan=plan.id,
         title=plan.title,
-        status=plan.status,
-        reason=_sentence(plan, needs, working, waiting, is_running=shown.dispatcher.running),
+        status=dashboard_words.state(plan),
+        reason=_sentence(plan, needs, working, waiting),
         needs=needs,
         working=working,
         waiting=waiting,
@@ -59,8 +59,6 @@ def _sentence(
     needs: tuple[Need, ...],
     working: tuple[Working, ...],
     waiting: tuple[Wait, ...],
-    *,
-    is_running: bool,
 ) -> str:
     if needs:
         return f"it needs you: {needs[0].text}; {needs[0].remedy}"
@@ -74,8 +72,6 @@ def _sentence(
         return f"nothing: {_at_work(working[0])}"
     if waiting:
         return f"it waits: {waiting[0].reason}"
-    if not is_running and (plan.status == "queued" or plan.events.pending or plan.status == "active"):
-        return "no dispatcher is running; `prloom start` runs it"
     if plan.status == "review":
         return "nothing: all its TODOs are done, and it waits for people to merge it"
     return "nothing: the dispatcher looks at it next"

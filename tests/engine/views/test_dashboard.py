@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from operator_scene import NOW, OperatorScene, every_state
 
 from prloom.cli.output import dashboard_text
-from prloom.engine.views import dashboard
+from prloom.engine.views import dashboard, dashboard_words
 from prloom.engine.views.dashboard_schema import Dashboard, Need
 from prloom.model.decision import WakeOn
 from prloom.model.kinds import OPEN
@@ -317,13 +317,19 @@ def test_what_a_state_of_an_older_version_does_not_date_has_the_age_of_the_file_
     assert ages(dashboard.read(scene.where, NOW)) == [("parked", 3)]
 
 
-def test_a_plan_that_the_operator_paused_needs_nobody_and_is_shown_as_paused(scene: OperatorScene) -> None:
-    scene.plan("pr-1", "- [ ] one\n", DispatchState(paused=True, paused_at=scene.ago(hours=4)))
+@pytest.mark.parametrize("block", [None, "the worktree has changes"])
+def test_a_plan_that_the_operator_paused_needs_nobody_and_is_shown_as_paused(
+    scene: OperatorScene, block: str | None
+) -> None:
+    state = DispatchState(paused=True, paused_at=scene.ago(hours=4))
+    if block is not None:
+        state = replace(state, block=Block(reason=block, since=scene.ago(hours=5), way_on="prloom resume pr-1"))
+    scene.plan("pr-1", "- [ ] one\n", state)
 
     found = dashboard.read(scene.where, NOW)
 
     assert found.needs == ()
-    assert [(line.id, line.status) for line in found.plans] == [("pr-1", "paused")]
+    assert [(line.id, dashboard_words.state(line)) for line in found.plans] == [("pr-1", "paused")]
 
 
 def test_a_plan_that_cannot_be_read_has_the_age_of_its_latest_file(scene: OperatorScene) -> None:

@@ -29,12 +29,12 @@ def test_a_block_holds_it_up_with_what_resolves_that(scene: OperatorScene):
 @pytest.mark.parametrize(
     ("text", "fields", "said"),
     [
-        (OPEN, {}, "no dispatcher is running; `prloom start` runs it"),
+        (OPEN, {}, "it needs you: no dispatcher is running, and this waits for one: 1 TODO; `prloom start`"),
         (DONE, {}, "nothing: all its TODOs are done, and it waits for people to merge it"),
         (DONE, {"status": "merged"}, "nothing: it is merged"),
     ],
 )
-def test_without_a_need_its_state_says_what_it_waits_for(
+def test_without_a_block_its_state_says_what_it_waits_for(
     scene: OperatorScene, text: str, fields: dict[str, str], said: str
 ):
     scene.plan("pr-7", text, **fields)
