@@ -80,8 +80,10 @@ def resume(given: Options, plans: tuple[str, ...], *, all_plans: bool, commit: b
         from prloom.engine.operator import new_draft  # noqa: PLC0415 - most plans that are resumed are no drafts
 
         for each in drafts:
-            new_draft.queue(context.repository(given), context.config(given), each)
-            click.echo(f"Resumed: {each}. It is queued.")
+            if new_draft.queue(context.repository(given), context.config(given), each):
+                click.echo(f"Resumed: {each}. It is queued.")
+            else:
+                click.echo(f"Nothing changed: {each} is queued already.")
     if others:
         _save_worktrees(given, others, how)
     if others or not drafts:

@@ -18,5 +18,8 @@ def command(given: Options, plans: tuple[str, ...]) -> None:
 
     where, config = context.repository(given), context.config(given)
     for plan in plans:
-        new_draft.queue(where, config, plan)
-        click.echo(f"Queued {terminal.paint(terminal.clean(plan), 'name')}.")
+        name = terminal.paint(terminal.clean(plan), "name")
+        if new_draft.queue(where, config, plan):
+            click.echo(f"Queued {name}.")
+        else:
+            click.echo(f"Nothing changed: {name} is queued already.")

@@ -249,6 +249,8 @@ def test_drafts_are_queued_and_plans_are_not(stage: Stage, prloom: Prloom) -> No
     stage.adopt()
 
     assert prloom("queue", "one", "two").out == "Queued one.\nQueued two.\n"
+    assert prloom("queue", "one").out == "Nothing changed: one is queued already.\n"
+    assert prloom("resume", "one").out == "Nothing changed: one is queued already.\n"
 
     assert draft(stage, "one").startswith("---\nstatus: queued\n---\n")
     assert draft(stage, "two").startswith("---\nstatus: queued\n---\n")

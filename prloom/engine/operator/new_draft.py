@@ -64,18 +64,26 @@ def create(where: RepositoryPaths, config: Config, text: str, options: DraftOpti
     return Created(chosen, queued=front.status == "queued", has_work=bool(plan_file.todos(text)))
 
 
-def queue(where: RepositoryPaths, config: Config, plan_id: str) -> None:
-    """Hand a draft to the dispatcher; raises PrloomError where it could not become a plan."""
+def queue(where: RepositoryPaths, config: Config, plan_id: str) -> bool:
+    """Hand a draft to the dispatcher, and return whether that is new; raises PrloomError where it can be no plan."""
     named = plan_texts.find(where, plan_id)
     if not named.is_draft:
         raise PrloomError(f"plan {named.id} is not a draft: it already has a branch; see `prloom status {named.id}`")
     problem = check(where, config, named.id)
     if problem is not None:
         raise PrloomError(problem)
+    before = FrontMatter()
+
+    def queued(text: str) -> str:
+        nonlocal before
+        before = front_matter.parse(text)
+        return front_matter.with_status(text, "queued")
+
     with plan_texts.open_inbox(where) as drafts:
-        if inbox.edit(drafts, named.id, lambda text: front_matter.with_status(text, "queued")) is None:
+        if inbox.edit(drafts, named.id, queued) is None:
             raise PrloomError(f"there is no draft {naming.printable(named.id)} any more; see `prloom status`")
         inbox.unblock(drafts, named.id)
+    return before.status != "queued"
 
 
 def unqueue(where: RepositoryPaths, plan_id: str) -> None:
