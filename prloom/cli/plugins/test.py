@@ -55,8 +55,6 @@ def command(
     `PluginContract` are tried too. With --tool, one of its tools is called as an agent calls it, and nothing else is
     done. The exit code is 1 if it fails, or if it is loaded with a warning.
     """
-    from dataclasses import replace  # noqa: PLC0415 - `prloom plugins test --help` needs none
-
     found = _found(given, plugin)
     settings, limit = _configured(given, found)
     if inline and found.is_daemon_only:
@@ -66,27 +64,41 @@ def command(
             raise click.UsageError("give --tool or events, not both", click.get_current_context())
         _call_tool(found, settings, limit, *tool, inline=inline, as_json=as_json)
         return
-    events = _events(said, files)
-    # A debugger and a progress line would write over each other.
-    progress = nullcontext(lambda _: None) if inline else terminal.progress(f"trying {found.key}")
-    out = _prints_to_stderr() if as_json and inline else nullcontext()
-    with (
-        _at_work(found, settings, limit, inline=inline) as (runner, root),
-        progress as label,
-        out,
-        _logs_in_report_only(found.key),
-    ):
-        result = _tried(found, runner, root, events, label)
-        if (said or files) and found.is_daemon_only and not result.registered.hooks:
-            text = f"plugin {found.key} has no hooks, so no event reaches it"
-            raise PrloomError(f"{text}; leave out --say and --event to have its daemon tried")
-        if not (said or files or inline or result.faults):
-            label("the promises")
-            result = replace(result, broken=_broken_promises(found, settings))
+    with _prints_to_stderr() if as_json and inline else nullcontext():
+        result = _try(found, settings, limit, _events(said, files), chosen=bool(said or files), inline=inline)
     _print(result, as_json=as_json)
     problem = result.problem()
     if problem is not None:
         raise PrloomError(problem)
+
+
+def _try(
+    found: DiscoveredPlugin,
+    settings: Mapping[str, Json],
+    limit: timedelta,
+    events: Mapping[str, Event],
+    *,
+    chosen: bool,
+    inline: bool,
+) -> PluginTestResult:
+    """Show the events to the plugin, and try its promises where nobody has chosen the events."""
+    from dataclasses import replace  # noqa: PLC0415 - see command
+
+    # A debugger and a progress line would write over each other.
+    progress = nullcontext(lambda _: None) if inline else terminal.progress(f"trying {found.key}")
+    with (
+        _at_work(found, settings, limit, inline=inline) as (runner, root),
+        progress as label,
+        _logs_in_report_only(found.key),
+    ):
+        result = _tried(found, runner, root, events, label)
+        if chosen and found.is_daemon_only and not result.registered.hooks:
+            text = f"plugin {found.key} has no hooks, so no event reaches it"
+            raise PrloomError(f"{text}; leave out --say and --event to have its daemon tried")
+        if not (chosen or inline or result.faults):
+            label("the promises")
+            result = replace(result, broken=_broken_promises(found, settings))
+    return result
 
 
 def _call_tool(
@@ -100,8 +112,8 @@ def _call_tool(
     as_json: bool,
 ) -> None:
     """Call a tool once, and print what an agent gets; raises PrloomError where the call fails."""
-    from prloom.cli.plugins.tool_trial import ToolTrial  # noqa: PLC0415
-    from prloom.core.text import one_line  # noqa: PLC0415 - see command
+    from prloom.cli.plugins.tool_trial import ToolTrial  # noqa: PLC0415 - see command
+    from prloom.core.text import one_line  # noqa: PLC0415
     from prloom.model import record  # noqa: PLC0415
 
     arguments = _arguments(text)
