@@ -40,6 +40,8 @@ def of_git(root: Path) -> Iterator[Finding]:
     if found is not None and tuple(map(int, found[0].split(".")[:2])) < OLDEST_GIT:
         oldest = ".".join(map(str, OLDEST_GIT))
         yield _finding("warning", f"git {found[0]} is older than {oldest}, which is recommended", "git", "update git")
+    if not git.run(["for-each-ref", "--count=1", "refs/heads"], cwd=root).out:
+        yield _finding("error", "the repository has no commit, so that no plan can begin", "git", "make a first commit")
     try:
         commits.require_identity(root)
     except commits.IdentityMissingError as error:

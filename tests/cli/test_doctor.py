@@ -18,6 +18,7 @@ def sound(stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stag
     subprocess.run(["git", "init", "--quiet", str(stage.root)], check=True)
     for key in ("user.name", "user.email"):
         subprocess.run(["git", "-C", str(stage.root), "config", key, "op@example.com"], check=True)
+    subprocess.run(["git", "-C", str(stage.root), "commit", "--quiet", "--allow-empty", "--message=x"], check=True)
     (stage.root / ".git/info/exclude").write_text("/prloom/.local/\n")
     agent = tmp_path / "bin/claude"
     agent.parent.mkdir()

@@ -204,3 +204,13 @@ def test_a_login_of_trust_that_trusts_nobody_is_a_warning(repo: Path) -> None:
             fix="move it to trust.bots",
         )
     ]
+
+
+def test_a_repository_without_a_commit_is_an_error(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    for key in ("user.name", "user.email"):
+        git(tmp_path, "config", key, "op@example.com")
+
+    (finding,) = environment_checks.of_git(tmp_path)
+
+    assert (finding.severity, finding.fix) == ("error", "make a first commit")
