@@ -241,7 +241,7 @@ class PlanRegistry:
     def _close(self, plan_id: str) -> None:
         runtime = self.runtimes.pop(plan_id)
         self.idle_plans.drop(plan_id)
-        log.warning("plan %s was closed", plan_id)
+        log.info("plan %s is not looked after any more", plan_id)
         runtime.close()
         self.closed.append(runtime)
 

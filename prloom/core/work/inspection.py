@@ -30,7 +30,16 @@ DEFAULT_PROTECTED = (
     *(".roo/**", ".roorules", ".zed/**", ".rules", ".continue/**", ".qwen/**", "QWEN.md", ".crush/**", "crush.json"),
     *(".augment/**", ".trae/**", "WARP.md", ".goosehints", "CONVENTIONS.md", ".vscode/**", ".devcontainer/**"),
     *(".devcontainer.json", ".gitattributes", ".husky/**", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml"),
-    *(".envrc", ".mise.toml", "mise.toml", ".mise/**", "**/.cargo/config.toml", "**/.cargo/config", ".npmrc"),
+    *(
+        ".envrc",
+        ".mise.toml",
+        "mise.toml",
+        ".mise/**",
+        "**/.config/mise/**",
+        "**/.cargo/config.toml",
+        "**/.cargo/config",
+        ".npmrc",
+    ),
     *(".yarnrc.yml",),
 )
 """The default of `[work] protected`: what an operator has to allow before a worker may change it."""
