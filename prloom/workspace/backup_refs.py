@@ -30,10 +30,14 @@ class KeptTodo:
     id: str
 
     @property
-    def refs(self) -> tuple[str, str]:
-        """The ref under which its change is kept, and the one where that keeps the change of another plan's TODO."""
-        name = f"{_CHANGES}/{_component(self.id)}"
-        return name, f"{name}.{_component(self.plan)}"
+    def ref(self) -> str:
+        """The ref under which its change is kept."""
+        return f"{self.old_ref}.{_component(self.plan)}"
+
+    @property
+    def old_ref(self) -> str:
+        """The ref under which an earlier version of prloom may have kept it, or that of another plan's TODO."""
+        return f"{_CHANGES}/{_component(self.id)}"
 
 
 @dataclass(frozen=True)
@@ -54,20 +58,19 @@ def save(repo: Repository, todo: KeptTodo, *, base: str, tree: str) -> str:
 
     One that was kept before becomes a parent of it, so that it is not lost; the same again changes nothing.
     """
-    kept = _kept(repo, todo)
-    before = next((each for plan, each in kept if plan in _owners(todo)), None)
+    before = read(repo, todo)
     if before is not None and (before.tree, before.base) == (tree, base):
         return before.sha
-    parents = ["-p", base]
-    old, ref = "0" * len(base), todo.refs[bool(kept)]
+    parents, old = ["-p", base], "0" * len(base)
     if before is not None:
         parents += ["-p", before.sha]
-        old, ref = before.sha, before.ref
+        if before.ref == todo.ref:
+            old = before.sha
     about = f"The change of TODO {_component(todo.id)}, which was not committed"
     message = f"{about}\n\n{commit_message.PLAN}: {_component(todo.plan)}"
     argv = ["commit-tree", *parents, "-m", message, tree]
     made = git.run(argv, cwd=repo.root, variables=PRLOOM).out.strip()
-    git.run(["update-ref", ref, made, old], cwd=repo.root)
+    git.run(["update-ref", todo.ref, made, old], cwd=repo.root)
     return made
 
 
@@ -78,8 +81,7 @@ def read(repo: Repository, todo: KeptTodo) -> KeptChange | None:
 
 def drop(repo: Repository, todo: KeptTodo) -> None:
     """Forget what is kept of a TODO, such as once it was committed."""
-    found = read(repo, todo)
-    if found is not None:
+    while found := read(repo, todo):  # also that of an earlier version
         git.run(["update-ref", "-d", found.ref, found.sha], cwd=repo.root)
 
 
@@ -91,7 +93,7 @@ def _owners(todo: KeptTodo) -> tuple[str, str]:
 def _kept(repo: Repository, todo: KeptTodo) -> list[tuple[str, KeptChange]]:
     """Return what the refs of a TODO keep, each with its plan; the ref of the plan's own comes first."""
     form = f"%(refname) %(objectname) %(tree) %(parent)%00%(trailers:key={commit_message.PLAN},valueonly)%00"
-    answer = git.run(["for-each-ref", f"--format={form}", "--sort=-refname", *todo.refs], cwd=repo.root).out
+    answer = git.run(["for-each-ref", f"--format={form}", "--sort=-refname", todo.ref, todo.old_ref], cwd=repo.root).out
     words = answer.split("\0")
     found = []
     for about, plan in zip(words[::2], words[1::2], strict=False):

@@ -25,8 +25,8 @@ def test_a_change_is_kept_and_read_back(project: Project, repo: Repository, plac
 
     made = backup_refs.save(repo, T1, base=base, tree=tree)
 
-    assert backup_refs.read(repo, T1) == backup_refs.KeptChange(made, tree, base, "refs/prloom/kept/t1")
-    assert project.git("rev-parse", "refs/prloom/kept/t1") == made
+    assert backup_refs.read(repo, T1) == backup_refs.KeptChange(made, tree, base, "refs/prloom/kept/t1.pa")
+    assert project.git("rev-parse", "refs/prloom/kept/t1.pa") == made
     assert [each.path for each in trees.changed(repo, base, made)] == ["new"]
     assert backup_refs.save(repo, T1, base=base, tree=tree) == made
 
@@ -70,6 +70,10 @@ def test_what_an_earlier_version_kept_is_read_by_the_plan_that_asks(project: Pro
 
     assert found is not None
     assert found.sha == made
+    saved = backup_refs.save(repo, T1, base=base, tree=found.tree)
+    assert saved == made
+    backup_refs.drop(repo, T1)
+    assert backup_refs.read(repo, T1) is None
 
 
 def test_it_needs_no_identity_of_the_operator(
@@ -85,8 +89,5 @@ def test_it_needs_no_identity_of_the_operator(
 
 
 def test_an_id_is_no_path(repo: Repository) -> None:
-    assert KeptTodo("../p", "../heads/main").refs == (
-        "refs/prloom/kept/_heads_main",
-        "refs/prloom/kept/_heads_main._p",
-    )
-    assert KeptTodo("p", "").refs[0] == "refs/prloom/kept/_"
+    assert KeptTodo("../p", "../heads/main").ref == "refs/prloom/kept/_heads_main._p"
+    assert KeptTodo("p", "").ref == "refs/prloom/kept/_.p"

@@ -135,5 +135,5 @@ def test_a_repository_with_longer_ids_is_read_too(project: Project, tmp_path: Pa
 
     assert [each.path for each in found.paths] == ["a"]
     assert backup_refs.read(repo, KeptTodo("p", "t1")) == backup_refs.KeptChange(
-        saved, found.tree, base, "refs/prloom/kept/t1"
+        saved, found.tree, base, "refs/prloom/kept/t1.p"
     )

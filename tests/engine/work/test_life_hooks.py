@@ -147,4 +147,4 @@ async def test_what_a_worker_has_not_finished_when_the_plan_ends_is_kept_and_the
     assert bench.state.work is None
     assert bench.boxes == ["- [x] first", "- [ ] second"]
     assert bench.project.git("status", "--porcelain", cwd=bench.worktree) == ""
-    assert bench.shown("half.py", f"refs/prloom/kept/{work.id}") == "half"
+    assert bench.shown("half.py", f"refs/prloom/kept/{work.id}.work") == "half"
