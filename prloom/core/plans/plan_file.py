@@ -99,7 +99,7 @@ def with_ids(text: str, new_id: Callable[[int, str], str], taken: Collection[str
     """Return the text with an id on each of its TODOs; every other byte stays.
 
     `new_id` gets the position and the title of a TODO and returns an id. Where that is used in the plan or `taken`, it
-    is asked again with a higher number. Of two TODOs with one id, the second was copied with its mark: it gets another.
+    is asked again with a higher number. A TODO that was copied with the mark of another gets another.
     """
     items = plan_reader.read(text).items
     lines = text.split("\n")

@@ -30,7 +30,7 @@ class Item(Struct):
     """An item as it stands in the text: its line and the place of its box there, and the lines below it.
 
     `lead` is what its line is indented with. `mark` is where in the line its id stands, with the comment around it;
-    None where it has none. A line that was copied with the mark of an item before it has no `id`, but a `mark`.
+    None where it has none. A line that was copied with the mark of another item has no `id`, but a `mark`.
     """
 
     line: int
@@ -80,7 +80,7 @@ class Reader(Struct):
     end_in_item: bool = False
     fence: str = ""
     opened: int = 0
-    ids: set[str] = field(default_factory=set)
+    ids: dict[str, Item] = field(default_factory=dict)
 
     def take(self, number: int, line: str) -> None:
         """Read one more line."""
@@ -109,12 +109,20 @@ class Reader(Struct):
         elif begin == "#":
             self._take_heading(number, line)
         elif self.in_todo and (item := _item(number, line)):
-            if item.id in self.ids:
-                item.id = None
-            elif item.id is not None:
-                self.ids.add(item.id)
+            if item.id is not None:
+                self._keep_id(item, item.id)
             self.item, self.item_indent = item, markdown.indentation(line)
             self.items.append(item)
+
+    def _keep_id(self, item: Item, todo_id: str) -> None:
+        """Leave the id to one of the items that have it: the first, or the first that is done, which was worked on."""
+        other = self.ids.get(todo_id)
+        if other is None or (item.state == "done" and other.state == "open"):
+            self.ids[todo_id] = item
+            if other is not None:
+                other.id = None
+        else:
+            item.id = None
 
     def _take_heading(self, number: int, line: str) -> None:
         level, text = markdown.heading(line)

@@ -387,6 +387,13 @@ def test_a_line_that_was_copied_with_its_mark_does_not_pass_for_the_first_one() 
         TodoItem("t-1", "One", "done"),
         TodoItem(None, "Two", "open", "More."),
     )
+    lines = ("- [ ] Two", "- [x] One", "- [x] 3")
+    text = "\n".join(("## TODO", *(f"{line} <!-- prloom:todo t-1 -->" for line in lines)))
+    assert plan_file.todos(text) == (
+        TodoItem(None, "Two", "open"),
+        TodoItem("t-1", "One", "done"),
+        TodoItem(None, "3", "done"),
+    )
 
 
 def test_a_line_that_was_copied_with_its_mark_gets_an_id_of_its_own() -> None:
