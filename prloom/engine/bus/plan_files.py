@@ -45,8 +45,8 @@ class PlanFile:
         return self._todos.at(self.stamp(), lambda: plan_file.todos(self.read()))
 
     def problem(self) -> str | None:
-        """Return what is wrong with the front matter, if anything; it is read again only where the file has changed."""
-        return self._problem.at(self.stamp(), lambda: _front_matter_problem(self.read()))
+        """Return why its bytes or its front matter cannot be read; it is read again only where it has changed."""
+        return self._problem.at(self.stamp(), lambda: _problem(self._content()))
 
     def is_blank(self) -> bool:
         """Whether the file is missing or has no text; it is read again only where it has changed."""
@@ -192,9 +192,11 @@ def _with_step(text: str, step: WorkStep) -> str:
     return text
 
 
-def _front_matter_problem(text: str) -> str | None:
+def _problem(content: bytes) -> str | None:
     try:
-        front_matter.parse(text)
+        front_matter.parse(content.decode())
+    except UnicodeDecodeError as error:
+        return f"{paths.PLAN_TEXT}: byte {error.start} is not UTF-8 text; save the file as UTF-8"
     except PrloomError as error:
         return f"{paths.PLAN_TEXT}: {error}; the work goes on, and reviewers are asked once that is corrected"
     return None

@@ -86,3 +86,9 @@ def test_bytes_that_are_no_text_are_shown_as_such(local: SafeDir, tmp_path: Path
     (tmp_path / "local/plan.md").write_bytes(b"caf\xe9")
 
     assert PlanFile(local).read() == "caf\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_text_that_is_no_utf_8_is_a_problem(local: SafeDir, tmp_path: Path):
+    (tmp_path / "local/plan.md").write_bytes(b"# A\n\xff\xfe")
+
+    assert PlanFile(local).problem() == "plan.md: byte 4 is not UTF-8 text; save the file as UTF-8"
