@@ -96,6 +96,8 @@ def test_a_block_has_its_reason_until_the_todo_is_opened(prloom: Prloom, text: C
 
     assert "Which cache?" not in text()
     assert listed(prloom)[0]["reason"] is None
+    again = prloom("todo", "pr-7", "open", "t-1").out
+    assert again == "Nothing changed: t-1 is open already, and waits for nothing that a person can end.\n"
 
 
 def test_the_todos_of_a_draft_are_changed_as_well(prloom: Prloom) -> None:

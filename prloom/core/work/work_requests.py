@@ -158,6 +158,13 @@ def granted(state: DispatchState, todo_id: str) -> DecisionParts:
     return {"work": WorkStep(todo_id=todo_id, verdict="granted", reason="it was allowed")}
 
 
+def may_open(state: DispatchState, todo_id: str) -> bool:
+    """Whether a request to open this TODO can change something although its box is empty."""
+    blocks = state.block is not None and state.block.todo == todo_id
+    begun = state.work is not None and state.work.id == todo_id
+    return blocks or begun or todo_id in state.done_todos
+
+
 def opened(state: DispatchState, todo_id: str) -> DecisionParts:
     """Return that a TODO is open again: one that prloom did is requested once more, any other is tried anew."""
     if todo_id in state.done_todos:

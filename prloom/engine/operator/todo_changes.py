@@ -8,6 +8,7 @@ from prloom.core.commands.requests import RequestVerb
 from prloom.core.plans import plan_file
 from prloom.core.plans.plan_reader import TodoState
 from prloom.core.text.shown_text import clean, to_run
+from prloom.core.work import work_requests
 from prloom.engine.operator import emit, plan_texts, submission
 from prloom.engine.operator.plan_texts import ListedTodo, NamedPlan
 from prloom.errors import PrloomError
@@ -49,6 +50,8 @@ def change(where: RepositoryPaths, plan: NamedPlan, action: str, todo: str | Non
         )
         raise PrloomError(f"{text}; to have it work there, forget the plan and adopt it again with --work")
     request = _REQUESTS.get(action)
+    if action == "open" and _is_open(where, plan, find(items, plan.id, todo or "")):
+        return submission.Submission("todo_open", tuple(chosen), None, needless=True).message(DONE[action])
     if request is not None and not plan.is_draft:
         return submission.submit(where, request, chosen, plan=plan.id).message(DONE[action])
     if action == "go":
@@ -63,6 +66,13 @@ def change(where: RepositoryPaths, plan: NamedPlan, action: str, todo: str | Non
 
     plan_texts.change(where, plan, edit)
     return f"{DONE[action]}: {clean(item.title).removesuffix('.')}."
+
+
+def _is_open(where: RepositoryPaths, plan: NamedPlan, item: ListedTodo) -> bool:
+    """Whether a TODO is open as far as its box, its plan's log and the work on it tell."""
+    if item.state != "open":
+        return False
+    return plan.is_draft or not work_requests.may_open(plan_texts.state(where, plan), item.id)
 
 
 def find(items: Sequence[ListedTodo], plan_id: str, todo: str) -> ListedTodo:
