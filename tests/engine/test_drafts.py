@@ -105,7 +105,8 @@ async def test_a_draft_whose_base_cannot_be_fetched_waits_for_origin_and_then_be
         found = shown(git_stage)
         assert (found["status"], found["blocked"], found["lastError"]) == ("queued", False, None)
         assert found["draftWait"]["reason"].startswith("the base main cannot be fetched from origin: ")
-
+    assert shown(git_stage)["draftWait"]["reason"] == found["draftWait"]["reason"]
+    async with git_stage.running() as dispatcher:
         project.git("clone", "--quiet", "--bare", str(project.root), str(origin))
         git_stage.clock.advance(seconds=31)
         dispatcher.poll()

@@ -161,11 +161,17 @@ def work(local: SafeDir) -> RunningWork:
 
 
 def waiting_work(local: SafeDir) -> RunningWork | None:
-    """Return what a running dispatcher is doing, if the work on any TODO waits in it; None where there is none."""
+    """Return what a running dispatcher is doing, if anything waits in it; None where nothing does.
+
+    Where none runs, it is what the last one said of drafts: these wait until the next start tries them again.
+    """
     published = _published_state(local, paths.WORK)
-    if not any(published.get(key) for key in ("todoLimits", "runWaits", "draftWaits")) or not dispatcher(local).running:
+    if not any(published.get(key) for key in ("todoLimits", "runWaits", "draftWaits")):
         return None
-    return work(local)
+    found = work(local)
+    if dispatcher(local).running:
+        return found
+    return type(found)(draft_waits=found.draft_waits)
 
 
 def stall_after(local: SafeDir) -> timedelta | None:
