@@ -132,7 +132,7 @@ def _of_links(changed: Sequence[InspectedPath], links: Mapping[str, str], rules:
     for path, target in known.items():
         way = link_targets.follow(path, known)
         leads = f"{printable(path)} is a symbolic link to {printable(target)}"
-        pattern = protected.find(way.end)
+        pattern = next(filter(None, map(protected.find, (way.end, *sorted(way.passed - {path})))), None)
         if way.leaves and not way.passed.isdisjoint(own):
             yield f"{leads}, which is outside the worktree"
         elif pattern is not None and not way.passed.isdisjoint(own):

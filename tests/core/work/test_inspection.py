@@ -62,9 +62,13 @@ def test_a_folder_of_a_similar_name_is_for_workers():
     assert found(APath("prloom_docs/x.md"), APath("src/prloom/x.py")) == []
 
 
-@pytest.mark.parametrize("target", [".claude", ".github/workflows/ci.yml", "guide", ".GITHUB", "pkg/AGENTS.md"])
+@pytest.mark.parametrize(
+    "target", [".claude", ".github/workflows/ci.yml", "guide", ".GITHUB", "pkg/AGENTS.md", "GEMINI.md"]
+)
 def test_a_new_link_to_a_protected_path_is_not_committed(target: str):
-    (said,) = found(APath("x", mode=0o120000, link_target=target), links={"guide": ".claude/skills"})
+    (said,) = found(
+        APath("x", mode=0o120000, link_target=target), links={"guide": ".claude/skills", "GEMINI.md": "docs/GUIDE.md"}
+    )
 
     assert said.startswith(f"x is a symbolic link to {target}, and ")
     assert said.endswith(" is protected ([work] protected)")
