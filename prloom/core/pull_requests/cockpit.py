@@ -63,7 +63,8 @@ class CockpitTodo:
 class CockpitView:
     """What the cockpit shows.
 
-    `signature` says who writes. `text` is the plan's text without its TODOs. `block` says why no TODO is worked on.
+    `signature` says who writes. `text` is the plan's text without its TODOs. `blocked` says that no TODO is worked on,
+    and `block` why, where it is not one of the TODOs that says so.
     `checks` have passed before each commit. `drafts` counts the replies that wait until the operator sends them.
     `boxes` are those that would do something now. `ended` is the status of a plan that is over, for which no box does
     anything. `host` is the forge's, whose images are shown.
@@ -73,6 +74,7 @@ class CockpitView:
     text: str = ""
     todos: Sequence[CockpitTodo] = ()
     paused: bool = False
+    blocked: bool = False
     block: str | None = None
     checks: Sequence[str] = ()
     drafts: int = 0
@@ -110,8 +112,10 @@ def _notices(view: CockpitView) -> Iterable[str]:
     if view.paused:
         yield from ("**Paused.** Nothing is worked on until a person resumes the plan.", "")
     if view.block:
-        yield f"**Blocked:** {_reason(view.block, view.host)}"
-        yield from ("", reader_words.WAY_ON, "")
+        yield from (f"**Blocked:** {_reason(view.block, view.host)}", "")
+        yield from (reader_words.WAY_ON, "")
+    elif view.blocked:
+        yield from (f"Work has stopped at the TODO that is blocked below. {reader_words.WAY_ON}", "")
 
 
 def _shown(todos: Sequence[CockpitTodo]) -> tuple[Sequence[CockpitTodo], int]:

@@ -156,13 +156,14 @@ def view(
         left = tuple(_left(state, todo) for todo in todos)
         return CockpitView(signature=signed, text=text, todos=left, ended=status, host=host)
     block = None
-    if state.block is not None:
+    if state.block is not None and state.block.todo not in {todo.id for todo in todos}:
         block = state.block.reason
     return CockpitView(
         signature=signed,
         text=text,
         todos=tuple(_todo(state, todo) for todo in todos),
         paused=state.paused,
+        blocked=state.block is not None,
         block=block,
         checks=_checks(state),
         drafts=sum(queued.draft for queued in state.queue.values()),
@@ -184,10 +185,11 @@ def _boxes(state: DispatchState, rules: WorkRules) -> tuple[Box, ...]:
     put_off = any(event.state in PUT_OFF for event in state.open.values())
     failed = any(action.failed for action in state.queue.values())
     by_person = state.block is not None and state.block.cause == "operator"
+    blocked = state.block is not None and not by_person
     would: dict[Box, bool] = {
         "pause": not state.paused,
-        "resume": state.paused or state.block is not None or _waits(state),
-        "retry": put_off or failed or (state.block is not None and not by_person),
+        "resume": state.paused or by_person or (not blocked and _waits(state)),
+        "retry": put_off or failed or blocked,
         "rebase": rules.rebase != "never" and rules.mode != "off" and state.commits > 0 and state.rebase_todo is None,
         "go": state.proposed is not None,
     }
@@ -217,8 +219,6 @@ def _left(state: DispatchState, todo: TodoItem) -> CockpitTodo:
     done, commit, summary, reason = state.done_todos.get(todo.id or ""), None, "", todo.reason or None
     if done is not None:
         commit, summary = done.commit, done.summary or ""
-    if state.block is not None and state.block.todo == todo.id:  # the block says why
-        reason = None
     return CockpitTodo(title=todo.title, state=todo.state, commit=commit, summary=summary, reason=reason)
 
 

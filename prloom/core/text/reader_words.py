@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-WAY_ON = "To go on, write `/prloom resume` in a comment, or tick its box in the description."
+WAY_ON = "To go on, write `/prloom resume` in a comment, or tick the box for it in the description."
 
 _CLAUSE = re.compile(r"; |, or |(?<=[.!?]) ")
 _SHELL = re.compile(r"`(?:prloom|git) ")

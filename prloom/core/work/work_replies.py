@@ -71,10 +71,9 @@ def question(work: TodoWork, text: str, events: Sequence[Event], plan_target: Ta
     places: list[tuple[Event | None, Target]] = [
         (event, event.reply_to) for event in events if event.reply_to is not None
     ]
-    return tuple(
-        _reply(work, "question", event, place, _with_way(text, place))
-        for event, place in places or [(None, plan_target)]
-    )
+    if not places:
+        return (_reply(work, "question", None, plan_target, _with_way(_about(work.title, text), plan_target)),)
+    return tuple(_reply(work, "question", event, place, _with_way(text, place)) for event, place in places)
 
 
 def moved_question(todo_id: str, asked: Question, place: Target) -> Action:
@@ -82,6 +81,11 @@ def moved_question(todo_id: str, asked: Question, place: Target) -> Action:
     ident = outbox.action_id(f"{todo_id}/question/{asked.after[0]}/{asked.after[1]}", OWNER, 0)
     text = reply_sanitizer.sanitize(_with_way(asked.text, place), to=None)
     return Action(id=ident, target=place, payload=Comment(text))
+
+
+def _about(title: str, text: str) -> str:
+    """Return a question that stands beside none of what it is about."""
+    return f"About the TODO {markdown.code(markdown.one_line(title))}: {text}"
 
 
 def _with_way(text: str, place: Target) -> str:

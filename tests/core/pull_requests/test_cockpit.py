@@ -90,7 +90,7 @@ def test_a_cockpit_without_boxes_asks_nobody_to_tick_one() -> None:
 
 
 def test_a_block_and_a_pause_are_told_with_the_way_on() -> None:
-    found = render(ended="closed", paused=True, block="3 attempts\nfailed; `prloom resume x` goes on")
+    found = render(ended="closed", paused=True, blocked=True, block="3 attempts\nfailed; `prloom resume x` goes on")
 
     assert found.split("\n")[4:-2] == [
         "**Closed.** Nothing is worked on until the pull request is reopened.",
@@ -135,7 +135,7 @@ def test_replies_that_wait_are_counted(drafts: int, line: str) -> None:
 
 def test_of_many_todos_the_open_ones_and_the_last_that_are_done_are_shown() -> None:
     over = [CockpitTodo(title=f"A {number}", state="done" if number % 2 else "dropped") for number in range(120)]
-    found = lines("", *over, CockpitTodo(title="open"), block="which cache?")
+    found = lines("", *over, CockpitTodo(title="open"), blocked=True, block="which cache?")
 
     first = found.index("**Blocked:** which cache?")
     assert found[first + 1] == WAY_ON

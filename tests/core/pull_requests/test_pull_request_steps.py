@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.pull_requests import pull_request
@@ -169,7 +170,7 @@ BY_PERSON = Block(reason="no", since=Timestamp.of(NOW), way_on="x")
     [
         (("pause",), {}),
         (("resume",), {"paused": True}),
-        (("pause", "resume", "retry"), {"block": TRIPPED}),
+        (("pause", "retry"), {"block": TRIPPED}),
         (("pause", "resume"), {"block": BY_PERSON}),
         (("pause", "retry"), {"queue": queued(failed=True)}),
         (("pause", "rebase"), {"commits": 1}),
@@ -179,6 +180,15 @@ BY_PERSON = Block(reason="no", since=Timestamp.of(NOW), way_on="x")
 )
 def test_a_box_is_offered_that_would_do_something_now(offered: tuple[str, ...], fields: dict[str, Any]):
     assert boxes(**fields) == offered
+
+
+def test_a_block_by_a_todo_is_told_once_at_that_todo():
+    block = replace(TRIPPED, todo="t-1")
+    blocked = (TodoItem("t-1", "A", "blocked", reason="no"),)
+    found = pull_request.view(DispatchState(block=block), blocked, "", WorkRules(), host=None)
+
+    assert (found.blocked, found.block, found.todos[0].reason) == (True, None, "no")
+    assert pull_request.view(DispatchState(block=block), (), "", WorkRules(), host=None).block == "no"
 
 
 def test_no_rebase_is_offered_where_the_operator_wants_none():

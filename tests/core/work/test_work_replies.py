@@ -58,12 +58,13 @@ def test_who_requested_it_gets_one_reply_to_which_all_that_is_done_is_added() ->
 
 
 def test_a_question_is_asked_in_the_threads_of_the_todo_or_else_once_on_the_plan() -> None:
+    about = f"About the TODO `{WORK.title}`: "
     here = "Tabs?\n\nA comment here answers this question."
     assert work_replies.question(WORK, "Tabs?", [OF_ANN, SILENT], PLAN) == (posted("question", here, OF_ANN),)
-    assert work_replies.question(WORK, "Tabs?", [SILENT], PLAN) == (posted("question", here),)
+    assert work_replies.question(WORK, "Tabs?", [SILENT], PLAN) == (posted("question", about + here),)
     how = "Tabs?\n\nAnswer with an item of your own in this file: `- [ ] `…"
     local = Target("local")
-    assert work_replies.question(WORK, "Tabs?", [], local) == (posted("question", how, target=local),)
+    assert work_replies.question(WORK, "Tabs?", [], local) == (posted("question", about + how, target=local),)
 
 
 def test_in_a_flat_conversation_a_reply_quotes_what_it_answers() -> None:

@@ -35,7 +35,7 @@ def forge(bench: Workbench) -> ForgeBridge:
 async def test_a_trusted_answer_opens_the_todo_again_and_is_in_the_next_prompt(bench: Workbench, forge: ForgeBridge):
     await bench.ticks(3)
     assert bench.boxes[1] == "- [b] Choose a cache"
-    assert "Redis or memory?" in forge.said
+    assert "About the TODO `Choose a cache`: Redis or memory?" in forge.said
 
     forge.news.append(said("a1", "Memory, please."))
     await bench.ticks(2)
@@ -96,7 +96,7 @@ async def test_without_a_forge_an_item_of_review_md_answers(bench: Workbench):
     bench.script(ASKS, DOES)
     await bench.work_on("- [ ] Choose a cache", ticks=2)
     review = bench.worktree / "prloom/.local/review.md"
-    assert "> Redis or memory?" in review.read_text()
+    assert ": Redis or memory?" in review.read_text()
 
     with review.open("a") as file:
         file.write("\n- [ ] Memory, please.\n")
