@@ -49,23 +49,16 @@ class RunValue(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     """A value that is written to a run's folder with camelCase keys."""
 
 
-class Remote(msgspec.Struct, frozen=True, kw_only=True):
-    """A remote of the repository, by its addresses as git's configuration has them; `push_urls` where it has any."""
-
-    urls: tuple[str, ...] = ()
-    push_urls: tuple[str, ...] = ()
-
-
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work for an agent.
 
-    `cwd` is where the agent works (a plan's worktree), `root` the checkout in which prloom was started: programs and
-    policy come from there, never from the worktree. `plan`, `todo` and `attempt` say what the run is for, for people,
-    and `plugin` which plugin has asked for it. `session` is that of an earlier run, to be resumed. `remotes` are the
-    addresses to which git must not push in a run that works. `argv` is the command line of `[agents.command]`, and
-    `inherit` what of the operator's own takes part. The `server` is prloom's MCP server for the run, if it has one. The
-    runner fills in `run` (the run's id), `environ` (the environment that the agent gets) and `settings` (the texts of
-    those of the agent's `settings_files` that exist).
+    `cwd` is where the agent works: a plan's clone, or its worktree for those who only read. `root` is the checkout in
+    which prloom was started: programs and policy come from there, never from the files of a branch. `plan`, `todo` and
+    `attempt` say what the run is for, for people, and `plugin` which plugin has asked for it. `session` is that of an
+    earlier run, to be resumed. `argv` is the command line of `[agents.command]`, and `inherit` what of the operator's
+    own takes part. The `server` is prloom's MCP server for the run, if it has one. The runner fills in `run` (the run's
+    id), `environ` (the environment that the agent gets) and `settings` (the texts of those of the agent's
+    `settings_files` that exist).
     """
 
     prompt: str
@@ -79,7 +72,6 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int | None = None
     plugin: str | None = None
     session: str | None = None
-    remotes: tuple[Remote, ...] = ()
     answer_path: Path | None = None
     argv: tuple[str, ...] = ()
     server: McpServer | None = None

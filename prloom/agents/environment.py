@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from prloom.agents import run_folder
-from prloom.agents.agent import Remote
 from prloom.agents.run_ancestry import RUN_VARIABLE
-from prloom.core.work import worker_identity
 from prloom.errors import AgentError
 from prloom.exchange import store_url
 from prloom.exchange.worker.command import MARK, WORKER
@@ -57,9 +55,6 @@ _FIXED: Final = {
 }
 
 
-NO_PUSH: Final = "prloom-does-not-let-workers-push://"
-"""An address that leads nowhere; git shows it where a worker tries to push."""
-
 _WITHOUT_CREDENTIALS: Final = (
     ("credential.helper", ""),  # empty: forget all that other files name, also for one host
     ("credential.interactive", "false"),
@@ -99,20 +94,12 @@ def allowed(
     return kept | _FIXED
 
 
-def worker(env: Mapping[str, str], remotes: Iterable[Remote], root: Path) -> dict[str, str]:
-    """Return the environment of a run that works: git can do nothing in it that needs a credential, nor push.
+def worker(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a run that works: git can do nothing in it that needs a credential.
 
-    What it does in the repository of the checkout `root` is done under a name of the worker's own.
-
-    A worker that means to can get around this, for it runs programs as the operator; what it cannot do is push by
-    accident, or because a text says so. Other repositories, which tests create, can be pushed to.
+    A worker that means to can get around this where it runs without a sandbox, for it runs programs as the operator.
     """
-    settings = [*_WITHOUT_CREDENTIALS, worker_identity.setting(str(root))]
-    for remote in remotes:
-        # Git rewrites the address that the configuration has, by the longest rule that fits: none is longer than all.
-        settings += [(f"url.{NO_PUSH}.pushInsteadOf", url) for url in remote.urls]
-        settings += [(f"url.{NO_PUSH}.insteadOf", url) for url in remote.push_urls]
-        settings += [(f"http.{url}.extraHeader", "") for url in remote.urls if url.startswith(("http:", "https:"))]
+    settings = _WITHOUT_CREDENTIALS
     numbered = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings):
         numbered |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from prloom import flock
 from prloom.agents import disk_room, mcp_server, registry, run_folder, run_message, run_status, runner, supervision
-from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
+from prloom.agents.agent import Agent, RunRequest, RunResult
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunSpec
@@ -38,9 +38,8 @@ class LocalRuns:
     again, whatever became of it.
     """
 
-    def __init__(self, environ: Mapping[str, str], remotes: Callable[[Path], tuple[Remote, ...]]) -> None:
+    def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._remotes = remotes
 
     def run(self, lease: Lease, signals: SignalPipe, identity: WorkerIdentity) -> Settlement | JobLost:
         """Do the run of a message, and return the reply to it."""
@@ -106,9 +105,6 @@ class LocalRuns:
 
     def _request(self, folder: Path, asked: RunMessage, spec: RunSpec) -> RunRequest:
         root = Path(spec.root)
-        remotes: tuple[Remote, ...] = ()
-        if asked.rights == "work":
-            remotes = self._remotes(root)
         server = None
         if spec.call_seconds is not None:
             server = mcp_server.of_run(folder, root, timedelta(seconds=spec.call_seconds))
@@ -122,7 +118,6 @@ class LocalRuns:
             plan=asked.plan,
             todo=asked.todo,
             session=asked.session,
-            remotes=remotes,
             answer_path=folder / run_folder.ANSWER,
             argv=spec.program,
             server=server,

@@ -91,7 +91,7 @@ def build_launch(agent: Agent, request: RunRequest, *, environ: Mapping[str, str
         raise AgentError(f"{request.session!r} cannot be the id of a session; start a new one")
     env = registry.allowed_environment(agent, environ, names)
     if request.rights == "work":
-        env = environment.worker(env, request.remotes, request.root)
+        env = environment.worker(env)
     settings = environment.read_settings_files(agent.settings_files(env))
     invocation = agent.invocation(msgspec.structs.replace(request, environ=env, settings=settings))
     env |= dict(invocation.env) | {run_ancestry.RUN_VARIABLE: request.run}

@@ -82,7 +82,6 @@ class Dispatcher:
         self._pollers.check_plans(partial(hooks.upsert, registry.repository))
         self._control = request_reader.RequestReader(registry.local)
         self._queue = WorkQueue()
-        registry.read_files = partial(self._pollers.read_files, self._queue.add_all)
         self._drafts = Drafts(registry.paths.root, registry.local, rules, clock)
         registry.refused_drafts, registry.draft_waits = self._drafts.refused, self._drafts.waits
         self._rule_adoption = RuleAdoption(registry, rules.config, bridges, self._pollers.context)

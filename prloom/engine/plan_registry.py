@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -63,7 +63,6 @@ class PlanRegistry:
         self.unreadable: dict[str, str] = {}
         self.closed: list[PlanRuntime] = []
         self.plugins: Sequence[str] = ()
-        self.read_files: Callable[[], Awaitable[None]] | None = None
         self.show_todos: Callable[[PlanRuntime], None] | None = None
         self.refused_drafts: Mapping[str, str] = {}
         self.draft_waits: Mapping[str, RunWait] = {}
@@ -277,8 +276,6 @@ class PlanRegistry:
             rotate_at=self._rotate_at,
         )
         runtime.without_branch = worktree in self._worktree_guard.without_branch
-        if self.read_files is not None:
-            runtime.read_files = self.read_files
         if self.show_todos is not None:
             runtime.show_todos = self.show_todos
         return runtime

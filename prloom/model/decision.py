@@ -162,10 +162,8 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     took another's place is to be read again. `plan_status` is what the plan is from now on. `work` is a step of the
     work on a TODO. A `block` keeps the plan's TODOs from being worked on until a decision that says `unblocked`.
     `pull_request` is how far the pull request shows all this, and `opened` the one that was opened. `kept` is until
-    when, or why, the worktree of a plan that has ended is kept. `ci_fixes` counts the TODOs for failed checks. Between
-    `suspect_from` and `suspect_to` in `events.jsonl`, a worker may have written; `suspect_blocked` are the TODOs that
-    were blocked before. A `snapshot` opens a new segment of
-    the log: the whole state, so that nothing older is needed to rebuild it.
+    when, or why, the worktree of a plan that has ended is kept. `ci_fixes` counts the TODOs for failed checks. A
+    `snapshot` opens a new segment of the log: the whole state, so that nothing older is needed to rebuild it.
     """
 
     seq: int
@@ -197,9 +195,6 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
     opened: OpenedPullRequest | None = None
     kept: Kept | None = None
     ci_fixes: CiFixes | None = None
-    suspect_from: Cursor | None = None
-    suspect_to: Cursor | None = None
-    suspect_blocked: tuple[str, ...] = ()
     snapshot: Mapping[str, Json] | None = None
 
 
@@ -232,6 +227,3 @@ class DecisionParts(TypedDict, total=False):
     opened: OpenedPullRequest | None
     kept: Kept | None
     ci_fixes: CiFixes | None
-    suspect_from: Cursor | None
-    suspect_to: Cursor | None
-    suspect_blocked: tuple[str, ...]

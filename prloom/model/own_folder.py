@@ -10,3 +10,9 @@ OWN_FOLDER: Final = "prloom/.local"
 DISPATCHER_LOCK: Final = "dispatcher.lock"
 BUS: Final = "bus"
 PLAN_STATE: Final = "state.json"
+
+CLONES: Final = "clones"
+"""The folder of the clones in which agents work; below prloom's own of the main checkout."""
+
+INDEXES: Final = "indexes"
+"""The folder beside it of prloom's own indexes of the clones."""

@@ -129,8 +129,6 @@ class DispatchState(Record, frozen=True, kw_only=True):
     pushed last. `questions` are those about TODOs that wait for an answer, and `answers` what the next attempts at
     TODOs are told. `progressed_at` is when something last moved: a try that begins or fails again is no movement.
     `replies` counts the replies of today.
-    Lines of `events.jsonl` from `suspect_from` to `suspect_to` (None: a worker runs) may be a worker's.
-    `suspect_blocked` are the TODOs that were blocked before it ran, and that nobody but a worker may have opened since.
     """
 
     seq: int = 0
@@ -162,9 +160,6 @@ class DispatchState(Record, frozen=True, kw_only=True):
     ci_fixes: CiFixes = CiFixes()
     own_head: str | None = None
     pull_request: KeptPullRequest = KeptPullRequest()
-    suspect_from: Cursor | None = None
-    suspect_to: Cursor | None = None
-    suspect_blocked: tuple[str, ...] = ()
     commits: int = 0
     proposed: str | None = None
     proposed_at: Timestamp | None = None

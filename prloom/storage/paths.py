@@ -57,12 +57,8 @@ WEB_LINK = "web-open.html"
 """What the processes that do agent runs had to say, in the main checkout; begun anew by each of them."""
 STARTED_RUNS = "started-runs"
 """The folder, in the main checkout, of one small file for each run whose activity has a start and no end yet."""
-BEFORE_RUN = "before-run"
-"""The folder, in the main checkout, of the state of the repository before each plan's latest worker ran."""
-EMITTED = "emitted.json"
-"""The latest events of `prloom emit`, by which they are known; in the main checkout."""
-SET_BOXES = "boxes.json"
-"""The latest boxes of TODOs that prloom's commands and hooks have set; in the main checkout."""
+CLONES = own_folder.CLONES
+"""The folder, in the main checkout, of the clones in which agents work: one for each plan."""
 INBOX = "inbox"
 """The folder, in the main checkout, of the drafts: plans that have no branch yet, `<plan>.md` each."""
 ACTIVATIONS = "activations"
@@ -126,6 +122,10 @@ class RepositoryPaths(Struct, frozen=True):
     def project_plugins(self) -> Path:
         """The project's own plugins."""
         return self.root / "prloom" / "plugins"
+
+    def clone(self, plan_id: str) -> Path:
+        """The clone in which the agents of a plan work."""
+        return self.local / CLONES / plan_id
 
     def worktree(self, plan_id: str) -> Path:
         """The git worktree of a plan."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, new_branches, ref_names, remote, repository
+from prloom.workspace import git, ref_names, remote, repository
 from prloom.workspace.remote import NoRemote, Rejected
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ def create(repo: Repository, branch: str, sha: str) -> None:
     It is noted as new until `worktree.create` has made its worktree, and nothing is known of one at the remote: what
     was noted is of an earlier branch of this name.
     """
-    new_branches.note(repo, branch, sha)
     remote.forget(repo, branch)
     git.run(["update-ref", f"refs/heads/{branch}", sha, "0" * len(sha)], cwd=repo.root)
 

@@ -13,12 +13,23 @@ from pathlib import Path
 from msgspec import Struct
 
 from prloom.errors import WorkspaceError
+from prloom.model import own_folder
 
 _BRANCHES = "refs/heads/"
 _UNKNOWN = ".invalid"  # what HEAD names where refs are kept in a table
 _LONGEST = 16_384
 # Files in which an operation that has taken HEAD off its branch remembers that branch.
 _BORROWED = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
+
+
+_OPERATIONS = {
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisection",
+}
 
 
 class NoCommitError(WorkspaceError):
@@ -83,6 +94,19 @@ def registered(common: Path, path: Path) -> Checkout | None:
     if hint is not None and hint.git_dir.parent == common / "worktrees" and _worktree_folder(hint.git_dir) == wanted:
         return Checkout(wanted, hint.git_dir, common)
     return next((each for each in linked(common) if each.path == wanted), None)
+
+
+def index_of_clone(path: Path) -> Path:
+    """Return the git directory of prloom's own for a clone that agents work in: beside the folder of the clones."""
+    return path.parent.parent / own_folder.INDEXES / path.name
+
+
+def clone(common: Path, path: Path) -> Checkout | None:
+    """Return the clone at a path, with prloom's own git directory for it; None if none was made there."""
+    own = index_of_clone(path)
+    if path.parent.name == own_folder.CLONES and (own / "HEAD").is_file() and _common(own) == common:
+        return Checkout(path, own, common)
+    return None
 
 
 def linked(common: Path) -> tuple[Checkout, ...]:
@@ -154,6 +178,11 @@ def has_branch(checkout: Checkout, name: str) -> bool:
     """Whether the branch is checked out here, or is what an unfinished rebase or bisection here will return to."""
     borrowed = (read(checkout.git_dir / each) for each in _BORROWED)
     return branch(checkout) == name or any(each in {name, _BRANCHES + name} for each in borrowed)
+
+
+def unfinished(checkout: Checkout) -> tuple[str, ...]:
+    """Return the operations of git, such as "merge", that were begun in a worktree and not ended."""
+    return tuple(sorted({name for file, name in _OPERATIONS.items() if (checkout.git_dir / file).exists()}))
 
 
 def locked(checkout: Checkout) -> str | None:

@@ -56,14 +56,6 @@ def _is_like(name: str, ours: str) -> bool:
 
 
 _NAMED = 3
-_OPERATIONS = {
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase",
-    "MERGE_HEAD": "merge",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-    "BISECT_LOG": "bisection",
-}
 _SUBMODULE = "160000"
 
 
@@ -97,18 +89,9 @@ def unsaved_work(
         "files whose changes git ignores": _files_hidden_from_status(worktree),
         "submodules": _submodules(worktree),
         "commits on no other branch": commits,
-        "unfinished": sorted(_unfinished(worktree)),
+        "unfinished": checkout.unfinished(worktree),
     }
     return tuple(f"{kind}: {some(names)}" for kind, names in kinds.items() if names)
-
-
-def unfinished(worktree: Checkout) -> str | None:
-    """Return the operation of git, such as "merge", that was begun in a worktree and not ended; None if none was."""
-    return next(iter(sorted(_unfinished(worktree))), None)
-
-
-def _unfinished(worktree: Checkout) -> set[str]:
-    return {name for file, name in _OPERATIONS.items() if (worktree.git_dir / file).exists()}
 
 
 def unsaved_commits(cwd: Path, sha: str, *, but: str | None = None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from prloom.core.text.naming import is_branch_name, printable
 from prloom.core.work import commit_message
 from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
-from prloom.workspace import backup_refs, commit_hooks, git, repository, snapshot, worktree_files
+from prloom.workspace import git, repository, snapshot, worktree_files, worktree_update
 from prloom.workspace.repository import Repository
 
 _MOST_SEARCHED = 5_000  # commits
@@ -52,25 +52,20 @@ def commit(
     parent: str,
     message: str,
     branch: str,
-    junk: Sequence[str] = DEFAULT_JUNK,
-    hooks: bool = False,
 ) -> str:
-    """Commit a tree to the branch, make the worktree match it, and return the commit's SHA.
+    """Commit a tree to the branch, bring the worktree to it beside what a person has changed, and return the SHA.
 
-    The operator's identity is used. With `hooks`, those of the operator's checkout may refuse the commit. If the branch
-    is no longer at `parent`, BranchMovedError is raised, unless its tip is this very commit, made by a call that was
-    stopped. Raises IdentityMissingError where git has no identity, and WorkspaceError where a hook refuses.
+    The operator's identity is used. If the branch is no longer at `parent`, BranchMovedError is raised, unless its tip
+    is this very commit, made by a call that was stopped. Raises IdentityMissingError where git has no identity, and
+    WorktreeInTheWayError where a person has changed the same files.
     """
     _require_branch(branch)
     made = _made_before(repo, tree=tree, parent=parent, message=message, branch=branch)
     if made is None:
-        if hooks:
-            restore(repo, worktree, tree, branch=branch, junk=junk)
-            message = commit_hooks.run(repo, snapshot.require(repo, worktree), message)
         made = make(repo, tree=tree, parent=parent, message=message)
-        advance(repo, worktree, branch, to=made, expected=parent, junk=junk)
+        advance(repo, worktree, branch, to=made, expected=parent)
     else:
-        restore(repo, worktree, made, branch=branch, junk=junk)
+        recover(repo, worktree, branch=branch)
     return made
 
 
@@ -92,35 +87,32 @@ def advance(
     *,
     to: str,
     expected: str,
-    junk: Sequence[str] = DEFAULT_JUNK,
 ) -> None:
-    """Move the branch, and have the worktree match its new commit; a call that was stopped is ended by `recover`.
+    """Move the branch, and bring the worktree to its new commit; a call that was stopped is ended by `recover`.
 
-    The worktree must have no changes of its own: what is not in the commit goes.
+    What a person has changed in other files of the worktree stays. Raises WorktreeInTheWayError, and moves nothing,
+    where it is in the same files.
     """
     place = snapshot.require(repo, worktree)
+    worktree_update.require_possible(place, branch, expected, to)
     worktree_files.note_move(place, expected, to)
     move(repo, branch, to=to, expected=expected)
-    restore(repo, worktree, to, branch=branch, junk=junk)
+    worktree_update.update(place, branch, expected, to)
+    worktree_files.forget_move(place)
 
 
-def recover(repo: Repository, worktree: Path, *, branch: str, junk: Sequence[str] = DEFAULT_JUNK) -> str | None:
-    """End a move of the worktree to another commit that was stopped; return the commit, or None if there is none.
-
-    What was changed in the files since is kept under `refs/prloom/kept-refs/`.
-    """
+def recover(repo: Repository, worktree: Path, *, branch: str) -> str | None:
+    """End a move of the worktree to another commit that was stopped; return the commit, or None if there is none."""
     place = snapshot.require(repo, worktree)
     noted = worktree_files.noted_move(place)
-    tip = repository.branch_sha(repo, branch)
     if noted is None:
         return None
+    tip = repository.branch_sha(repo, branch)
     if tip is None or tip != noted[-1]:  # the branch was not moved, so that the files were not touched
         worktree_files.forget_move(place)
         return None
-    found = snapshot.take(repo, worktree, tip, junk=junk)
-    if not found.is_empty:
-        backup_refs.keep_tree(repo, "stopped", tip, found.tree)
-    restore(repo, worktree, tip, branch=branch, junk=junk)
+    worktree_update.update(place, branch, noted[0], tip)
+    worktree_files.forget_move(place)
     return tip
 
 

@@ -5,13 +5,11 @@ A person's commit is never rewritten, and one that a person has removed from the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from prloom.core.text.naming import printable
 from prloom.core.work import commit_message
-from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
 from prloom.workspace import backup_refs, checks, commits, remote, replay, repository, rewritten
 from prloom.workspace.commits import Commit
@@ -70,12 +68,11 @@ def integrate(
     *,
     theirs: str,
     before: str | None,
-    junk: Sequence[str] = DEFAULT_JUNK,
 ) -> Integrated:
     """Bring the remote's tip `theirs` into the branch; `before` is what the remote had when prloom last looked.
 
-    The worktree must have no changes of its own. Raises WorkspaceError where the branch is gone, or what was pushed
-    would replace prloom's own files.
+    Raises WorkspaceError where the branch is gone, or what was pushed would replace prloom's own files, and
+    WorktreeInTheWayError where a person has changed the same files in the worktree.
     """
     ours = repository.branch_sha(repo, branch)
     if ours is None:
@@ -91,7 +88,7 @@ def integrate(
         done: Integrated = UpToDate(ours, len(own))
     else:
         _refuse_harmful(repo, theirs, branch)
-        done = _bring_in(repo, worktree, branch, ours=ours, theirs=theirs, own=own, junk=junk)
+        done = _bring_in(repo, worktree, branch, ours=ours, theirs=theirs, own=own)
     if not isinstance(done, CommitConflict | PeoplesCommits):
         remote.note(repo, branch, theirs)
         rewritten.forget(repo, branch)
@@ -114,10 +111,9 @@ def _bring_in(
     ours: str,
     theirs: str,
     own: tuple[Commit, ...],
-    junk: Sequence[str],
 ) -> Integrated:
     if remote.is_ancestor(repo, ours, theirs):
-        commits.advance(repo, worktree, branch, to=theirs, expected=ours, junk=junk)
+        commits.advance(repo, worktree, branch, to=theirs, expected=ours)
         return FastForwarded(ours, theirs)
     people = tuple(each.sha for each in own if not commit_message.is_prlooms(each.message))
     if people:
@@ -126,7 +122,7 @@ def _bring_in(
     if isinstance(made, ReplayConflict):
         return CommitConflict(made.commit, made.paths)
     backup_refs.keep_ref(repo, "rebased", f"heads/{branch}", ours)
-    commits.advance(repo, worktree, branch, to=made.tip, expected=ours, junk=junk)
+    commits.advance(repo, worktree, branch, to=made.tip, expected=ours)
     return Rebased(ours, made.tip, made.new)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, checks, git, new_branches, repository
+from prloom.workspace import checkout, checks, git, repository
 from prloom.workspace.repository import Repository
 
 
 def is_to_be_made(repo: Repository, branch: str) -> bool:
-    """Whether prloom has to make a local branch for one that was fetched, or was interrupted while it did."""
-    return repository.branch_sha(repo, branch) is None or new_branches.is_noted(repo, branch)
+    """Whether prloom has to make a local branch for one that was fetched."""
+    return repository.branch_sha(repo, branch) is None
 
 
 def remove(repo: Repository, branch: str, *, merged_into: str | None = None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -86,6 +86,16 @@ class PrivateIndex:
         if paths:
             given = b"".join(os.fsencode(path) + b"\0" for path in paths)
             self.run(["update-index", *options, "-z", "--stdin"], stdin=given)
+
+    def entries(self) -> Mapping[str, tuple[str, str]]:
+        """Return the mode and the id of what the index has at each path."""
+        answer = self.run(["ls-files", "-z", "--stage"]).out
+        found = {}
+        for line in filter(None, answer.split("\0")):
+            about, _, path = line.partition("\t")
+            mode, sha, _ = about.split()
+            found[path] = (mode, sha)
+        return found
 
     def write_tree(self) -> str:
         """Write the index as a tree, and return its id."""

@@ -30,10 +30,15 @@ class ReplayedCommits:
 
 @dataclass(frozen=True)
 class ReplayConflict:
-    """The commit that could not be made again, and the files that conflict."""
+    """The commit that could not be made again, and the files that conflict.
+
+    `head` is what it was to be put on, and `tree` the files of the merge, with the marks of the conflict.
+    """
 
     commit: str
     paths: tuple[str, ...]
+    head: str
+    tree: str
 
 
 def replay(repo: Repository, picked: Sequence[Commit], onto: str) -> ReplayedCommits | ReplayConflict:
@@ -76,13 +81,14 @@ def _merged(repo: Repository, picked: Commit, tip: str) -> str | ReplayConflict:
                 git_dir=repo.git_dir,
                 variables={"GIT_INDEX_FILE": f"{empty}/index"},
                 codes=(0, _CONFLICT),
+                settings=(("merge.conflictStyle", "merge"),),
                 limit=git.LONG_LIMIT,
             )
         except WorkspaceError as error:
             raise WorkspaceError(f"{printable(str(error), 500)}; prloom rebases with git 2.38 or later") from error
     made, *paths = ended.out.split("\0")
     if ended.code == _CONFLICT:
-        return ReplayConflict(picked.sha, tuple(dict.fromkeys(filter(None, paths))))
+        return ReplayConflict(picked.sha, tuple(dict.fromkeys(filter(None, paths))), tip, made)
     return made
 
 

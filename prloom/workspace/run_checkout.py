@@ -1,25 +1,25 @@
-"""The repository of a worker machine: it fetches commits of the remote, and each run has a worktree of its own in it.
+"""The repository of a worker machine: it fetches commits of the remote, and each run has a clone of its own of it.
 
-It is apart from the checkout in which the worker was started, whose branches, settings and hooks agents thus do not
-see. Its branches are prloom's own, one for each run, and are never pushed.
+It is apart from the checkout in which the worker was started.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
 
 from prloom import flock
 from prloom.core.text.naming import printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import bundle, checkout, fetching, git, worktree, worktree_files
+from prloom.model import own_folder
+from prloom.workspace import bundle, checkout, checks, clone, fetching, git
+from prloom.workspace.clone import CloneState
 from prloom.workspace.repository import FETCH_LIMIT, Repository
 
-_REPOSITORY, _RUNS = "repository", "runs"
-_BRANCHES = "refs/heads/run"
+_REPOSITORY, _BRANCH = "repository", "run"
 _LOCKED_AT_MOST = FETCH_LIMIT.total_seconds() * 2
 _PAUSE = 0.05
 _ADDRESS = "remote.origin.url"
@@ -34,7 +34,7 @@ def open_at(folder: Path, url: str) -> Repository:
     place = folder / _REPOSITORY
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder / _RUNS).mkdir(mode=0o700, exist_ok=True)
+        (folder / own_folder.CLONES).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise WorkspaceError(f"{printable(str(place))} cannot be made: {error.strerror}") from error
     with locked(folder):
@@ -47,7 +47,7 @@ def open_at(folder: Path, url: str) -> Repository:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Let one process at a time change the machine's repository: fetch, make or remove a worktree, look what moved."""
+    """Let one process at a time fetch into the machine's repository, or make or remove a clone of it."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if not flock.lock_within(opened, _LOCKED_AT_MOST, pauses=repeat(_PAUSE)):
@@ -82,64 +82,35 @@ def fetch(repo: Repository, commit: str, *, plan_ref: str | None = None) -> None
     raise WorkspaceError(f"commit {printable(commit[:12])} cannot be fetched: {reason}")
 
 
-def branch(run: str) -> str:
-    """Return the name of a run's branch."""
-    return f"{_BRANCHES.removeprefix('refs/heads/')}/{run}"
-
-
 def create(repo: Repository, run: str, commit: str) -> Path:
-    """Make the worktree of a run at a commit that was fetched, and return its folder; raises WorkspaceError."""
-    bundle.ref(run)  # the run's id becomes a path
-    path = repo.root.parent / _RUNS / run
-    remove(repo, run)  # of an attempt on this machine that was broken off
-    git.run(["update-ref", f"refs/heads/{branch(run)}", commit], cwd=repo.root)
-    try:
-        worktree.create(repo, path, branch(run))
-    except WorkspaceError:
-        _forget(repo, run)
-        raise
+    """Make the clone of a run at a commit that was fetched, and return its folder; raises WorkspaceError."""
+    path = clone_of(repo, run)
+    clone.remove(path)  # of an attempt on this machine that was broken off
+    found = checks.committed_state(repo, commit)
+    if found is not None:
+        raise WorkspaceError(f"commit {printable(commit[:12])} contains {found}, where prloom keeps its own files")
+    clone.renew(repo, path, CloneState(branch=_BRANCH, commit=commit))
     return path
 
 
-def remove(repo: Repository, run: str) -> None:
-    """Remove the worktree of a run and all that led to its commits; none is no error. Raises WorkspaceError."""
+def clone_of(repo: Repository, run: str) -> Path:
+    """Return the folder of a run's clone; raises WorkspaceError for what is no id of a run."""
     bundle.ref(run)
-    path = repo.root.parent / _RUNS / run
-    if checkout.registered(repo.git_dir, path) is not None:
-        argv = ["worktree", "remove", "--force", "--force", "--", str(path)]
-        with suppress(WorkspaceError):  # an agent may have broken what makes it a worktree
-            git.run(argv, cwd=repo.root, limit=worktree.CHECKOUT_LIMIT)
-    _remove_folder(path)
-    left = checkout.registered(repo.git_dir, path)
-    if left is not None:
-        _remove_folder(left.git_dir)
-    _forget(repo, run)
+    return repo.root.parent / own_folder.CLONES / run
+
+
+def remove(repo: Repository, run: str) -> None:
+    """Remove the clone of a run; none is no error. Raises WorkspaceError."""
+    clone.remove(clone_of(repo, run))
 
 
 def runs(repo: Repository) -> tuple[str, ...]:
-    """Return the runs that have a worktree here, by their ids."""
+    """Return the runs that have a clone here, by their ids."""
     try:
-        return tuple(sorted(each.name for each in (repo.root.parent / _RUNS).iterdir() if each.is_dir()))
+        return tuple(sorted(each.name for each in (repo.root.parent / own_folder.CLONES).iterdir() if each.is_dir()))
     except FileNotFoundError:
         return ()
 
 
-def _forget(repo: Repository, run: str) -> None:
-    listed = git.run(
-        ["for-each-ref", "--format=%(refname)", f"refs/heads/{branch(run)}", f"refs/prloom/kept-refs/{run}/"],
-        cwd=repo.root,
-    )
-    for name in listed.out.splitlines():
-        git.run(["update-ref", "--no-deref", "-d", name], cwd=repo.root)
-
-
 def _has(repo: Repository, commit: str) -> bool:
     return git.run(["cat-file", "-e", f"{commit}^{{commit}}"], cwd=repo.root, codes=(0, 1, 128)).code == 0
-
-
-def _remove_folder(path: Path) -> None:
-    try:
-        if path.exists():
-            worktree_files.remove_folder(path)
-    except OSError as error:
-        raise WorkspaceError(f"{printable(str(path))} cannot be removed: {printable(str(error))}") from error

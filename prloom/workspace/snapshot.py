@@ -110,8 +110,8 @@ def of_tree(repo: Repository, base: str, tree: str) -> WorktreeSnapshot:
 
 
 def require(repo: Repository, worktree: Path) -> Checkout:
-    """Return the worktree as the repository has it registered; raises WorkspaceError where it is not there."""
-    found = checkout.registered(repo.git_dir, worktree)
+    """Return the worktree, or the clone, that prloom has made; raises WorkspaceError where it is not there."""
+    found = checkout.clone(repo.git_dir, worktree) or checkout.registered(repo.git_dir, worktree)
     if found is None or not found.path.is_dir():
         raise WorkspaceError(f"{printable(str(worktree))} is not a worktree of {printable(str(repo.root))}")
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 from prloom.core.text.naming import printable
 from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, checks, commits, git, snapshot
+from prloom.workspace import checkout, commits, git, snapshot
 from prloom.workspace.repository import Repository
 from prloom.workspace.snapshot import WorktreeSnapshot
 from prloom.workspace.trees import SUBMODULE
@@ -53,15 +53,15 @@ def commit_all(
     if taken.is_empty:
         return None
     text = message.rstrip() + "\n"
-    return commits.commit(repo, worktree, tree=taken.tree, parent=taken.base, message=text, branch=branch, junk=junk)
+    return commits.commit(repo, worktree, tree=taken.tree, parent=taken.base, message=text, branch=branch)
 
 
 def _whole(repo: Repository, worktree: Path, junk: Sequence[str]) -> WorktreeSnapshot:
     """Return all that is not committed, however big; raise WorkspaceError where a tree cannot have it."""
     place = snapshot.require(repo, worktree)
-    operation = checks.unfinished(place)
-    if operation or checkout.branch(place) is None:
-        what = operation or "checkout without a branch"
+    operations = checkout.unfinished(place)
+    if operations or checkout.branch(place) is None:
+        what = next(iter(operations), "checkout without a branch")
         raise WorkspaceError(f"there is an unfinished {what} in {printable(str(worktree))}; finish or abort it first")
     taken = snapshot.take(repo, worktree, checkout.head(place), junk=junk, max_file=0)
     left = [printable(each.path) for each in taken.paths if each.problem or each.path in _repositories(taken)]

@@ -13,7 +13,7 @@ from prloom.core.text.naming import is_branch_name, printable
 from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
 from prloom.model.own_folder import OWN_FOLDER
-from prloom.workspace import checkout, checks, git, made_branches, new_branches, ref_names, repository, root
+from prloom.workspace import checkout, checks, git, made_branches, ref_names, repository, root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,11 +55,8 @@ def create(repo: Repository, path: Path, branch: str) -> str:
         else:
             if local is None:
                 _refuse_if_unnameable(repo, branch)
-                new_branches.note(repo, branch, sha)
             made = _make(repo, path, branch, sha, track=local is None)
         root.mark_as_plans(_at(repo, path))
-        if not there:
-            new_branches.forget(repo, branch)
         return made
 
 

@@ -11,7 +11,7 @@ import pytest
 from prloom.core.work import commit_message
 from prloom.core.work.commit_message import Trailers
 from prloom.errors import WorkspaceError
-from prloom.workspace import commits, snapshot, worktree
+from prloom.workspace import commits, snapshot, worktree, worktree_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +53,8 @@ def test_a_call_that_was_stopped_after_the_commit_is_repeated_without_a_second_o
     tree = snapshot.take(repo, place, base).tree
     made = commits.commit(repo, place, tree=tree, parent=base, message=a_message(), branch="feature")
     (place / "new").unlink()  # as if the files had not been written yet
+    project.git("read-tree", base, cwd=place)
+    worktree_files.note_move(snapshot.require(repo, place), base, made)
 
     assert commits.commit(repo, place, tree=tree, parent=base, message=a_message(), branch="feature") == made
     assert (place / "new").read_text() == "x\n"
@@ -143,7 +145,7 @@ def test_a_message_that_an_agent_has_forged_is_told_by_the_tree(
     assert commits.find(repo, "feature", plan="p", todo="t1", tree=tree) is None
 
 
-def test_after_a_commit_nothing_is_left_but_what_git_ignores_junk_and_prlooms_own(
+def test_after_a_restore_nothing_is_left_but_what_git_ignores_junk_and_prlooms_own(
     project: Project, repo: Repository, place: Path
 ) -> None:
     project.commit({".gitignore": "*.log\n"}, branch="feature")
@@ -151,14 +153,13 @@ def test_after_a_commit_nothing_is_left_but_what_git_ignores_junk_and_prlooms_ow
     for kept in ("x.log", "deep/x.log", "prloom/.local/plan.md", "node_modules/a/b.js"):
         (place / kept).parent.mkdir(parents=True, exist_ok=True)
         (place / kept).write_text("kept\n")
-    tree = snapshot.take(repo, place, base).tree
     for left in ("report.xml", "cover/a/b.html", "src/left"):
         (place / left).parent.mkdir(parents=True, exist_ok=True)
         (place / left).write_text("left\n")
     (place / "README.md").write_text("rewritten by a check\n")
     project.git("init", "--quiet", "cloned", cwd=place)
 
-    commits.commit(repo, place, tree=tree, parent=base, message=a_message(), branch="feature")
+    commits.restore(repo, place, base, branch="feature")
 
     assert (place / "README.md").read_text() == "hello\n"
     assert sorted(os.listdir(place)) == [

@@ -166,9 +166,8 @@ def test_a_move_that_was_stopped_is_ended_and_changes_made_meanwhile_are_kept(
     (place / "README.md").write_text("a person's\n")
 
     assert commits.recover(repo, place, branch="feature") == tip
-    assert project.git("status", "--porcelain", cwd=place) == ""
-    ((_, saved),) = backup_refs.kept_refs(repo, "stopped")
-    assert project.git("cat-file", "blob", f"{saved}:README.md") == "a person's"
+    assert project.git("status", "--porcelain", cwd=place) == "M README.md"
+    assert (place / "README.md").read_text() == "a person's\n"
     assert commits.recover(repo, place, branch="feature") is None
 
 

@@ -66,13 +66,12 @@ integrate.integrate(repo, place, "feature", theirs=args["theirs"], before=args["
     "rebase": """
 repo = repository.find(root)
 commits.recover(repo, place, branch="feature")
-if isinstance(rebase.start(repo, place, "feature", onto=args["onto"]), rebase.RebaseStopped):
-    rebase.abort(repo, place, "feature")
+rebase.start(repo, place, "feature", onto=args["onto"])
 """,
     "resolution": """
 repo = repository.find(root)
 commits.recover(repo, place, branch="feature")
-if rebase.continue_(repo, place, "feature", resolution=args["resolution"]) is None:
+if rebase.continue_(repo, place, "feature", given=args["resolution"]) is None:
     rebase.start(repo, place, "feature", onto=args["onto"])
 """,
 }
@@ -194,17 +193,13 @@ def test_a_rebase_of_prlooms_commits_is_whole(project: Project, place: Path, bas
         assert made in {sha for _, sha in backup_refs.kept_refs(repository.find(project.root), "rebased")}
 
 
-def test_a_rebase_that_is_taken_back_leaves_the_old_tip(
-    project: Project, place: Path, base: str, tmp_path: Path
-) -> None:
-    (place / "README.md").write_text("ours\n")
-    made = ours(project, place, base)
+def test_a_rebase_onto_the_base_is_whole(project: Project, place: Path, base: str, tmp_path: Path) -> None:
+    ours(project, place, base)
     onto = project.commit({"README.md": "base\n"})
 
     for _ in Killed(project, place, tmp_path).each("rebase", onto=onto):
-        assert project.sha("feature") == made
+        assert project.git("log", "--format=%s", f"{onto}..feature").splitlines()[0] == "Do it"
         assert clean(project, place)
-        assert rebase.stopped(repository.find(project.root), place, "feature") is None
 
 
 def test_a_resolution_of_a_conflict_is_taken_over_whole(
@@ -217,7 +212,9 @@ def test_a_resolution_of_a_conflict_is_taken_over_whole(
     stop = rebase.start(repo, place, "feature", onto=onto)
     assert isinstance(stop, RebaseStopped)
     (place / "README.md").write_text("both\n")
-    resolution = rebase_stop.resolution(repo, stop, snapshot.take(repo, place, stop.given).tree)
+    tree = snapshot.take(repo, place, stop.old).tree
+    project.git("checkout", "README.md", cwd=place)
+    resolution = rebase_stop.resolution(repo, stop, tree)
 
     for _ in Killed(project, place, tmp_path).each("resolution", resolution=resolution, onto=onto):
         assert project.git("log", "--format=%s", f"{onto}..feature").splitlines()[0] == "Do it"

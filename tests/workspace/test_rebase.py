@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import executable
 import pytest
 
-from prloom.workspace import backup_refs, rebase, rebase_stop, repository_state, rewritten, snapshot, undo, worktree
+from prloom.workspace import backup_refs, rebase, rebase_stop, worktree
 from prloom.workspace.rebase import RebaseDone
 from prloom.workspace.rebase_stop import RebaseStopped
+from prloom.workspace.worktree_update import WorktreeInTheWayError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,24 +75,41 @@ def stop(project: Project, repo: Repository, place: Path, tip: str) -> RebaseSto
     return found
 
 
-def go_on(repo: Repository, place: Path, stop: RebaseStopped) -> RebaseDone | RebaseStopped | None:
-    """Go on with the rebase by what the worktree has."""
-    tree = snapshot.take(repo, place, stop.given).tree
-    return rebase.continue_(repo, place, "feature", resolution=rebase_stop.resolution(repo, stop, tree))
+def resolved(project: Project, repo: Repository, stop: RebaseStopped, files: dict[str, str | None]) -> str:
+    """Return a resolution of the conflict that has these files in place of those that were given."""
+    index = {"GIT_INDEX_FILE": str(project.root / ".git" / "resolution")}
+
+    def git(*argv: str, given: str = "") -> str:
+        done = subprocess.run(
+            ["git", *argv],
+            cwd=project.root,
+            env=os.environ | index,
+            check=True,
+            capture_output=True,
+            input=given,
+            text=True,
+        )
+        return done.stdout.strip()
+
+    git("read-tree", stop.given)
+    for name, text in files.items():
+        if text is None:
+            git("update-index", "--force-remove", name)
+        else:
+            blob = git("hash-object", "-w", "--stdin", given=text)
+            git("update-index", "--add", "--cacheinfo", f"100755,{blob},{name}")
+    return rebase_stop.resolution(repo, stop, git("write-tree"))
 
 
-def test_a_conflict_leaves_the_rebase_in_the_worktree(
+def test_a_conflict_is_noted_and_leaves_branch_and_worktree_alone(
     project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped
 ) -> None:
     assert (stop.old, stop.commit, stop.paths) == (tip, tip, ("README.md",))
     assert project.git("log", "-1", "--format=%s", stop.head) == "One"
-    assert "<<<<<<<" in (place / "README.md").read_text()
-    assert "rebase in progress" in project.git("status", cwd=place)
+    assert project.git("status", "--porcelain", "--branch", cwd=place) == "## feature"
     assert project.sha("feature") == tip
-    assert rebase.stopped(repo, place, "feature") == stop
-    assert rebase.start(repo, place, "feature", onto=project.sha("main")) == stop  # as after a crash
-    assert snapshot.take(repo, place, stop.given).is_empty  # the note of it has the files that git has left
     assert "<<<<<<<" in project.git("cat-file", "blob", f"{stop.given}:README.md")
+    assert rebase.continue_(repo, place, "feature", given=stop.given) == stop  # as after a crash
     assert rebase_stop.read(repo, stop.given) == stop
     assert rebase_stop.read(repo, stop.head) is None
     assert rebase_stop.resolved(repo, stop.given) is None
@@ -101,150 +119,99 @@ def test_a_resolution_is_taken_over_and_people_stay_the_authors(
     project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped
 ) -> None:
     before = log(project, f"{tip}~2")
-    (place / "README.md").write_text("both\n")
+    resolution = resolved(project, repo, stop, {"README.md": "both\n"})
 
-    resolution = rebase_stop.resolution(repo, stop, snapshot.take(repo, place, stop.given).tree)
-    done = rebase.continue_(repo, place, "feature", resolution=resolution)
+    done = rebase.continue_(repo, place, "feature", given=resolution)
 
     assert done == RebaseDone(tip, project.sha("feature"))
     assert log(project, "main").splitlines()[:2] == before.splitlines()
     assert project.git("cat-file", "blob", "feature:README.md") == "both"
     assert project.git("status", "--porcelain", "--branch", cwd=place) == "## feature"
-    assert rebase.stopped(repo, place, "feature") is None
-    assert rebase.continue_(repo, place, "feature", resolution=resolution) is None
+    assert (place / "README.md").read_text() == "both\n"
+    assert rebase.continue_(repo, place, "feature", given=resolution) is None  # the branch was moved
     assert rebase.start(repo, place, "feature", onto=project.sha("main")) == RebaseDone(done.tip, done.tip)
 
 
-def test_files_of_a_commit_that_git_ignores_stay_when_a_conflict_is_resolved(
-    project: Project, repo: Repository, place: Path
+def test_each_conflict_of_several_is_a_stop_of_its_own(
+    project: Project, repo: Repository, place: Path, tip: str
 ) -> None:
-    worktree.create(repo, place, "feature")
-    (place / ".env").write_text("x\n")
-    (place / "README.md").write_text("theirs\n")
-    as_bob(project, "add", "--force", ".env", "README.md", cwd=place)
-    as_bob(project, "commit", "--quiet", "-m", "One", cwd=place)
-    stop = rebase.start(repo, place, "feature", onto=project.commit({"README.md": "base\n", ".gitignore": ".env\n"}))
-    assert isinstance(stop, RebaseStopped)
-    (place / "README.md").write_text("both\n")
+    last = commit(project, place, {"one": "2\n"}, "Three")
+    base = {"README.md": "base\n", "one": "base\n"}
+    first = rebase.start(repo, place, "feature", onto=project.commit(base))
+    assert isinstance(first, RebaseStopped)
+    found = [first.paths]
+    stop: RebaseDone | RebaseStopped | None = first
+    while isinstance(stop, RebaseStopped):
+        stop = rebase.continue_(
+            repo,
+            place,
+            "feature",
+            given=resolved(project, repo, stop, {path: f"{path} {len(found)}\n" for path in stop.paths}),
+        )
+        if isinstance(stop, RebaseStopped):
+            found.append(stop.paths)
 
-    go_on(repo, place, stop)
-
-    assert project.git("cat-file", "blob", "feature:.env") == "x"
-    assert project.git("cat-file", "blob", "feature:README.md") == "both"
+    assert found == [("one",), ("README.md",), ("one",)]
+    assert stop == RebaseDone(last, project.sha("feature"))
+    assert project.git("cat-file", "blob", "feature:one") == "one 3"
 
 
 def test_the_marks_of_a_conflict_are_found_in_what_is_to_resolve_it(
-    repo: Repository, place: Path, stop: RebaseStopped
+    project: Project, repo: Repository, stop: RebaseStopped
 ) -> None:
-    assert rebase_stop.unresolved(repo, stop, snapshot.take(repo, place, stop.given).tree) == ("README.md",)
-
-    (place / "README.md").unlink()
-    (place / "README.md").symlink_to("src")
-
-    assert rebase_stop.unresolved(repo, stop, snapshot.take(repo, place, stop.given).tree) == ()
-
-
-@pytest.mark.parametrize("at", ["rebase", "restore"])
-def test_a_resolution_is_taken_over_by_a_call_that_repeats_one_that_was_stopped(
-    project: Project, repo: Repository, place: Path, stop: RebaseStopped, at: str
-) -> None:
-    (place / "README.md").write_text("both\n")
-    resolution = rebase_stop.resolution(repo, stop, snapshot.take(repo, place, stop.given).tree)
-    by_the_worker(place, "add", "README.md")
-    if at == "restore":
-        as_bob(project, "-c", "core.editor=true", "rebase", "--continue", cwd=place)
-    else:  # as far as `git rebase --continue` may come
-        as_bob(project, "commit", "--quiet", "-C", "REBASE_HEAD", cwd=place)
-
-    done = rebase.continue_(repo, place, "feature", resolution=resolution)
-
-    assert done == RebaseDone(stop.old, project.sha("feature"))
-    assert project.git("cat-file", "blob", "feature:README.md") == "both"
-    assert set(project.git("log", "--format=%an", "main..feature").splitlines()) == {"Bob", "Ada"}
-
-
-def test_a_rebase_that_a_person_has_ended_is_theirs(
-    project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped
-) -> None:
-    (place / "README.md").write_text("by bob\n")
-    as_bob(project, "add", "README.md", cwd=place)
-    as_bob(project, "-c", "core.editor=true", "rebase", "--continue", cwd=place)
-    theirs = project.sha("feature")
-
-    assert rebase.stopped(repo, place, "feature") is None
-    done = rebase.start(repo, place, "feature", onto=project.sha("main"))
-
-    assert done == RebaseDone(theirs, theirs)
-    assert project.git("cat-file", "blob", "feature:README.md") == "by bob"
-    assert rewritten.read(repo, "feature") == rewritten.Rewrite(tip, project.sha("main"))
+    assert rebase_stop.unresolved(repo, stop, stop.given) == ("README.md",)
+    assert rebase_stop.unresolved(repo, stop, resolved(project, repo, stop, {"README.md": None})) == ()
 
 
 def test_a_commit_of_which_the_resolution_leaves_nothing_is_left_out(
     project: Project, repo: Repository, place: Path, stop: RebaseStopped
 ) -> None:
-    (place / "README.md").write_text("base\n")
-
-    go_on(repo, place, stop)
+    rebase.continue_(repo, place, "feature", given=resolved(project, repo, stop, {"README.md": "base\n"}))
 
     assert project.git("log", "-1", "--format=%s", "feature") == "One"
 
 
-def test_an_abort_brings_everything_back(
-    project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped
+def test_a_resolution_is_of_no_use_once_somebody_has_moved_the_branch(
+    project: Project, repo: Repository, place: Path, stop: RebaseStopped
 ) -> None:
-    (place / "README.md").write_text("half\n")
-    (place / "left").write_text("x\n")
+    resolution = resolved(project, repo, stop, {"README.md": "both\n"})
+    theirs = commit(project, place, {"mine": "x\n"}, "Mine")
+
+    assert rebase.continue_(repo, place, "feature", given=resolution) is None
+    assert project.sha("feature") == theirs
+
+
+def test_files_that_a_person_changes_in_the_worktree_stay_or_keep_the_branch_where_it_is(
+    project: Project, repo: Repository, place: Path, tip: str
+) -> None:
+    (place / "src/app.py").write_text("mine\n")
+    (place / "theirs").write_text("mine\n")
+    with pytest.raises(WorktreeInTheWayError, match=r"the next commit changes: theirs$"):
+        rebase.start(repo, place, "feature", onto=project.commit({"theirs": "base\n"}, branch="other"))
+    assert project.sha("feature") == tip
+    (place / "theirs").unlink()
+
+    rebase.start(repo, place, "feature", onto=project.commit({"new": "x\n"}))
+
+    assert project.git("status", "--porcelain", cwd=place) == "M src/app.py"
+    assert (place / "new").read_text() == "x\n"
+
+
+def test_a_rebase_that_an_earlier_version_left_stopped_in_the_worktree_is_taken_back(
+    project: Project, repo: Repository, place: Path, tip: str
+) -> None:
+    onto = project.commit({"README.md": "base\n"})
+    subprocess.run(["git", "rebase", "main"], cwd=place, check=False, capture_output=True)
+    assert "rebase in progress" in project.git("status", cwd=place)
+    project.git("update-ref", "refs/prloom/rebase-old/feature", tip)
+    project.git("update-ref", "refs/prloom/rebase-onto/feature", onto)
 
     for _ in range(2):
-        assert rebase.abort(repo, place, "feature") == tip
-        assert project.sha("feature") == tip
-        assert project.git("status", "--porcelain", "--branch", cwd=place) == "## feature"
-        assert (place / "README.md").read_text() == "theirs\n"
+        rebase.end_earlier_versions(repo, place, "feature")
 
-
-def by_the_worker(place: Path, *argv: str) -> None:
-    named = {"GIT_COMMITTER_NAME": "prloom worker", "GIT_COMMITTER_EMAIL": "worker@prloom.invalid", "GIT_EDITOR": ":"}
-    subprocess.run(["git", *argv], cwd=place, env=os.environ | named, check=True, capture_output=True)
-
-
-def test_a_rebase_that_a_worker_has_ended_is_taken_back_and_begins_again(
-    project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped
-) -> None:
-    before = repository_state.record(repo, place)
-    (place / "README.md").write_text("both\n")
-    by_the_worker(place, "add", "README.md")
-    by_the_worker(place, "rebase", "--continue")
-    theirs = project.sha("feature")
-
-    assert len(undo.undo(repo, place, before, branch="feature", todo="t1")) == 1
-    assert project.sha("feature") == tip
-    assert theirs in {sha for _, sha in backup_refs.kept_refs(repo, "t1")}
-    again = rebase.start(repo, place, "feature", onto=project.sha("main"))
-
-    assert isinstance(again, RebaseStopped)
-    assert again.paths == stop.paths
-
-
-def test_an_abort_takes_back_what_a_worker_has_made_of_the_branch(
-    project: Project, repo: Repository, place: Path, tip: str, stop: RebaseStopped
-) -> None:
-    (place / "README.md").write_text("both\n")
-    by_the_worker(place, "add", "README.md")
-    by_the_worker(place, "rebase", "--continue")
-    theirs = project.sha("feature")
-
-    assert rebase.abort(repo, place, "feature") == tip
-    assert project.sha("feature") == tip
-    assert theirs in {sha for _, sha in backup_refs.kept_refs(repo, "rebase")}
-
-
-def test_a_rebase_that_is_put_otherwise_does_not_stand_any_more(
-    repo: Repository, place: Path, stop: RebaseStopped
-) -> None:
-    folder = next((repo.git_dir / "worktrees").glob("*/rebase-merge"))
-    (folder / "git-rebase-todo").write_text("exec touch ran\n")
-
-    assert rebase.stopped(repo, place, "feature") is None
+    assert project.git("status", "--porcelain", "--branch", cwd=place) == "## feature"
+    assert project.git("for-each-ref", "refs/prloom/rebase-*") == ""
+    assert [name for name, _ in backup_refs.kept_refs(repo, "rebase")]
 
 
 def test_no_hook_runs_and_a_branch_beside_it_is_not_moved(
@@ -257,9 +224,8 @@ def test_no_hook_runs_and_a_branch_beside_it_is_not_moved(
         executable.write(project.root / ".git" / "hooks" / name, f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     stop = rebase.start(repo, place, "feature", onto=project.commit({"README.md": "base\n"}))
     assert isinstance(stop, RebaseStopped)
-    (place / "README.md").write_text("both\n")
 
-    go_on(repo, place, stop)
+    rebase.continue_(repo, place, "feature", given=resolved(project, repo, stop, {"README.md": "both\n"}))
 
     assert not (tmp_path / "ran").exists()
     assert project.sha("beside") == beside

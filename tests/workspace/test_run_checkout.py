@@ -1,4 +1,4 @@
-"""A worker machine has a repository of its own, in which each run has a worktree for as long as it lasts."""
+"""A worker machine has a repository of its own, in which each run has a clone for as long as it lasts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from prloom.errors import WorkspaceError
-from prloom.workspace import run_checkout, snapshot, worktree
+from prloom.workspace import run_checkout, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def test_a_run_gets_the_files_of_its_commit(hub: Project, machine: Repository) -
     place = run_checkout.create(machine, RUN, commit)
 
     assert (place / "src/app.py").read_text() == "print(1)\n"
-    assert worktree.head(machine, place) == commit
+    assert snapshot.take(machine, place, commit).is_empty
     assert run_checkout.runs(machine) == (RUN,)
 
 
@@ -70,8 +70,7 @@ def test_nothing_is_left_of_a_run(project: Project, hub: Project, machine: Repos
     commit = hub.sha("feature")
     run_checkout.fetch(machine, commit)
     place = run_checkout.create(machine, RUN, commit)
-    there = type(project)(machine.root)
-    there.git("commit", "--quiet", "--allow-empty", "-m", "an agent's own", cwd=place)
+    type(project)(place).git("commit", "--quiet", "--allow-empty", "-m", "an agent's own")
     (place / "new").write_text("x\n")
     (place / "closed").mkdir()
     (place / "closed/x").write_text("")
@@ -82,24 +81,8 @@ def test_nothing_is_left_of_a_run(project: Project, hub: Project, machine: Repos
 
     assert not place.exists()
     assert run_checkout.runs(machine) == ()
-    assert there.git("for-each-ref") == ""
-    assert there.git("worktree", "list", "--porcelain").count("worktree ") == 1
-
-
-def test_a_worktree_that_an_agent_has_broken_is_removed_too(
-    project: Project, hub: Project, machine: Repository
-) -> None:
-    commit = hub.sha("feature")
-    run_checkout.fetch(machine, commit)
-    place = run_checkout.create(machine, RUN, commit)
-    (place / ".git").unlink()
-    (place / ".git").symlink_to("/nowhere")
-
-    run_checkout.remove(machine, RUN)
-
-    assert not os.path.lexists(place)
     assert type(project)(machine.root).git("for-each-ref") == ""
-    assert list((machine.git_dir / "worktrees").glob("*")) == []
+    assert os.listdir(machine.root.parent / "indexes") == []
 
 
 def test_a_run_that_was_broken_off_here_begins_anew(hub: Project, machine: Repository) -> None:

@@ -51,10 +51,6 @@ def _parts(decision: Decision) -> Iterator[str]:
     yield from _of_plan(decision)
     if decision.run is not None:
         yield f"run {one_line.of(decision.run)}"
-    if decision.suspect_from is not None:
-        yield "prloom holds events that are appended while an agent runs"
-    if decision.suspect_to is not None:
-        yield "prloom no longer holds appended events"
     if decision.duration_ms is not None:
         yield time_text.duration(timedelta(milliseconds=decision.duration_ms))
     if decision.note is not None:

@@ -20,14 +20,13 @@ class RebaseConflict:
     """The conflict of a rebase onto `base` in some files, after a worker's run.
 
     `left` are those of the files that still have the marks of a conflict, and `resolution` is the commit that says how
-    it was resolved. `is_stopped` says that the rebase is still stopped as prloom left it.
+    it was resolved.
     """
 
     base: str
     paths: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     resolution: str = ""
-    is_stopped: bool = True
 
 
 def judge(ctx: WorkContext, work: TodoWork, report: WorkerReport, conflict: RebaseConflict) -> DecisionParts:
@@ -54,8 +53,6 @@ def _by_files(
     ctx: WorkContext, work: TodoWork, report: WorkerReport, answer: WorkAnswer, conflict: RebaseConflict
 ) -> DecisionParts:
     """Return what a run comes to that broke no rule, by whether the conflict is resolved."""
-    if not conflict.is_stopped:
-        return work_failures.failed(ctx, work, _GONE_ON)
     if conflict.left:
         return work_failures.failed(ctx, work, _unresolved(conflict))
     if answer.outcome == "nothing_to_do" and report.paths:
@@ -64,14 +61,6 @@ def _by_files(
     return work_results.resolved(
         work, conflict.resolution, notes=answer.notes or None, todos=answer.todos, remark=remark
     )
-
-
-_GONE_ON = AttemptFailed(
-    kind="answer",
-    reason="the rebase was no longer stopped as prloom left it, and is begun again",
-    feedback="The rebase was no longer stopped where it had been, so that it begins again from the start. "
-    "Resolve the conflicts in the files only. Do not run `git rebase`, and do not commit: prloom does both.",
-)
 
 
 def _unresolved(conflict: RebaseConflict) -> AttemptFailed:

@@ -95,17 +95,14 @@ def violations(
     added: Mapping[str, str],
     rules: InspectionRules,
     links: Mapping[str, str],
-    outside: Sequence[str],
     secrets: Mapping[str, str],
 ) -> tuple[str, ...]:
     """Return a sentence for each thing in a change that must not be committed, the most serious first.
 
     `lines` is how many it adds and removes; `added` is the text that it adds to each path; `links` are all symbolic
-    links in the changed tree, by path; `outside` has a sentence for each thing that was changed beyond the worktree;
-    `secrets` are the values that are known, by what they are.
+    links in the changed tree, by path; `secrets` are the values that are known, by what they are.
     """
     found = [
-        *outside,
         *_of_links(changed, links, rules),
         *(each for path in changed for each in _of_path(path, rules)),
         *_of_secrets(changed, added, secrets),

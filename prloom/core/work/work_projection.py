@@ -29,7 +29,6 @@ def fields(state: DispatchState, decision: Decision, at: Timestamp) -> Mapping[s
         **_rebase(state, decision),
         **_work(state, decision, at),
         **_questions(state, decision.work),
-        **_suspect(state, decision),
         **_life(state, decision, at),
         "finish_rounds": _finish_rounds(state, decision),
         **_checks(state, decision),
@@ -200,17 +199,3 @@ def _permissions(state: DispatchState, step: WorkStep, at: Timestamp) -> Mapping
     if step.verdict == "granted":
         granted = (*granted, step.todo_id)
     return {"granted": granted, "proposed": proposed, "proposed_at": proposed_at}
-
-
-def _suspect(state: DispatchState, decision: Decision) -> Mapping[str, Json]:
-    """Return the lines of the bus that a worker may have written, in its latest run, and what was blocked before."""
-    blocked, step = state.suspect_blocked, decision.work
-    if step is not None and step.box == "open":
-        blocked = tuple(each for each in blocked if each != step.todo_id)
-    if decision.suspect_from is not None:
-        return {
-            "suspect_from": decision.suspect_from,
-            "suspect_to": None,
-            "suspect_blocked": decision.suspect_blocked,
-        }
-    return {"suspect_to": decision.suspect_to or state.suspect_to, "suspect_blocked": blocked}

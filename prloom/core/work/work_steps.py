@@ -6,7 +6,7 @@ One TODO at a time is worked on. `next_step` says what the next step is; the eng
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -124,8 +124,6 @@ NotedStep = Propose | Correct | BlockPlan | Unblock | FinishAgain | StopFinishin
 TodoStep = RunHooks | Take | Continue | Withdraw | Finish | NotedStep
 
 _PREPARING = ("taken", "prepared")
-_RUN_PROGRAMS = ("prepared", "ready", "running", "changed", "checked", "reviewed", "accepted")
-"""Phases whose steps run agents, checks or hooks, which may write in the plan's folder."""
 _PAUSABLE = ("taken", "prepared", "ready")
 """Phases in which a pause takes effect: no worker runs, and none of its work waits to be committed."""
 _BLOCKABLE = (*_PAUSABLE, "changed", "checked", "reviewed", "accepted")
@@ -175,19 +173,6 @@ def prepares(step: TodoStep) -> bool:
     return isinstance(step, Continue) and step.work.phase in _PREPARING
 
 
-def runs_programs(step: TodoStep, has_hook: Callable[[str], bool]) -> bool:
-    """Whether a step may run programs that can write in the plan's folder; `has_hook` says which hooks plugins have."""
-    match step:
-        case Continue(work=work):
-            return work.phase in _RUN_PROGRAMS
-        case RunHooks(hook=hook):
-            return has_hook(hook)
-        case Finish():
-            return has_hook(BEFORE_FINISH)
-        case _:
-            return False
-
-
 def _first(
     state: DispatchState, todos: Sequence[TodoItem], rules: WorkRules
 ) -> Take | Propose | Correct | BlockPlan | None:
@@ -226,7 +211,7 @@ def _is_open(todos: Iterable[TodoItem]) -> bool:
 
 def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], now: datetime) -> TodoStep | None:
     item = next((todo for todo in todos if todo.id == work.id), None)
-    if work.phase not in _IRREVOCABLE and not _goes_on(item, work):
+    if work.phase not in _IRREVOCABLE and (item is None or item.state != "open"):
         return Withdraw(work, _gone(item))
     block = state.block
     if block is not None and (work.phase in _BLOCKABLE or block.cause in _STOPPING):
@@ -238,19 +223,6 @@ def _continued(state: DispatchState, work: TodoWork, todos: Sequence[TodoItem], 
     if work.retry_at is not None and now < work.retry_at:
         return None
     return Continue(work)
-
-
-def _goes_on(item: TodoItem | None, work: TodoWork) -> bool:
-    """Whether a TODO is to be worked on still, by what stands in the plan.
-
-    A box that is checked while a worker had the worktree proves nothing: agents check the box of the TODO that they
-    work on. It gets the state that the work comes to. What takes the TODO out, or blocks it, ends the work.
-    """
-    if item is None:
-        return False
-    if item.state == "done":
-        return work.phase not in _PAUSABLE or work.attempt > 1
-    return item.state == "open"
 
 
 def _gone(item: TodoItem | None) -> str:

@@ -52,14 +52,6 @@ class PlanFile:
         """Whether the file is missing or has no text; it is read again only where it has changed."""
         return self._blank.at(self.stamp(), lambda: not self._content().strip())
 
-    def put_back(self) -> bool:
-        """Write the text that was read last where the file is missing or empty; return whether it has a text now."""
-        with locks.locked(self._local):
-            content = self._content()
-            if not content.strip() and self._last:
-                self._write(content, self._last.decode("utf-8", _EXACTLY))
-        return not self.is_blank()
-
     def add_ids(self, done: Collection[str] = ()) -> None:
         """Give each TODO an id that has none; a copy that an editor saves without them gets the same ids again.
 

@@ -1,4 +1,4 @@
-"""Do one run on a worker machine: make its worktree, start the agent there, inspect the change, and bundle it."""
+"""Do one run on a worker machine: make its clone, start the agent there, inspect the change, and bundle it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from prloom.agents import registry, run_folder, run_message, runner, supervision
-from prloom.agents.agent import Remote, RunRequest, RunResult
+from prloom.agents.agent import RunRequest, RunResult
 from prloom.agents.run_folder import ProcessExit
 from prloom.agents.run_message import RunMessage, RunReply
 from prloom.agents.run_spec import RunLimits
@@ -22,7 +22,6 @@ from prloom.agents.run_status import RunFinished
 from prloom.agents.supervision import SupervisingWorker, Supervision
 from prloom.core.text import secret_scan
 from prloom.core.text.secret_scan import SecretMask
-from prloom.core.work.repository_changes import RepositoryState
 from prloom.engine.machine import output_messages
 from prloom.engine.machine.machine import Machine
 from prloom.engine.machine.output_messages import OutputMessages
@@ -30,7 +29,7 @@ from prloom.engine.work import change_rules
 from prloom.errors import WorkspaceError
 from prloom.storage import paths
 from prloom.storage.safe_dir import SafeDir
-from prloom.workspace import bundle, repository_state, run_checkout, run_refs, snapshot, undo
+from prloom.workspace import bundle, run_checkout, run_refs, snapshot
 from prloom.workspace.bundle import BundleError
 from prloom.workspace.repository import Repository
 from prloom.workspace.snapshot import WorktreeSnapshot
@@ -47,17 +46,16 @@ _ROOM_PATIENCE: Final = 300.0
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run whose worktree is made, and what the repository was like before it."""
+    """A run whose clone is made."""
 
     folder: Path
     message: RunMessage
     request: RunRequest
     limits: RunLimits
     repo: Repository
-    before: RepositoryState
 
     @property
-    def worktree(self) -> Path:
+    def clone(self) -> Path:
         """The folder in which the agent works."""
         return self.request.cwd
 
@@ -65,7 +63,7 @@ class PreparedRun:
 def prepare(
     machine: Machine, run: str, message: RunMessage, limits: RunLimits, *, dispatchers_folder: str
 ) -> PreparedRun:
-    """Fetch the commit and make the worktree and the run's folder in it; raises WorkspaceError or AgentError.
+    """Fetch the commit and make the clone and the run's folder in it; raises WorkspaceError or AgentError.
 
     `dispatchers_folder` is the run's folder on the dispatcher's machine, where the prompt says that the answer goes.
     """
@@ -73,23 +71,21 @@ def prepare(
     repo = machine.open_repository()
     with run_checkout.locked(machine.folder):
         run_checkout.fetch(repo, message.commit, plan_ref=_kept_at(message, run))
-        worktree = run_checkout.create(repo, run, message.commit)
-        before = repository_state.record(repo, worktree)
-    folder = worktree.joinpath(*paths.LOCAL, paths.RUNS, run)
-    SafeDir.make(worktree, *paths.LOCAL, paths.RUNS).close()  # the commit has nothing there: that was looked at
+        place = run_checkout.create(repo, run, message.commit)
+    folder = place.joinpath(*paths.LOCAL, paths.RUNS, run)
+    SafeDir.make(place, *paths.LOCAL, paths.RUNS).close()  # the commit has nothing there: that was looked at
     prompt = message.prompt
     if dispatchers_folder:
         prompt = prompt.replace(dispatchers_folder, str(folder))
     request = RunRequest(
         prompt=prompt,
         stage=message.stage,
-        cwd=worktree,
+        cwd=place,
         root=repo.root,
         model=message.model,
         rights=message.rights,
         plan=message.plan,
         todo=message.todo,
-        remotes=(Remote(urls=(machine.address,)),),
         answer_path=folder / run_folder.ANSWER,
         argv=_argv(machine),
         inherit=machine.config.agents.inherited(message.agent),
@@ -97,7 +93,7 @@ def prepare(
     )
     agent = registry.get(message.agent)
     runner.prepare(folder, agent, request, environ=machine.environ, limits=limits, names=machine.config.agents.env)
-    return PreparedRun(folder, message, request, limits, repo, before)
+    return PreparedRun(folder, message, request, limits, repo)
 
 
 def supervise(machine: Machine, run: PreparedRun, worker: SupervisingWorker) -> ProcessExit:
@@ -135,7 +131,7 @@ def conclude(machine: Machine, run: PreparedRun, ended: ProcessExit) -> RunReply
 
 
 def clean_up(machine: Machine, run: str) -> None:
-    """Keep the run's files for people to read, and remove its worktree and all else of it; logs what fails."""
+    """Keep the run's files for people to read, and remove its clone; logs what fails."""
     try:
         repo = machine.open_repository()
         with run_checkout.locked(machine.folder):
@@ -196,15 +192,12 @@ def _mask(machine: Machine) -> SecretMask:
 
 
 def _with_change(machine: Machine, run: PreparedRun, reply: RunReply) -> RunReply:
-    name, base = run_checkout.branch(run.folder.name), run.message.commit
+    base = run.message.commit
     assert base is not None  # noqa: S101 - see `prepare`
-    found = repository_state.since(run.repo, run.worktree, run.before, branch=name)
-    undo.undo(run.repo, run.worktree, run.before, branch=name, todo=run.folder.name)
     work = machine.config.work
-    taken = snapshot.take(run.repo, run.worktree, base, junk=work.junk, max_file=work.max_file)
+    taken = snapshot.take(run.repo, run.clone, base, junk=work.junk, max_file=work.max_file)
     secrets = secret_scan.environment_secrets(machine.environ)
-    outside = tuple(each.text for each in found if each.is_violation)
-    broken = change_rules.violations(run.repo, taken, work, outside=outside, secrets=secrets)
+    broken = change_rules.violations(run.repo, taken, work, secrets=secrets)
     if broken:
         return replace(reply, violations=broken)
     return _bundled(run, reply, taken)
@@ -221,10 +214,9 @@ def _bundled(run: PreparedRun, reply: RunReply, taken: WorktreeSnapshot) -> RunR
 
 
 def _keep_logs(machine: Machine, run: str) -> None:
-    """Move the run's folder out of its worktree, and remove the oldest of those that were kept."""
+    """Move the run's folder out of its clone, and remove the oldest of those that were kept."""
     logs = machine.folder / _LOGS
-    worktree = machine.folder / "runs" / run
-    folder = worktree.joinpath(*paths.LOCAL, paths.RUNS, run)
+    folder = run_checkout.clone_of(machine.open_repository(), run).joinpath(*paths.LOCAL, paths.RUNS, run)
     with suppress(OSError):
         if run_folder.problem(folder) is None:
             logs.mkdir(mode=0o700, exist_ok=True)

@@ -10,10 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from prloom.core.events import admission
-from prloom.engine.bus import emitted, entries, plans
+from prloom.engine.bus import entries, plans
 from prloom.engine.bus.worktree_guard import WorktreeGuard
 from prloom.engine.views import search
-from prloom.errors import PrloomError, StorageError
+from prloom.errors import PrloomError
 from prloom.model import record
 from prloom.model.event import Author, Event
 from prloom.model.plan import Plan
@@ -51,19 +51,7 @@ def append(repository: RepositoryPaths, plan_id: str, events: Sequence[Event], n
                     f"`prloom why` shows what happened to it"
                 )
         written = [admission.shortened(event) for event in events]
-        problem = _remember(repository, written)
         entries.append(Journal(bus, paths.EVENTS), written, now)
-        if problem is not None:  # the events themselves did fit
-            log.warning("%s; the events are held if a worker is at work on plan %s now", problem, plan_id)
-
-
-def _remember(repository: RepositoryPaths, events: Sequence[Event]) -> StorageError | None:
-    """Remember that the operator has emitted these; return why that is not possible."""
-    try:
-        emitted.remember(repository.root, events)
-    except StorageError as error:
-        return error
-    return None
 
 
 def parse(content: bytes, name: str) -> tuple[Event, ...]:

@@ -12,7 +12,7 @@ from prloom.core.plans import lost_text, plan_file, todo_ids
 from prloom.core.plans.plan_file import PlanTodo, TodoItem
 from prloom.core.plans.plan_reader import TodoState
 from prloom.core.text.naming import printable
-from prloom.engine.bus import entries, inbox, plans, set_boxes
+from prloom.engine.bus import entries, inbox, plans
 from prloom.engine.bus.plan_files import PlanFile
 from prloom.engine.operator import emit
 from prloom.engine.views import plan_names, snapshot, todo_history
@@ -81,13 +81,8 @@ def change(where: RepositoryPaths, plan: NamedPlan, edit: Callable[[str], str]) 
         if plan.id not in plans.ids(where):
             raise PrloomError(f"there is no draft {printable(plan.id)} any more; see `prloom status`")
 
-    def remembered(text: str) -> str:
-        changed = edit(text)
-        set_boxes.remember_change(where.root, plan.id, text, changed)
-        return changed
-
     with emit.open_local(where, plan.id) as local:
-        return PlanFile(local).edit(remembered)
+        return PlanFile(local).edit(edit)
 
 
 def add_ids(where: RepositoryPaths, plan: NamedPlan) -> tuple[TodoItem, ...]:

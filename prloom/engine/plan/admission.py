@@ -21,7 +21,7 @@ from prloom.core.waits import deferral
 from prloom.engine.bus import entries, receipts, replay
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.bus.seen_ids import SeenIds
-from prloom.engine.plan import appended_lines, torn_line
+from prloom.engine.plan import torn_line
 from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.model.action import Action
@@ -167,11 +167,6 @@ def _changes(
     noticed: list[Event] = []
     coming: dict[str, Intake] = {}
     for event, came_in in _new_events(runtime, batch, taken_in):
-        suspect = appended_lines.check(runtime, event, came_in)
-        if suspect is not None:
-            store.texts.add(event)
-            changes.append(suspect)
-            continue
         answer = runtime.issued.answer(event)
         if answer is not None:  # prloom answered it before this plan's files began
             changes.append(_handled(event, answer, came_in))

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from prloom.agents import mcp_server, registry, runner
-from prloom.agents.agent import Agent, Remote, RunRequest, RunResult
+from prloom.agents.agent import Agent, RunRequest, RunResult
 from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits
 from prloom.config import stages
@@ -42,7 +42,6 @@ from prloom.model.kinds import CHECK
 from prloom.model.work import TodoWork
 from prloom.storage import paths, run_log
 from prloom.storage.paths import RepositoryPaths
-from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
 
@@ -211,10 +210,6 @@ class AgentPool:
             folders.local.make_sub(paths.RUNS).close()
         except StorageError as error:  # something else is in its place: the run fails, and not the plan
             raise AgentError(f"run {run_id} could not be started: {error}") from error
-        if request.rights == "work":
-            urls = repository.remote_urls(self.root)
-            remotes = tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in urls)
-            request = msgspec.structs.replace(request, remotes=remotes)
         request, access = msgspec.structs.replace(request, inherit=config.agents.inherited(agent.name)), None
         if self.tools is not None and agent.name != CHECK:
             call_limit = self.tools.call_limit(config)

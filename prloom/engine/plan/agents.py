@@ -17,7 +17,7 @@ from prloom.core.events.dispatch import RunTriage
 from prloom.core.prompts import triage_prompt
 from prloom.core.waits import agent_wait
 from prloom.core.waits.agent_wait import AgentWait
-from prloom.engine.plan import appended_lines, repository_context
+from prloom.engine.plan import repository_context
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.hook_services import HookServices, PlanServices
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime, reply_target
@@ -107,16 +107,15 @@ class AgentTriager:
                 begun(run_id)
             request = replace(self._request(runtime, stage, text, chosen, run_id=run_id), plugin=plugin)
             commit = await self._pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree)
-            async with appended_lines.watching(runtime):
-                try:
-                    self._refuse_over_limit(runtime, agent)  # other runs may have begun meanwhile
-                except AgentError:
-                    await self._pool.commits.forget_other(runtime.id, run_id)
-                    raise
-                config = runtime.rules.config
-                folder = self._pool.prepare(runtime.folders, config, agent, run_id, request, commit=commit)
-                log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
-                result = await self._pool.run(folder, agent, runtime.id, runtime.clock)
+            try:
+                self._refuse_over_limit(runtime, agent)  # other runs may have begun meanwhile
+            except AgentError:
+                await self._pool.commits.forget_other(runtime.id, run_id)
+                raise
+            config = runtime.rules.config
+            folder = self._pool.prepare(runtime.folders, config, agent, run_id, request, commit=commit)
+            log.info("plan %s: run %s of %s starts for a hook (%s)", runtime.id, run_id, agent.name, stage)
+            result = await self._pool.run(folder, agent, runtime.id, runtime.clock)
         if result.status != "ok":
             raise AgentError(f"run {run_id} of {agent.name}: {result.error or result.trouble}")
         return run_id, result.message

@@ -15,7 +15,6 @@ from prloom.backoff import SHORTEST
 from prloom.core.events import hook_results
 from prloom.core.events.dispatch import RunHook
 from prloom.core.waits import breaker, wake
-from prloom.engine.bus import set_boxes
 from prloom.engine.bus.event_store import EventStore, TooLongError
 from prloom.engine.bus.plan_files import text_digest
 from prloom.engine.bus.plugin_stores import PluginStores
@@ -241,10 +240,9 @@ def _commit(
 
 
 def changed_plan(runtime: PlanRuntime, call: HookCall, outcome: Outcome) -> PlanText | None:
-    """Return the plan's text that a hook returned, if it did. The boxes that it sets count, as a person's do."""
+    """Return the plan's text that a hook returned, if it did."""
     if outcome.plan is None:
         return None
-    set_boxes.remember_change(runtime.folders.repo_root, runtime.id, call.plan, outcome.plan)
     return PlanText(base=text_digest(call.plan), text=outcome.plan)
 
 

@@ -22,8 +22,7 @@ class InFlight:
     `agent_queued` says that a triage run waits for a free slot, or has one. `working` says that a TODO is worked on,
     `took` that one was begun, and `preparing` that it is prepared for a worker. `waits_for` is the setting because
     of which the next run for events or a hook has to wait, and `todo_limit` that because of which the one for a TODO
-    has to. `at_forge` says that the pull request is opened or described. `writers` counts the programs that may write
-    in the plan's folder.
+    has to. `at_forge` says that the pull request is opened or described.
     """
 
     clock: Clock
@@ -39,7 +38,6 @@ class InFlight:
     preparing: bool = False
     at_forge: bool = False
     took: bool = False
-    writers: int = 0
 
     @property
     def is_reported(self) -> bool:

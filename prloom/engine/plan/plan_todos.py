@@ -1,27 +1,14 @@
-"""Follow the TODOs of a plan's text: which of their boxes count, and which TODOs have ended or are new by that."""
+"""Follow the TODOs of a plan's text: which of them have ended or are new."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from prloom.core.events import issued
 from prloom.core.plans.plan_file import TodoItem
 from prloom.core.waits import wake
-from prloom.core.work import automatic_todos, believed_boxes
-from prloom.engine.bus import set_boxes
+from prloom.core.work import automatic_todos
 from prloom.engine.plan.runtime import PlanRuntime
-
-log = logging.getLogger(__name__)
-
-
-def believed(runtime: PlanRuntime) -> tuple[TodoItem, ...]:
-    """Return the TODOs, each with the box that counts: while a worker runs, that need not be what stands there."""
-    written = runtime.text.todos()
-    state = runtime.event_store.state
-    if believed_boxes.believed(state, written, {}) == written:
-        return written
-    return believed_boxes.believed(state, written, set_boxes.of_plan(runtime.folders.repo_root, runtime.id))
 
 
 def resolve(runtime: PlanRuntime) -> bool:
@@ -35,33 +22,15 @@ def resolve(runtime: PlanRuntime) -> bool:
         runtime.event_store.commit("todo", "prloom", todos=(automatic_todos.rebase_todo(runtime.id),))
         return True
     stamp = runtime.text.stamp()
-    if stamp is None or (stamp == runtime.todos_checked and not runtime.todos_doubted):
+    if stamp is None or stamp == runtime.todos_checked:
         return False
     if not runtime.text.read().strip():
         return False
     runtime.text.add_ids(state.done_todos)
     stamp = runtime.text.stamp()
-    items = believed_boxes.not_ended_by_box(runtime.event_store.state, believed(runtime))
-    moved = _commit_endings(runtime, items)
+    moved = _commit_endings(runtime, runtime.text.todos())
     runtime.todos_checked = stamp
-    runtime.todos_doubted = items != runtime.text.todos()
     return moved
-
-
-def ensure_text(runtime: PlanRuntime) -> bool:
-    """Put back a text that vanished while a worker may have written; return whether the plan has its text."""
-    if not runtime.has_lost_text:
-        return True
-    if not believed_boxes.is_doubtful(runtime.event_store.state) or not runtime.text.put_back():
-        return False
-    log.warning("plan %s: plan.md vanished while a worker ran, and was put back as it was", runtime.id)
-    return True
-
-
-def put_back(runtime: PlanRuntime) -> None:
-    """Give `plan.md` the boxes that count, after a worker that may have set others."""
-    for parts in believed_boxes.put_back(runtime.id, runtime.text.todos(), believed(runtime)):
-        runtime.event_store.commit("work", "prloom", **parts)
 
 
 def _commit_endings(runtime: PlanRuntime, items: Sequence[TodoItem]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -53,6 +53,11 @@ class PlanFolders:
     local: SafeDir
     runs: Path
 
+    @property
+    def clone(self) -> Path:
+        """The clone in which the plan's agents work; it is there from the first work on."""
+        return self.repo_root.joinpath(*paths.LOCAL, paths.CLONES, self.worktree.name)
+
     def unchanged(self) -> bool:
         """Whether the plan's folder is still the one that was opened, and not another of that name, or none."""
         try:
@@ -69,9 +74,7 @@ class PlanRuntime:
     is an error that could not be written to the plan's state. `read_to` bounds what is taken in: events behind it are
     left to the next tick. `head` is the commit at the head of the pull request, `ticked` are the boxes of its cockpit
     that are ticked and of which events came, and `forge_ahead` how far the forge's clock is ahead of ours, as of the
-    last poll. `torn_line` is where a last line without its newline ends, and when it was found. `appended` are the
-    events that prloom appended while a worker may append others, `todos_doubted` says that `plan.md` has boxes that do
-    not count, and `read_files` has bridges read the plan's files.
+    last poll. `torn_line` is where a last line without its newline ends, and when it was found.
     `configuration_compared` says that this dispatcher has compared what something waits for with the settings of now.
     `show_todos` writes the list of TODOs into the activity if it has changed.
     """
@@ -107,10 +110,7 @@ class PlanRuntime:
         self.forge_ahead = timedelta()
         self.ticked: tuple[str, ...] = ()
         self.todos_checked: FileStamp | None = None
-        self.todos_doubted = False
         self.configuration_compared = False
-        self.appended: set[bytes] = set()
-        self.read_files: Callable[[], Awaitable[None]] = _read_nothing
         self.show_todos: Callable[[PlanRuntime], None] = _discard
         self.torn_line: tuple[Cursor, datetime] | None = None
         self.unreported_error: str | None = None
@@ -261,10 +261,6 @@ class PlanRuntime:
         self.event_store.close("the plan was closed")
         self._replaced.close()
         self.folders.local.close()
-
-
-async def _read_nothing() -> None:
-    """Do nothing: without a dispatcher, no bridge reads the plan's files."""
 
 
 def _discard(_: PlanRuntime) -> None:

@@ -160,4 +160,4 @@ def _focus(work: TodoWork | None) -> Json:
 
 def _is_processing(in_flight: InFlight, state: DispatchState) -> bool:
     """Whether a hook or an agent is at work on the plan."""
-    return bool(in_flight.hooks or in_flight.writers or is_triaging(state))
+    return bool(in_flight.hooks or in_flight.working or is_triaging(state))

@@ -10,7 +10,6 @@ from typing import Final, Literal, Protocol
 from prloom.core.plugins import message_chain, plugin_message, request_rate
 from prloom.core.plugins.request_rate import SpentRequest
 from prloom.engine.bus import entries
-from prloom.engine.plan import appended_lines
 from prloom.engine.plan.runtime import PlanRuntime, reply_target
 from prloom.engine.plugin_requests import caller as request
 from prloom.engine.plugin_requests import request_errors
@@ -131,7 +130,6 @@ class Messages:
             caller.plugin, runtime.id, params.message_id, params.content, depth=depth, created_at=record.iso(now)
         )
         with self._writing(runtime, ADD_MESSAGE):
-            appended_lines.remember(runtime, event)
             entries.append(runtime.event_store.events, (event,), now)
 
     @contextmanager

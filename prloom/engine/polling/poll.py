@@ -23,7 +23,7 @@ from prloom.core.text import naming
 from prloom.core.trust import Policy, Unknown
 from prloom.engine.bus import entries, upserts
 from prloom.engine.bus.plan_folder import PlanFolder
-from prloom.engine.plan import admission, appended_lines
+from prloom.engine.plan import admission
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.errors import ExtensionError, PrloomError, StorageError
 from prloom.extensions import bridge_calls, bridge_results
@@ -303,9 +303,6 @@ def _append(runtime: PlanRuntime, events: Sequence[Event], *, from_file: bool) -
     Those that a bridge found in the plan's own files count as a worker's while one runs.
     """
     written = [_writable(routing.shortened(event)) for event in events]
-    if not from_file:
-        for event in written:
-            appended_lines.remember(runtime, event)
     return entries.append(runtime.event_store.events, written, runtime.clock())
 
 

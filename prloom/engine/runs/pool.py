@@ -11,11 +11,9 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from prloom.agents import run_message
-from prloom.agents.agent import Remote
 from prloom.agents.run_job import LocalRuns
 from prloom.core.text.naming import printable
 from prloom.engine.runs.pool_process import ONLY_HERE
@@ -25,7 +23,6 @@ from prloom.exchange.worker.pool import WorkerPool
 from prloom.exchange.worker.worker import WorkerError, WorkerEvent
 from prloom.model import record
 from prloom.model.kinds import CHECK, STAGES
-from prloom.workspace import repository
 
 LEASE: Final = timedelta(seconds=60)
 
@@ -41,13 +38,9 @@ def work(
 ) -> None:
     """Do runs with so many workers until the pipe `leash` is closed at its other end, or until asked to stop twice."""
     config = ClaimConfig(topics=topics, group="prloom", lease=LEASE)
-    jobs = LocalRuns(environ, _remotes)
+    jobs = LocalRuns(environ)
     pool = WorkerPool(config, jobs, partial(connect, exchange), name=exchange, report=_report)
     pool.work_with(workers, leash=leash)
-
-
-def _remotes(root: Path) -> tuple[Remote, ...]:
-    return tuple(Remote(urls=each.urls, push_urls=each.push_urls) for each in repository.remote_urls(root))
 
 
 def _report(event: WorkerEvent) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prloom.core.work import run_policy
 from prloom.errors import WorkspaceError
-from prloom.workspace import bundled_change, checkout, remote, repository, run_refs
+from prloom.workspace import bundle, checkout, remote, repository, run_refs
 from prloom.workspace.repository import Repository
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class RunCommits:
             return base
         return await asyncio.to_thread(self._begin, run_refs.ref(plan), base, tree)
 
-    async def of_other(self, plan: str, run: str, worktree: Path, *, tree: str | None = None) -> str | None:
+    async def of_other(self, plan: str, run: str, worktree: Path) -> str | None:
         """Return the commit that the run of another stage looks at.
 
         Where the exchange is shared, it is None if only this machine can do the run.
@@ -59,7 +59,20 @@ class RunCommits:
         if not self.shared:
             return await asyncio.to_thread(_checked_out, worktree)
         try:
-            return await asyncio.to_thread(self._of_worktree, run_refs.ref(plan, run), worktree, tree)
+            return await asyncio.to_thread(self._of_worktree, run_refs.ref(plan, run), worktree)
+        except WorkspaceError as error:
+            log.warning("plan %s: run %s is done on this machine: %s", plan, run, error)
+            return None
+
+    async def of_review(self, plan: str, run: str, *, base: str, tree: str | None) -> str | None:
+        """Return the commit that the run of a reviewer looks at: a commit with `tree` on `base`.
+
+        Where the exchange is shared, it is None if only this machine can do the run.
+        """
+        if not self.shared:
+            return base
+        try:
+            return await asyncio.to_thread(self._begin, run_refs.ref(plan, run), base, tree)
         except WorkspaceError as error:
             log.warning("plan %s: run %s is done on this machine: %s", plan, run, error)
             return None
@@ -89,19 +102,22 @@ class RunCommits:
     def _begin(self, ref: str, base: str, tree: str | None) -> str | None:
         if not remote.has(self._repo):
             return None
-        commit = bundled_change.begin(self._repo, ref=ref, base=base, tree=tree)
+        commit = base
+        if tree is not None:
+            commit = run_refs.commit_tree(self._repo, base=base, tree=tree)
         if not run_refs.is_at_remote(self._repo, commit):
+            run_refs.publish(self._repo, ref, commit)
             self._published.add(ref)
         return commit
 
-    def _of_worktree(self, ref: str, worktree: Path, tree: str | None) -> str | None:
+    def _of_worktree(self, ref: str, worktree: Path) -> str | None:
         found = checkout.at(worktree.resolve())
         if found is None:
             return None
-        return self._begin(ref, checkout.head(found), tree)
+        return self._begin(ref, checkout.head(found), None)
 
     def _forget_now(self, run: str, ref: str) -> None:
-        bundled_change.forget(self._repo, run)
+        bundle.drop(self._repo, run)
         if ref in self._published:
             run_refs.withdraw(self._repo, ref)
             self._published.discard(ref)

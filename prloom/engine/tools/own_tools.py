@@ -110,7 +110,7 @@ async def events(scene: CallScene, call: ToolCall) -> Json:
 
 async def note(scene: CallScene, call: ToolCall) -> Json:
     """Add a note to the plan's `## Notes`."""
-    if scene.runtime.has_lost_text and not scene.runtime.text.put_back():
+    if scene.runtime.has_lost_text:
         raise ToolFailed("plan.md is missing or empty, so the note was not saved", "unavailable")
     text = scene.runtime.text.read()
     changed = plan_text.append_notes(text, (call.arguments["note"],))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from prloom.core.commands import permission, questions
 from prloom.core.commands.requests import OPERATOR
 from prloom.core.delivery import outbox, reply_limit
 from prloom.core.text import markdown
-from prloom.engine.bus import emitted
 from prloom.engine.bus.event_store import EventStore
 from prloom.engine.plan.runtime import PlanRuntime, local_target, reply_target
 from prloom.engine.tools import confirmations
@@ -117,7 +115,7 @@ class People:
             return taken
         waiting = self.questions.open(runtime.id)
         found = questions.find(waiting, permission.readable(opened, event, OPERATOR), event)
-        if found is None or _was_emitted(runtime.folders.repo_root, event):
+        if found is None:
             return None
         by = OPERATOR
         if event.author is not None:
@@ -132,8 +130,6 @@ class People:
         """Carry out `/prloom allow` or `/prloom deny`, whose words follow, and return the reply."""
         opened = runtime.event_store.state.open.get(event.id)
         problem = permission.comment_problem(event, vouched=opened is None or opened.vouched)
-        if problem is None and _was_emitted(runtime.folders.repo_root, event):
-            problem = permission.NEEDS_COMMENT
         if problem is not None or event.author is None:
             return problem or permission.NEEDS_COMMENT
         names = [word for word in words if word != permission.ALWAYS]
@@ -170,8 +166,3 @@ def _result(given: PermissionAnswer) -> Json:
     if given.choice == "timeout":
         raise ToolFailed("nobody answered the question in time", "timeout_error")
     raise ToolFailed(f"{given.by} does not answer the question", "denied")
-
-
-def _was_emitted(root: Path, event: Event) -> bool:
-    """Whether an event came by `prloom emit`, which an agent with a shell could run."""
-    return emitted.was_emitted(root, event)

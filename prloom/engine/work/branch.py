@@ -59,7 +59,6 @@ def _bring_in(repo: Repository, runtime: PlanRuntime, fetched: Fetched) -> str |
         runtime.plan.branch,
         theirs=fetched.sha,
         before=fetched.before,
-        junk=runtime.rules.config.work.junk,
     )
     return _described(done, runtime.plan.branch)
 

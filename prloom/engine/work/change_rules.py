@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from prloom.config.work import WorkSection
 from prloom.core.work import inspection
@@ -22,7 +22,6 @@ def violations(
     taken: WorktreeSnapshot,
     work: WorkSection,
     *,
-    outside: Sequence[str],
     secrets: Mapping[str, str],
 ) -> tuple[str, ...]:
     """Return a sentence for each thing in a change that must not be committed, the most serious first."""
@@ -32,6 +31,5 @@ def violations(
         added=trees.added_texts(repo, taken.base, taken.tree),
         rules=rules(work),
         links=taken.links,
-        outside=outside,
         secrets=secrets,
     )

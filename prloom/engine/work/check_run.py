@@ -20,7 +20,7 @@ STAGE = CHECK
 
 @dataclass
 class CheckRuns:
-    """Runs checks in a plan's worktree."""
+    """Runs checks in a plan's clone."""
 
     pool: AgentPool
 
@@ -39,7 +39,7 @@ class CheckRuns:
         request = RunRequest(
             prompt="",
             stage=STAGE,
-            cwd=runtime.folders.worktree,
+            cwd=runtime.folders.clone,
             root=self.pool.root,
             rights="work",
             plan=runtime.id,

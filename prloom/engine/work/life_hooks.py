@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from prloom.core.work import plan_life, work_steps
-from prloom.core.work.work_steps import TodoStep
+from prloom.core.work import plan_life
 from prloom.engine.plan.dependencies import PlanDependencies
-from prloom.engine.plan.rules import Rules
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import plan_hooks, pull_request
 from prloom.engine.work.plan_hooks import PlanHook
@@ -20,11 +18,6 @@ def next_step(runtime: PlanRuntime, dependencies: PlanDependencies) -> plan_life
         runtime.text.todos(),
         presented=pull_request.is_presented(runtime, dependencies),
     )
-
-
-def runs_programs(rules: Rules, step: TodoStep, dependencies: PlanDependencies) -> bool:
-    """Whether a step may run programs that can write in the plan's folder: a hook that no plugin has runs none."""
-    return work_steps.runs_programs(step, lambda hook: bool(plan_hooks.keys(rules, hook, dependencies.plugin_set)))
 
 
 async def run(runtime: PlanRuntime, name: LifeHook, dependencies: PlanDependencies) -> None:

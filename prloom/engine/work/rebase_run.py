@@ -22,8 +22,7 @@ from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
-from prloom.workspace import backup_refs, commits, rebase, rebase_stop, remote, repository, rewritten, snapshot
-from prloom.workspace.backup_refs import KeptTodo
+from prloom.workspace import clone, commits, rebase, rebase_stop, remote, repository, rewritten
 from prloom.workspace.rebase import RebaseDone
 from prloom.workspace.rebase_stop import RebaseStopped
 from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected
@@ -65,7 +64,7 @@ class RebaseRuns:
         return await asyncio.to_thread(self._give_up, runtime, work)
 
     async def accept(self, runtime: PlanRuntime, work: TodoWork) -> str:
-        """Return the new tip of the branch; what checks and hooks left in the worktree is kept under a ref."""
+        """Return the new tip of the branch."""
         return await asyncio.to_thread(self._accept, runtime, work)
 
     async def push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
@@ -96,59 +95,50 @@ class RebaseRuns:
     # ---- in a thread
 
     def _go_on(self, runtime: PlanRuntime, work: TodoWork) -> RebaseDone | RebaseStopped:
-        """Begin the rebase, or go on with the one that has stopped if its conflict is resolved."""
+        """Begin the rebase, or go on with the one that has stopped; the clone has the files of what that comes to."""
         repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
-        junk = runtime.rules.config.work.junk
+        rebase.end_earlier_versions(repo, folder, branch, junk=runtime.rules.config.work.junk)
+        commits.recover(repo, folder, branch=branch)
         done = None
         if work.tree is not None:
-            done = rebase.continue_(repo, folder, branch, resolution=work.tree, junk=junk)
-        return done or rebase.start(repo, folder, branch, onto=_base_tip(repo, runtime), junk=junk)
+            done = rebase.continue_(repo, folder, branch, given=work.tree)
+        if done is None:
+            done = rebase.start(repo, folder, branch, onto=_base_tip(repo, runtime))
+        if isinstance(done, RebaseDone):
+            self.changes.fill_clone(runtime, done.tip)
+        elif clone.filled_with(repo, runtime.folders.clone) != done.given:  # else a failed attempt has left something
+            self.changes.fill_clone(runtime, done.head, tree=done.given)
+        return done
 
     def _inspect(
         self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport
     ) -> tuple[WorkerReport, RebaseConflict]:
         """Return the report with what the run changed in the files that it was given, and what is left to resolve."""
-        repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
-        found = self.changes.undo(runtime, work, report)  # also of a run that was cut short
-        stop = rebase_stop.read(repo, work.tree or "")
+        repo, stop = self.changes.repo, rebase_stop.read(self.changes.repo, work.tree or "")
         if stop is None:
-            return found, RebaseConflict(base=runtime.base, is_stopped=False)
-        rebase_stop.put_back(repo, branch, stop.given)
-        if report.end == "interrupted" or not rebase_stop.is_stopped(repo, folder, stop):
-            return found, RebaseConflict(base=runtime.base, paths=stop.paths, is_stopped=False)
-        found = self.changes.inspect_files(runtime, found, since=stop.given)
+            raise WorkspaceError(f"the conflict of the TODO {work.id} is not known any more")
+        if report.end == "interrupted":
+            return report, RebaseConflict(base=runtime.base, paths=stop.paths)
+        found = self.changes.inspect_files(runtime, report, since=stop.given)
         left = rebase_stop.unresolved(repo, stop, found.tree)
         resolution = rebase_stop.resolution(repo, stop, found.tree)
         return found, RebaseConflict(base=runtime.base, paths=stop.paths, left=left, resolution=resolution)
 
     def _accept(self, runtime: PlanRuntime, work: TodoWork) -> str:
-        repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
-        tip, junk = work.tree or "", runtime.rules.config.work.junk
-        if repository.branch_sha(repo, branch) != tip:  # somebody has committed since; the push sees to that
-            return tip
-        taken = snapshot.take(repo, folder, tip, junk=junk)
-        if not taken.is_empty:
-            backup_refs.keep_tree(repo, work.id, tip, taken.tree)
-            commits.restore(repo, folder, tip, branch=branch, junk=junk)
-        return tip
+        commits.recover(self.changes.repo, runtime.folders.worktree, branch=runtime.plan.branch)
+        return work.tree or ""
 
     def _give_up(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
         repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
-        junk = runtime.rules.config.work.junk
-        if rebase.is_begun(repo, branch):
-            rebase.abort(repo, folder, branch, junk=junk)
+        rebase_stop.forget(repo, branch)
         tip, made = repository.branch_sha(repo, branch), rewritten.read(repo, branch)
         if work.base is None or tip in {None, work.base}:
             return None
         assert tip is not None  # noqa: S101 - it was looked at above
         if made is None or made.new != tip:
             return work_results.stays(self._since(made, tip))
-        taken = snapshot.take(repo, folder, tip, junk=junk)
-        if not taken.is_empty:
-            backup_refs.save(repo, KeptTodo(runtime.id, work.id), base=tip, tree=taken.tree)
-        commits.move(repo, branch, to=work.base, expected=tip)
+        commits.advance(repo, folder, branch, to=work.base, expected=tip)
         rewritten.take_back(repo, branch, work.base)
-        commits.restore(repo, folder, work.base, branch=branch, junk=junk)
         return None
 
     def _since(self, made: Rewrite | None, tip: str) -> tuple[str, ...]:

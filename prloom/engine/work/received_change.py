@@ -16,7 +16,7 @@ from prloom.engine.work import change_rules
 from prloom.engine.work.change import Changes
 from prloom.errors import AgentError, WorkspaceError
 from prloom.model.work import TodoWork
-from prloom.workspace import bundle, bundled_change, git, snapshot
+from prloom.workspace import bundle, git, snapshot
 from prloom.workspace.bundle import BundleError
 from prloom.workspace.git_errors import GitSystemError
 
@@ -53,10 +53,10 @@ class ReceivedChanges:
     async def apply(
         self, runtime: PlanRuntime, work: TodoWork, folder: Path, reply: RunReply, report: WorkerReport
     ) -> WorkerReport:
-        """Apply the change of a reply to the worktree, and return the report with what is wrong with it, if anything.
+        """Apply the change of a reply to the clone, and return the report with what is wrong with it, if anything.
 
-        Raises WorktreeChangedError where the worktree is no longer as it was when the run began, and WorkspaceError
-        where nothing is known of the change because the system keeps git from its work: it is to be applied later.
+        Raises WorkspaceError where nothing is known of the change because the system keeps git from its work: it is to
+        be applied later.
         """
         return await asyncio.to_thread(self._apply, runtime, work, folder, reply, report)
 
@@ -64,11 +64,11 @@ class ReceivedChanges:
 
     def _left(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
         """Return what the worktree changes as a tree; an empty text for nothing, None for what must not be pushed."""
-        taken = self.changes.take(runtime, work)
+        taken = self.changes.take(runtime, work.base or "")
         if taken.is_empty:
             return ""
         config, secrets = runtime.rules.config.work, self.changes.secrets
-        if change_rules.violations(self.changes.repo, taken, config, outside=(), secrets=secrets):
+        if change_rules.violations(self.changes.repo, taken, config, secrets=secrets):
             return None
         return taken.tree
 
@@ -85,21 +85,10 @@ class ReceivedChanges:
             received = bundle.receive(repo, run_message.unpacked(reply.bundle), run=run, parent=commit)
         except (BundleError, AgentError) as error:
             return replace(report, violations=(str(error),))
-        taken = snapshot.of_tree(repo, work.base, received.tree)
-        config = runtime.rules.config.work
-        found = change_rules.violations(repo, taken, config, outside=(), secrets=self.changes.secrets)
-        if found:
-            return replace(report, violations=found)
-        bundled_change.apply(
-            repo,
-            runtime.folders.worktree,
-            run=run,
-            base=work.base,
-            commit=commit,
-            branch=runtime.plan.branch,
-            junk=config.junk,
-        )
-        return report
+        inspected = self.changes.inspected(runtime, report, snapshot.of_tree(repo, work.base, received.tree))
+        if not inspected.violations:
+            self.changes.fill_clone(runtime, work.base, tree=received.tree)
+        return inspected
 
     def _begun_with(self, folder: Path, base: str) -> str:
         """Return the commit that the run's message names: the TODO's base, or a commit on it alone."""

@@ -49,7 +49,7 @@ class ReviewRuns:
         request = RunRequest(
             prompt=await self._prompt(runtime.text.read(), work, item, answer_path),
             stage=STAGE,
-            cwd=runtime.folders.worktree,
+            cwd=runtime.folders.clone,
             root=self.pool.root,
             model=model,
             rights="read",
@@ -60,7 +60,8 @@ class ReviewRuns:
             argv=runtime.rules.config.agents.command.argv,
         )
         async with self.pool.worker(agent, runtime.rules.config, runtime.in_flight):
-            commit = await self.pool.commits.of_other(runtime.id, run_id, runtime.folders.worktree, tree=work.tree)
+            assert work.base is not None  # noqa: S101 - there is a change
+            commit = await self.pool.commits.of_review(runtime.id, run_id, base=work.base, tree=work.tree)
             wait = self.pool.wait_of_todo(agent, runtime, work)
             if wait is not None:
                 await self.pool.commits.forget_other(runtime.id, run_id)

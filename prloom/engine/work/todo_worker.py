@@ -27,7 +27,6 @@ from prloom.core.work.work_steps import (
     Unblock,
     Withdraw,
 )
-from prloom.engine.plan import appended_lines, plan_todos
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
@@ -47,6 +46,7 @@ from prloom.model.work import TodoWork
 from prloom.storage import plan_session
 from prloom.workspace.commit_hooks import CommitRefusedError
 from prloom.workspace.commits import BranchMovedError, IdentityMissingError
+from prloom.workspace.worktree_update import WorktreeInTheWayError
 
 log = logging.getLogger(__name__)
 
@@ -69,12 +69,11 @@ class TodoWorker:
 
     def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
         """Begin the next steps of the work on a plan, beside everything else; return whether there are any."""
-        if runtime.in_flight.working:  # a worker that runs may have deleted the branch, which is put back after it
+        if runtime.in_flight.working:
             return False
         lost_branch.block(self._changes.repo, runtime)
         self._workers.compare_configuration(runtime)
-        left_open = runtime.usable and appended_lines.is_left_open(runtime)
-        if self._next(runtime, dependencies) is None and not left_open:
+        if self._next(runtime, dependencies) is None:
             return False
         lock = plan_session.take_for_work(runtime.folders.repo_root, runtime.id)
         if lock is not None:  # else a person has the worktree
@@ -98,14 +97,7 @@ class TodoWorker:
         try:
             while (step := await self._next_allowed(runtime, dependencies)) is not None:
                 await asyncio.sleep(0)  # a step may wait for nothing; signals and other plans come first
-                if not life_hooks.runs_programs(runtime.rules, step, dependencies):
-                    await self._do(runtime, step, dependencies)
-                    continue
-                async with appended_lines.watching(runtime):
-                    while step is not None and life_hooks.runs_programs(runtime.rules, step, dependencies):
-                        await self._do(runtime, step, dependencies)
-                        step = await self._next_allowed(runtime, dependencies)
-            await appended_lines.close(runtime)
+                await self._do(runtime, step, dependencies)
         finally:
             self.pool.workers.end_preparing(runtime.in_flight)
             os.close(lock)
@@ -120,14 +112,14 @@ class TodoWorker:
         return self._next(runtime, dependencies)
 
     def _next(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> TodoStep | None:
-        if not runtime.usable or not plan_todos.ensure_text(runtime):
+        if not runtime.usable or runtime.has_lost_text:
             return None
         life = life_hooks.next_step(runtime, dependencies)
         if life is not None or runtime.plan.status != "active":
             return life
         return work_rules.next_step(
             runtime.event_store.state,
-            plan_todos.believed(runtime),
+            runtime.text.todos(),
             runtime.rules.work,
             now=dependencies.horizon or runtime.clock(),
             may_take=dependencies.horizon is None or not runtime.in_flight.took,
@@ -141,6 +133,9 @@ class TodoWorker:
             self._block(runtime, str(error), "hook")
         except BranchBlockedError as error:
             self._block(runtime, str(error), "branch")
+        except WorktreeInTheWayError as error:
+            way_on = f"prloom resume {runtime.id} --commit | --stash"
+            self._block(runtime, str(error), "worktree", way_on=way_on)
         except PushRefusedError as error:
             self._wait(runtime, str(error), refused=True)
         except IdentityMissingError as error:
@@ -222,15 +217,9 @@ class TodoWorker:
                 await self._rebases.attempt(runtime, work, item_of(runtime.text.todos(), work))
 
     async def _prepare(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        """Find the commit that the change is to be made on; changes that prloom did not make block the plan."""
-        base = await self._changes.head(runtime.folders)
-        changed = await self._changes.uncommitted(runtime, base)
-        if changed:
-            reason = f"the worktree has changes that prloom did not make: {work_results.named(changed)}"
-            self._block(runtime, reason, "worktree", way_on=f"prloom resume {runtime.id} --commit | --stash")
-            return
-        moved = await self._changes.update(runtime)
-        _commit(runtime, work_results.prepared(work, await self._changes.head(runtime.folders), moved))
+        """Find the commit that the change is to be made on, and give its files to the plan's clone."""
+        base, moved = await self._changes.prepare(runtime)
+        _commit(runtime, work_results.prepared(work, base, moved))
 
     async def _check(self, runtime: PlanRuntime, work: TodoWork) -> None:
         failure = await self._checks.first_failure(runtime, work)

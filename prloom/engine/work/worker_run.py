@@ -32,7 +32,6 @@ from prloom.errors import AgentError, AgentMissingError
 from prloom.model.agent_names import AUTO
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork, WorkStep
-from prloom.workspace.bundled_change import WorktreeChangedError
 from prloom.workspace.commits import BranchMovedError
 
 log = logging.getLogger(__name__)
@@ -53,7 +52,7 @@ class WorkerRuns:
     async def attempt(self, runtime: PlanRuntime, work: TodoWork, item: TodoItem) -> None:
         """Run a worker once, or wait for the one that runs already, and commit what it comes to.
 
-        Where somebody else has moved the branch since the worktree was prepared, that is done again instead.
+        Where somebody else has moved the branch since the clone was prepared, that is done again instead.
         """
         if work.phase == "ready":
             try:
@@ -65,9 +64,7 @@ class WorkerRuns:
         running = runtime.event_store.state.work
         if report is None or running is None:
             return
-        if report.end == "interrupted":  # what it did outside the worktree would stay
-            report = await asyncio.to_thread(self.changes.undo, runtime, running, report)
-        elif not report.violations:
+        if report.end != "interrupted" and not report.violations:
             report = await self.changes.inspect(runtime, running, report)
         parts = worker_results.judge(context(runtime), running, report)
         step = parts.get("work")
@@ -134,6 +131,7 @@ class WorkerRuns:
             wait = self.pool.wait_of_todo(agent, runtime, work)
             if wait is None:
                 await self.pool.runs.start()  # where that fails, no run has been started
+                await self.changes.ensure_clone(runtime, work)
                 commit = await self._received.begin(runtime, work)
                 request = await self._request(runtime, work, item, agent, model)
                 wait = self.pool.wait_of_todo(agent, runtime, work)  # other runs may have begun meanwhile
@@ -164,7 +162,7 @@ class WorkerRuns:
         return RunRequest(
             prompt=await asyncio.to_thread(self._prompt, runtime, work, item, answer_path, resumed=session is not None),
             stage=STAGE,
-            cwd=runtime.folders.worktree,
+            cwd=runtime.folders.clone,
             root=self.pool.root,
             model=model,
             rights="work",
@@ -172,7 +170,6 @@ class WorkerRuns:
             todo=work.id,
             attempt=work.attempt,
             session=session,
-            remotes=await self.changes.record_repository(runtime),
             answer_path=answer_path,
             argv=runtime.rules.config.agents.command.argv,
             run=run_id,
@@ -222,11 +219,7 @@ class WorkerRuns:
         report = _report(result, said, self.pool.agent_waits.shown(agent.name, result, runtime.clock()), found=found)
         if reply.bundle is None and not reply.violations:
             return report
-        try:
-            return await self._received.apply(runtime, work, folder, reply, report)
-        except WorktreeChangedError as error:
-            runtime.event_store.commit("work", agent.name, **work_failures.cut_short(work, str(error)))
-            return None
+        return await self._received.apply(runtime, work, folder, reply, report)
 
     async def conclude(self, runtime: PlanRuntime, work: TodoWork, report: WorkerReport, parts: DecisionParts) -> None:
         """Commit what a run comes to, with the question that it asks and the further TODOs that it proposes."""

@@ -79,15 +79,12 @@ def test_a_run_of_no_use_comes_to_what_it_does_for_any_worker(report: WorkerRepo
     assert (found.work.phase, found.work.failures) == ("ready", failures)
 
 
-def test_marks_that_are_left_and_a_rebase_that_was_gone_on_with_are_failures():
+def test_marks_that_are_left_are_failures():
     left = RebaseConflict(base="main", paths=("a.py", "b.py"), left=("b.py",))
 
     found, reason = step(OK, left), "the conflict with main is not resolved in b.py"
     assert found.work is not None
     assert (found.reason, found.work.feedback) == (reason, f"{reason}. Remove the marks of the conflict.")
-    assert "was no longer stopped as prloom left it" in (
-        step(OK, RebaseConflict(base="main", is_stopped=False)).reason or ""
-    )
 
 
 @pytest.mark.parametrize(

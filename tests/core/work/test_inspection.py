@@ -23,7 +23,7 @@ class APath:
 
 
 def found(*changed: APath, rules: InspectionRules | None = None, **others: object) -> list[str]:
-    given = {"lines": 1, "added": {}, "links": {}, "outside": (), "secrets": {}, **others}
+    given = {"lines": 1, "added": {}, "links": {}, "secrets": {}, **others}
     return list(inspection.violations(changed, rules=rules or InspectionRules(), **given))  # type: ignore[arg-type]
 
 
@@ -169,10 +169,6 @@ def test_what_could_not_be_read_is_not_committed_unread():
         "b is not a file, a folder or a symbolic link, so git cannot store it",
         "c/.GIT has a name that git does not allow",
     ]
-
-
-def test_what_moved_outside_comes_first():
-    assert found(APath("AGENTS.md"), outside=("branch main was moved",))[0] == "branch main was moved"
 
 
 def test_names_are_shown_and_not_obeyed():

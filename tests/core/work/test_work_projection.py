@@ -6,7 +6,7 @@ import pytest
 
 from prloom.core.work import work_projection
 from prloom.model.decision import Decision, DecisionParts
-from prloom.model.record import START, Cursor, Json, Timestamp
+from prloom.model.record import Cursor, Json, Timestamp
 from prloom.model.state import DispatchState
 from prloom.model.work import DoneTodo, Kept, Question, TodoWork, WorkStep
 
@@ -21,19 +21,14 @@ BUSY = DispatchState(
     reopened={"t1": 2},
     plan_hooked=("afterActivate:a",),
     kept=Kept(until=NOON),
-    suspect_from=Cursor(1, 10),
-    suspect_to=Cursor(1, 20),
-    suspect_blocked=("t1", "t2"),
     questions={"t1": ASKED, "t2": ASKED},
     answers={"t1": "No.", "t2": "Yes."},
 )
 """A plan of which every part has something to lose."""
 
-SUSPECT = {"suspect_from": START, "suspect_to": None, "suspect_blocked": ("t4",)}
 ANSWERED = {
     "questions": {"t2": ASKED},
     "answers": {"t1": "Use it.", "t2": "Yes."},
-    "suspect_blocked": ("t2",),
 }
 PARKED = {"work": None, "questions": {"t1": ASKED_AGAIN, "t2": ASKED}, "answers": {"t2": "Yes."}}
 ENDED = {
@@ -51,8 +46,6 @@ ENDED = {
     [
         ({}, {}),
         ({"rebase_requested": False}, {"rebase_requested": False, "rebase_todo": None, "todos": {"t1": ()}}),
-        ({"suspect_to": Cursor(1, 40)}, {"suspect_to": Cursor(1, 40)}),
-        ({"suspect_from": START, "suspect_blocked": ("t4",)}, SUSPECT),
         ({"work": WorkStep(todo_id="t1", verdict="corrected")}, {}),
         ({"work": WorkStep(todo_id="t1", verdict="answered", box="open", answer="Use it.")}, ANSWERED),
         ({"work": WorkStep(todo_id="t1", verdict="parked", question=ASKED_AGAIN)}, PARKED),

@@ -23,7 +23,6 @@ from prloom.core.work.work_steps import (
     Finish,
     FinishAgain,
     Propose,
-    RunHooks,
     StopFinishing,
     Take,
     TodoStep,
@@ -196,7 +195,7 @@ def test_a_blocked_todo_is_skipped_where_the_operator_says_so() -> None:
 
 
 @pytest.mark.parametrize("phase", ["taken", "running", "changed", "accepted"])
-def test_a_todo_that_is_taken_out_of_the_plan_is_keep_before_its_commit(phase: str) -> None:
+def test_a_todo_that_is_taken_out_of_the_plan_is_kept_before_its_commit(phase: str) -> None:
     plan = Plan(FAST).at(phase)
     plan.todos.clear()
 
@@ -206,19 +205,8 @@ def test_a_todo_that_is_taken_out_of_the_plan_is_keep_before_its_commit(phase: s
     assert plan.commit(work_results.removed(plan.ctx, step)).next() is None
 
 
-@pytest.mark.parametrize("phase", ["running", "changed", "checked", "accepted"])
-def test_a_box_that_is_checked_while_a_worker_had_the_worktree_does_not_end_the_work(phase: str) -> None:
-    plan = Plan(FAST).at(phase)
-    plan.todos[0] = replace(FAST, state="done")
-
-    assert plan.next() == Continue(plan.work)
-    again = Plan(FAST).fail_check("a", "x")
-    again.todos[0] = replace(FAST, state="done")
-    assert again.next() == Continue(again.work)
-
-
-@pytest.mark.parametrize("phase", ["taken", "prepared", "ready"])
-def test_a_box_that_a_person_checks_before_a_worker_runs_ends_the_work(phase: str) -> None:
+@pytest.mark.parametrize("phase", ["taken", "prepared", "ready", "running", "changed", "accepted"])
+def test_a_box_that_a_person_checks_ends_the_work(phase: str) -> None:
     plan = Plan(FAST).at(phase)
     plan.todos[0] = replace(FAST, state="done")
 
@@ -638,15 +626,6 @@ def test_hooks_may_add_todos_without_end_where_the_limit_is_zero() -> None:
         with_todo_of_hook(plan, number).commit(work_results.noted(plan.ctx, FinishAgain())).at("pushed").step()
 
     assert plan.next() == Finish()
-
-
-@pytest.mark.parametrize(
-    ("step", "hooks"),
-    [(RunHooks("afterActivate"), {"afterActivate"}), (Finish(), {"beforeFinish"})],
-)
-def test_a_step_that_only_runs_a_hook_runs_no_program_where_no_plugin_has_it(step: TodoStep, hooks: set[str]) -> None:
-    assert work_steps.runs_programs(step, hooks.__contains__)
-    assert not work_steps.runs_programs(step, {"beforeTodo"}.__contains__)
 
 
 def test_a_plan_that_is_paused_keeps_its_block_while_the_todo_of_that_is_blocked() -> None:

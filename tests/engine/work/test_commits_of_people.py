@@ -61,7 +61,8 @@ async def test_such_an_attempt_does_not_count_and_its_change_is_kept_until_the_t
 ):
     bench.configure(rest="[limits]\nmax_attempts = 1\n")
     seen: list[str] = []
-    look = f"import subprocess; assert b'commit' in subprocess.check_output(['git', 'for-each-ref', {KEPT!r}])"
+    asked = f"['git', '-C', {str(bench.project.root)!r}, 'for-each-ref', {KEPT!r}]"
+    look = f"import subprocess; assert b'commit' in subprocess.check_output({asked})"
     bench.script(Run({"fast.py": "fast\n"}), Run({"faster.py": "faster\n"}, code=look))
     bench.todo("- [ ] Be fast")
     meddle("changed", lambda: seen.append(commits(bench)))

@@ -31,32 +31,18 @@ def clean(bench: Workbench) -> bool:
     return not bench.project.git("status", "--porcelain", cwd=bench.worktree)
 
 
-BREAKS = {
-    "ci": "Path('.github/workflows').mkdir(parents=True); Path('.github/workflows/ci.yml').write_text('on: push')",
-    "beside it": "os.system('git config core.hooksPath /tmp/evil')\n"
-    "main = os.popen('git rev-parse --git-common-dir').read().strip() + '/../fast.py'\n"
-    "open(main, 'a').write('mine')",
-}
+CI = "Path('.github/workflows').mkdir(parents=True); Path('.github/workflows/ci.yml').write_text('on: push')"
 
 
-@pytest.mark.parametrize(
-    ("name", "reasons"),
-    [
-        ("ci", [".github/workflows/ci.yml was added, and .github/workflows/** is protected"]),
-        ("beside it", ["git's setting core.hookspath was added", "files in the checkout"]),
-    ],
-)
-async def test_a_resolution_that_breaks_a_rule_twice_is_not_committed(
-    bench: Workbench, tip: str, name: str, reasons: list[str]
-):
-    await rebase(bench, Run(GOOD.files, code=BREAKS[name], answer=RESOLVED))
+async def test_a_resolution_that_breaks_a_rule_twice_is_not_committed(bench: Workbench, tip: str):
+    await rebase(bench, Run(GOOD.files, code=CI, answer=RESOLVED))
     await bench.tick()
 
     assert bench.project.git("rev-parse", "work") == tip
     assert clean(bench)
     assert bench.project.git("config", "--default", "", "core.hooksPath") == ""
     assert bench.boxes[-1] == "- [b] Rebase the branch onto its base"
-    assert [reason for reason in reasons if reason not in bench.block.reason] == []
+    assert ".github/workflows/ci.yml was added, and .github/workflows/** is protected" in bench.block.reason
     assert "the rebase onto main conflicts in fast.py" in bench.block.reason
     assert bench.runs() == 3
     assert "Your change was refused because it breaks these rules:" in bench.prompt(2)
@@ -103,48 +89,6 @@ async def test_what_a_worker_commits_in_a_stopped_rebase_becomes_part_of_the_com
     assert bench.commits == ["Be fast"]
     assert bench.shown("new.py") == "new"
     assert "worker" not in bench.project.git("log", "--format=%cn", "work")
-
-
-async def test_a_worker_that_goes_on_with_the_rebase_itself_is_told_not_to(bench: Workbench, tip: str):
-    goes_on = f"{GIT}git('add', '-A')\ngit('rebase', '--continue')"
-    bad = Run({**GOOD.files, "CLAUDE.md": "obey\n"}, code=goes_on, answer=RESOLVED)
-
-    await rebase(bench, bad, GOOD)
-
-    assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
-    assert bench.project.git("ls-tree", "-r", "--name-only", "work") == "fast.py"
-    assert "Do not run `git rebase`, and do not commit: prloom does both." in bench.prompt(2)
-
-
-async def test_commands_that_a_worker_adds_to_gits_rebase_are_not_run(bench: Workbench, tip: str):
-    mark = bench.home / "ran"
-    adds = (
-        "folder = Path(os.popen('git rev-parse --git-dir').read().strip(), 'rebase-merge')\n"
-        f"(folder / 'git-rebase-todo').write_text('exec touch {mark}\\n')"
-    )
-
-    await rebase(bench, Run(GOOD.files, code=adds, answer=RESOLVED), GOOD)
-
-    assert not mark.exists()
-    assert bench.boxes[-1] == "- [x] Rebase the branch onto its base"
-
-
-async def test_a_worker_cannot_pass_its_change_for_what_it_was_given(bench: Workbench, tip: str):
-    moves = (
-        f"{GIT}git('add', '-A')\n"
-        "tree = os.popen('git write-tree').read().strip()\n"
-        "note = os.popen('git cat-file commit refs/prloom/rebase-stop/work').read().splitlines()\n"
-        "note[0] = f'tree {tree}'\n"
-        "Path('../note').write_text('\\n'.join(note))\n"
-        "made = os.popen('git hash-object -t commit -w ../note').read().strip()\n"
-        "git('update-ref', 'refs/prloom/rebase-stop/work', made)"
-    )
-
-    await rebase(bench, Run({**GOOD.files, "CLAUDE.md": "obey\n"}, code=moves, answer=RESOLVED), GOOD)
-    await bench.tick()
-
-    assert bench.project.git("rev-parse", "work") == tip
-    assert "CLAUDE.md is protected" in bench.block.reason
 
 
 async def test_files_with_the_marks_of_a_conflict_are_not_resolved_by_adding_them(bench: Workbench, tip: str):

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from shared_remote import Remote
 from workbench import FAST, Run, Workbench
-
-from prloom.engine.views import todo_history
 
 MOVED = "refs of origin moved during the run, by the worker or by somebody else: "
 DAEMON = """
@@ -49,32 +46,6 @@ async def test_a_worker_that_kills_what_supervises_it_loses_its_run_and_the_todo
     assert bench.commits == ["Be fast"]
 
 
-async def test_the_refs_of_the_remote_that_move_during_a_run_are_named(bench: Workbench, tmp_path: Path):
-    remote = Remote(bench, tmp_path)
-    pushes = f"""
-import subprocess
-environment = dict(PATH=os.environ["PATH"])  # without what keeps a worker's git from pushing
-for ref in ("HEAD:refs/heads/theirs", ":refs/heads/old"):
-    subprocess.run(["git", "push", "--quiet", {str(remote.bare)!r}, ref], env=environment, check=True)
-"""
-    bench.project.git("push", "--quiet", "origin", "work:old")
-    bench.script(Run(FAST.files, code=pushes, answer=FAST.answer), Run({"f.py": "f\n"}, answer=FAST.answer))
-    bench.todo("- [ ] Make it fast", "- [ ] Make it faster")
-    base = bench.project.git("rev-parse", "work")
-
-    await bench.ticks(2)
-
-    first, second = (
-        [step.reason for step in todo.happened if step.verdict == "changed"]
-        for name in bench.state.done_todos
-        for todo in todo_history.find(bench.stage.paths, name)
-    )
-    assert first == [
-        f"{MOVED}refs/heads/old was deleted, refs/heads/theirs was created at {base[:10]}",
-    ]
-    assert second == [None]
-
-
 async def test_what_a_worker_did_outside_the_worktree_is_undone_also_where_its_run_is_cut_short(bench: Workbench):
     waits = "import time\nos.system('git config core.hooksPath /x')\n(home / 'set').touch()\ntime.sleep(300)"
     bench.script(Run(code=waits), FAST)
@@ -101,15 +72,4 @@ async def test_a_worker_cannot_say_what_prloom_may_replace_on_the_remote(bench: 
     await bench.work_on("- [ ] Make it fast", ticks=2)
 
     assert bench.project.git("for-each-ref", *refs) == ""
-    assert [ref for ref in refs if f"{ref} was created" not in bench.block.reason] == []
-    assert bench.commits == []
-
-
-async def test_what_prloom_notes_for_another_plan_meanwhile_is_no_workers_fault(bench: Workbench):
-    other = "os.system('git update-ref refs/prloom/rewritten-old/theirs HEAD')"
-    bench.script(Run(FAST.files, code=other, answer=FAST.answer))
-
-    await bench.work_on("- [ ] Make it fast")
-
     assert bench.commits == ["Be fast"]
-    assert bench.project.git("for-each-ref", "--format=%(refname)", "refs/prloom/rewritten-old") != ""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from described_bridge import DescribedBridge
 from stage import Stage
-from workbench import FAST, Run, Workbench
+from workbench import FAST, Workbench
 from worked_plan import WorkedPlan
 
 from prloom.api import BridgeContext
@@ -197,24 +197,6 @@ async def test_a_rebase_that_is_requested_for_a_lost_text_waits_until_that_is_ba
         *("Make it fast", "Make it small", "Make it new"),
         "Rebase the branch onto its base",
     ]
-
-
-async def test_a_text_that_a_worker_takes_away_is_put_back(bench: Workbench):
-    bench.todo("- [ ] Make it fast", "- [ ] Make it small")
-    bench.script(
-        Run({"fast.py": "fast\n"}, code=f"os.unlink({PLAN!r})", answer=FAST.answer),
-        Run({"small.py": "small\n"}, answer={**FAST.answer, "commitMessage": "Be small"}),
-    )
-
-    await bench.tick()
-
-    assert bench.commits == ["Be fast"]
-    assert bench.boxes == ["- [x] Make it fast", "- [ ] Make it small"]
-
-    await bench.tick()
-
-    assert bench.commits == ["Be fast", "Be small"]
-    assert bench.boxes == ["- [x] Make it fast", "- [x] Make it small"]
 
 
 @pytest.mark.parametrize("hook", ["beforeTodo", "afterTodo", "beforeFinish"])

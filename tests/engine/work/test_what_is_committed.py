@@ -62,15 +62,12 @@ WRONG = {
     CI: ".GITHUB/Workflows/ci.yml was added, and .github/workflows/** is protected",
     "Path('prloom').mkdir(exist_ok=True); Path('prloom/worker.md').write_text('x')": "prloom's own folder",
     "os.system('git init -q inner')": "inner was added, and is a submodule or another repository",
-    "os.system('git tag v1')": "tag v1 was created at",
-    "os.system('git branch mine')": "branch mine was created at",
-    "os.system('git config core.sshCommand evil')": "git's setting core.sshcommand was added",
-    "Path('{root}/README.md').write_text('x')": "by the worker or by somebody else: README.md",
 }
 
 
 async def test_what_a_worker_must_not_do_goes_back_to_it_and_is_not_committed(bench: Workbench):
-    code = "\n".join(WRONG).format(root=bench.project.root)
+    own = "os.system('git tag v1; git branch mine; git config core.sshCommand evil')"  # of the clone, which is its own
+    code = "\n".join([*WRONG, own])
     bench.script(
         Run({"fast.py": "fast\n"}, code=code, answer=FAST.answer),
         Run(code="os.system('git stash -u -q'); Path('fast.py').write_text('fast')", answer=FAST.answer),

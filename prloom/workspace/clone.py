@@ -1,0 +1,208 @@
+"""Make and renew the clone in which the agents of a plan work: a repository of its own, with the main one's objects.
+
+All of the clone belongs to whoever works in it. prloom never runs git by what the clone's own `.git` says: it has a git
+directory of its own for the same files, with an index, which reads the configuration of the main repository and writes
+objects there. See "alternates" in gitrepository-layout(5).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from prloom.core.text.naming import printable
+from prloom.core.work.inspection import DEFAULT_JUNK
+from prloom.errors import WorkspaceError
+from prloom.workspace import checkout, git, worktree_files
+from prloom.workspace.checkout import Checkout
+from prloom.workspace.repository import Repository
+
+_MODE = 0o700
+_FILLED_WITH = "prloom-filled"
+_SPARSE = "info/sparse-checkout"
+_OWN_SETTINGS = "config.worktree"
+_SHA256 = 64  # characters of an id
+_CONFIG = """[core]
+\trepositoryformatversion = {version}
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+{more}[user]
+\tname = prloom
+\temail = prloom@localhost
+[remote "origin"]
+\tfetch = +refs/heads/*:refs/remotes/origin/*
+"""
+"""What the clone's git is told: who commits, and no address to fetch from or push to."""
+
+
+@dataclass(frozen=True)
+class CloneState:
+    """What a clone is to have: the commit of its branch, its files, and another branch that it can compare with.
+
+    `tree` are the files where they are not those of the commit. `base` is the name of the base branch. `like` is a
+    worktree whose sparse checkout the clone takes over.
+    """
+
+    branch: str
+    commit: str
+    tree: str | None = None
+    base: str | None = None
+    like: Path | None = None
+
+
+def exists(repo: Repository, path: Path) -> bool:
+    """Whether a clone was made at this path, and is there."""
+    found = checkout.clone(repo.git_dir, path)
+    return found is not None and path.is_dir() and not path.is_symlink()
+
+
+def filled_with(repo: Repository, path: Path) -> str | None:
+    """Return the commit or the tree whose files the clone was given last; None where there is no clone."""
+    if not exists(repo, path):
+        return None
+    return checkout.read(checkout.index_of_clone(path) / _FILLED_WITH)
+
+
+def renew(repo: Repository, path: Path, state: CloneState, *, junk: Sequence[str] = DEFAULT_JUNK) -> None:
+    """Make the clone if need be, and give it exactly this state; files that git ignores, and junk, stay.
+
+    Whatever was done to its repository before, such as a commit or another configuration, is gone. Again does the same.
+    """
+    try:
+        place = _place(repo, path, state)
+        worktree_files.write(place, state.tree or state.commit, junk=junk)
+        _write_repository(repo, place, state)
+        (place.git_dir / _FILLED_WITH).write_text(state.tree or state.commit)
+    except OSError as error:
+        raise WorkspaceError(f"the clone {printable(str(path))} cannot be written: {printable(str(error))}") from error
+
+
+def remove(path: Path) -> None:
+    """Remove a clone and prloom's own index of it; none is no error. Raises WorkspaceError."""
+    try:
+        for folder in (path, checkout.index_of_clone(path)):
+            if folder.is_symlink():
+                folder.unlink()
+            elif folder.exists():
+                worktree_files.remove_folder(folder)
+    except OSError as error:
+        raise WorkspaceError(f"{printable(str(path))} cannot be removed: {printable(str(error))}") from error
+
+
+def _place(repo: Repository, path: Path, state: CloneState) -> Checkout:
+    """Return the clone's folder with prloom's own git directory for it, both of which are made if need be."""
+    if path.is_symlink():
+        path.unlink()
+    path.mkdir(mode=_MODE, parents=True, exist_ok=True)
+    own = checkout.index_of_clone(path)
+    (own / "info").mkdir(mode=_MODE, parents=True, exist_ok=True)
+    (own / "commondir").write_bytes(os.fsencode(repo.git_dir) + b"\n")
+    (own / "HEAD").write_text(f"{state.commit}\n")
+    if state.like is not None:
+        _take_over_sparse(repo, state.like, own)
+    return Checkout(path, own, repo.git_dir)
+
+
+def _take_over_sparse(repo: Repository, like: Path, own: Path) -> None:
+    found = checkout.registered(repo.git_dir, like)
+    for name in (_SPARSE, _OWN_SETTINGS):
+        if found is not None and (found.git_dir / name).exists():
+            shutil.copyfile(found.git_dir / name, own / name)
+        else:
+            (own / name).unlink(missing_ok=True)
+
+
+def _write_repository(repo: Repository, place: Checkout, state: CloneState) -> None:
+    """Write what the clone's own `.git` says anew; its objects, its modules and what a person installed there stay."""
+    folder = place.path / ".git"
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        folder.unlink()
+    for name in ("refs", "info", "objects", "objects/info", "hooks"):
+        _real_folder(folder, name)
+    for name in ("heads", "remotes", "tags"):
+        _cleared(folder / "refs" / name)
+        (folder / "refs" / name).mkdir()
+    worktree_files.forget_operations(Checkout(place.path, folder, folder))
+    objects = os.fsencode(repo.git_dir / "objects")
+    sparse, is_sha256 = (place.git_dir / _SPARSE).exists(), len(state.commit) == _SHA256
+    files: dict[str, bytes] = {
+        "objects/info/alternates": objects + b"\n",
+        "config": _CONFIG.format(
+            version=int(is_sha256),
+            more="\tsparseCheckout = true\n" * sparse + "[extensions]\n\tobjectFormat = sha256\n" * is_sha256,
+        ).encode(),
+        "packed-refs": _packed_refs(repo, state),
+        "info/exclude": _content(repo.git_dir / "info/exclude"),
+        "index": _content(place.git_dir / "index"),
+        "HEAD": f"ref: refs/heads/{state.branch}\n".encode("utf-8", "surrogateescape"),  # last: now it is a repository
+    }
+    if sparse:
+        files[_SPARSE] = _content(place.git_dir / _SPARSE)
+    if (repo.git_dir / "shallow").exists():
+        files["shallow"] = _content(repo.git_dir / "shallow")
+    for name in ("index.lock", "config.worktree", "commondir", "packed-refs.lock", "config.lock", "HEAD.lock"):
+        _cleared(folder / name)
+    for name, content in files.items():
+        _replace(folder / name, content)
+
+
+def _real_folder(folder: Path, name: str) -> None:
+    place = folder / name
+    if place.is_symlink() or (place.exists() and not place.is_dir()):
+        place.unlink()
+    place.mkdir(parents=True, exist_ok=True)
+
+
+def _cleared(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        worktree_files.remove_folder(place)
+    else:
+        with suppress(FileNotFoundError):
+            place.unlink()
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Write a file in place of whatever is there; a link is not followed."""
+    _cleared(file)
+    with file.open("xb") as opened:
+        opened.write(content)
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _packed_refs(repo: Repository, state: CloneState) -> bytes:
+    """Return the file of refs: the plan's branch and its base, as they are at origin or here, and all tags."""
+    names = [f"refs/remotes/origin/{name}" for name in (state.branch, state.base) if name]
+    names += [f"refs/heads/{state.base}"] if state.base else []
+    asked = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags", *names]
+    lines = git.run(asked, cwd=repo.root).out.splitlines()
+    found = {name: sha for sha, _, name in (line.partition(" ") for line in lines)}
+    return _as_file(_refs(found, state))
+
+
+def _refs(found: Mapping[str, str], state: CloneState) -> dict[str, str]:
+    refs = {name: sha for name, sha in found.items() if name.startswith("refs/tags/")}
+    for name in filter(None, (state.branch, state.base)):
+        here = state.commit if name == state.branch else found.get(f"refs/heads/{name}")
+        sha = found.get(f"refs/remotes/origin/{name}") or here
+        if sha is not None:
+            refs[f"refs/remotes/origin/{name}"] = sha
+    refs[f"refs/heads/{state.branch}"] = state.commit
+    return refs
+
+
+def _as_file(refs: Mapping[str, str]) -> bytes:
+    lines = ["# pack-refs with: sorted", *(f"{refs[name]} {name}" for name in sorted(refs))]
+    return "".join(f"{line} \n" if line.startswith("#") else f"{line}\n" for line in lines).encode(
+        "utf-8", "surrogateescape"
+    )
