@@ -19,12 +19,13 @@ from prloom.errors import PrloomError
 @click.option("--agent", "wanted", flag_value="agent", help="Open the worker's agent, which continues its session.")
 @pass_options
 def command(given: Options, plan: str, wanted: str) -> None:
-    """Open a shell, or the agent, in the worktree of PLAN; prloom does not work on the plan until you leave it.
+    """Open a shell in the worktree of PLAN; prloom does not work on the plan until you leave it.
 
-    While prloom works there, it is refused: wait, or pause the plan. What you change and do not commit keeps the plan
-    from going on until `prloom resume PLAN --commit` or `--stash`.
+    While prloom works on it, this is refused: wait, or pause the plan. The agent continues its session in the clone
+    where it worked; what it changes is brought into the worktree when it ends. What you change and do not commit stays
+    there, and keeps the plan from going on only where prloom's next commit changes the same files.
     """
-    from prloom.engine.operator import session  # noqa: PLC0415 - `prloom open --help` needs none
+    from prloom.engine.operator import own_changes, session  # noqa: PLC0415 - `prloom open --help` needs none
 
     where = context.repository(given)
     plan_id = context.plan_id(where, plan)
@@ -34,6 +35,8 @@ def command(given: Options, plan: str, wanted: str) -> None:
     if wanted == "agent":
         argv = session.agent(where, context.config(given), plan_id, os.environ)
         code = session.run(where, plan_id, "agent", argv)
+        if own_changes.bring_from_clone(where, context.config(given), plan_id):
+            click.echo(f"What was changed is in the worktree now, not committed: {shown}")
     else:
         click.echo(f"This is the worktree of plan {terminal.paint(terminal.clean(plan_id), 'name')}: {shown}")
         click.echo("prloom does not work on it until you leave this shell.")

@@ -9,6 +9,22 @@ from prloom.config.section import ConfigSection
 from prloom.config.values import Count, Duration, Flag, Size, Text
 from prloom.core.work.inspection import DEFAULT_JUNK, DEFAULT_PROTECTED
 
+DEFAULT_SETUP_FILES = (
+    *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.lock"),
+    *(
+        "uv.lock",
+        "poetry.lock",
+        "pdm.lock",
+        "Pipfile.lock",
+        "requirements*.txt",
+        "Cargo.lock",
+        "go.sum",
+        "Gemfile.lock",
+    ),
+    *("composer.lock", "mix.lock", "pubspec.lock", "Package.resolved", "gradle.lockfile", "packages.lock.json"),
+)
+"""The default of `[work] setup_files`: the lock files of the usual package managers."""
+
 
 class WorkSection(ConfigSection):
     """How TODOs are worked on."""
@@ -21,9 +37,22 @@ class WorkSection(ConfigSection):
     skip_blocked: Flag = Field(
         default=False, description="Whether prloom continues with the TODOs after a blocked one."
     )
+    setup: tuple[Text, ...] = Field(
+        default=(),
+        description="Commands that run in a plan's clone after it was made, and again when one of the setup_files has "
+        "changed; a failure blocks the plan.",
+        examples=[["npm ci"]],
+    )
+    setup_files: tuple[Text, ...] = Field(
+        default=DEFAULT_SETUP_FILES,
+        description="Files on which the set-up depends, as patterns of .gitignore.",
+    )
+    setup_timeout: Duration = Field(
+        default=timedelta(minutes=15), description="How long each command of the set-up may take."
+    )
     checks: tuple[Text, ...] = Field(
         default=(),
-        description="Commands that must succeed before a change is committed; they run in the plan's worktree.",
+        description="Commands that must succeed before a change is committed; they run in the plan's clone.",
         examples=[["make test"]],
     )
     check_timeout: Duration = Field(default=timedelta(minutes=10), description="How long each check may take.")

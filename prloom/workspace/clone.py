@@ -12,17 +12,19 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from prloom.core.text.naming import printable
+from prloom.core.text.path_patterns import PathPatterns
 from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, git, worktree_files
+from prloom.workspace import checkout, git, trees, worktree_files
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.repository import Repository
 
 _MODE = 0o700
-_FILLED_WITH = "prloom-filled"
+_FILLED_WITH, _SET_UP = "prloom-filled", "prloom-set-up"
 _SPARSE = "info/sparse-checkout"
 _OWN_SETTINGS = "config.worktree"
 _SHA256 = 64  # characters of an id
@@ -80,6 +82,23 @@ def renew(repo: Repository, path: Path, state: CloneState, *, junk: Sequence[str
         (place.git_dir / _FILLED_WITH).write_text(state.tree or state.commit)
     except OSError as error:
         raise WorkspaceError(f"the clone {printable(str(path))} cannot be written: {printable(str(error))}") from error
+
+
+def setup_digest(repo: Repository, tree: str, commands: Sequence[str], patterns: Sequence[str]) -> str:
+    """Return what stands for the commands of a set-up and the files of a tree that it depends on."""
+    wanted = PathPatterns(tuple(patterns))
+    files = [f"{each.sha} {each.path}" for each in trees.files(repo, tree) if wanted.find(each.path) is not None]
+    return sha256("\0".join((*commands, *files)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def noted_setup(path: Path) -> str | None:
+    """Return for what the clone was set up last; None where it was not."""
+    return checkout.read(checkout.index_of_clone(path) / _SET_UP)
+
+
+def note_setup(path: Path, digest: str) -> None:
+    """Take note that the clone was set up."""
+    (checkout.index_of_clone(path) / _SET_UP).write_text(digest)
 
 
 def remove(path: Path) -> None:

@@ -6,6 +6,7 @@ error names it. See "Two Tree Merge" in git-read-tree(1) for what git carries ov
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 
@@ -16,11 +17,11 @@ from prloom.workspace.checkout import Checkout
 from prloom.workspace.private_index import private_index
 
 _NAMED = 5
-_REFUSED = 128
 _Entry = tuple[str, str]
 """The mode and the id of what is at a path."""
 _SUBMODULE = "160000"
 _NOTHING: _Entry = ("000000", "")
+_FOLDER: _Entry = ("040000", "")
 
 
 class WorktreeInTheWayError(WorkspaceError):
@@ -34,9 +35,11 @@ def require_possible(place: Checkout, branch: str, old: str, new: str) -> None:
         if operations and checkout.has_branch(place, branch):
             raise WorktreeInTheWayError(f"a {operations[0]} of the branch is under way in the worktree; end it there")
         return
-    if _merge(place, old, new, dry=True):
+    before, after = _entries(place, old, new)
+    is_there = all(os.path.lexists(place.path / path) == (entry != _NOTHING) for path, entry in before.items())
+    if is_there and _merge(place, old, new, dry=True):
         return
-    theirs = _changed_by_person(place, old, new)
+    theirs, _ = _compared(place, before, after)
     if theirs:
         names = ", ".join(printable(path) for path in theirs[:_NAMED])
         more = f" and {len(theirs) - _NAMED} more" if len(theirs) > _NAMED else ""
@@ -63,12 +66,8 @@ def _merge(place: Checkout, old: str, new: str, *, dry: bool = False) -> bool:
     """Have git update the worktree, or only say whether it would; False where a file is in the way."""
     options = ("-n",) if dry else ()
     asked = ["read-tree", *options, "-m", "-u", old, new]
-    ended = git.run(asked, cwd=place.path, git_dir=place.git_dir, limit=git.LONG_LIMIT, codes=(0, _REFUSED))
+    ended = git.run(asked, cwd=place.path, git_dir=place.git_dir, limit=git.LONG_LIMIT, codes=range(256))
     return ended.code == 0
-
-
-def _changed_by_person(place: Checkout, old: str, new: str) -> tuple[str, ...]:
-    return _compared(place, *_entries(place, old, new))[0]
 
 
 def _entries(place: Checkout, old: str, new: str) -> tuple[Mapping[str, _Entry], Mapping[str, _Entry]]:
@@ -91,13 +90,14 @@ def _compared(
         shutil.copy2(place.git_dir / "index", index.file)
         staged = index.entries()
         folders = {path for path, (mode, _) in before.items() if mode != _SUBMODULE and (place.path / path).is_dir()}
-        index.update(["--add", "--remove", "--replace"], [path for path in before if path not in folders])
+        options = ["--add", "--remove", "--replace", "--ignore-skip-worktree-entries"]
+        index.update(options, [path for path in before if path not in folders])
         found = index.entries()
     theirs, done = [], []
     for path, old in before.items():
         file = found.get(path, _NOTHING)
-        if path in folders:
-            file = _NOTHING
+        if path in folders and after[path] != _NOTHING:
+            file = _FOLDER
         if file == after[path]:
             done.append(path)
         elif file != old or staged.get(path, _NOTHING) != old:

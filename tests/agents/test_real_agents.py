@@ -32,7 +32,7 @@ from tool_bench import ToolBench
 
 from prloom import processes
 from prloom.agents import mcp_server, registry, run_folder, run_spec, run_status, runner
-from prloom.agents.agent import Remote, Rights, RunRequest, RunResult
+from prloom.agents.agent import Rights, RunRequest, RunResult
 from prloom.agents.run_ancestry import RUN_VARIABLE
 from prloom.agents.run_spec import RunLimits
 from prloom.api import InterceptContext, PluginContext, ToolCall
@@ -275,7 +275,6 @@ def start(tmp_path: Path, worktree: Path, home: Callable[[str], dict[str, str]])
             rights=rights,
             session=session,
             inherit=inherit,
-            remotes=(Remote(urls=(str(tmp_path / "origin.git"),)),),
             argv=plain,
         )
         limits = RunLimits(**({"wall_seconds": 300, "silence_seconds": 240} | more))  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import ItemsView
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -13,7 +14,7 @@ from pathlib import Path
 from fork_server import processes
 
 from prloom.agents import run_folder, run_spec, run_status, runner
-from prloom.agents.agent import Remote, RunRequest
+from prloom.agents.agent import RunRequest
 from prloom.agents.programs import command
 from prloom.agents.run_job import LocalRuns
 from prloom.agents.run_spec import RunLimits
@@ -44,15 +45,22 @@ def start(exchange: str, workers: int, *, run: str) -> OneWorker:
 
 
 def work(exchange: str, run: str, environ: dict[str, str]) -> None:
-    jobs = LocalRuns(environ, partial(cancelled, exchange, run))
+    jobs = LocalRuns(CancellingEnvironment(environ, exchange, run))
     config = ClaimConfig(topics=TOPICS, group="prloom", lease=LEASE)
     WorkerPool(config, jobs, partial(connect, exchange), name=exchange, report=lambda _: None).work(once=True)
 
 
-def cancelled(exchange: str, run: str, root: Path) -> tuple[Remote, ...]:
-    with connect(exchange) as opened:
-        opened.cancel(run, "nobody waits for it any more")
-    return ()
+class CancellingEnvironment(dict[str, str]):
+    """An environment that cancels the run when it is read to start the program."""
+
+    def __init__(self, environ: dict[str, str], exchange: str, run: str) -> None:
+        super().__init__(environ)
+        self._exchange, self._run = exchange, run
+
+    def items(self) -> ItemsView[str, str]:
+        with connect(self._exchange) as opened:
+            opened.cancel(self._run, "nobody waits for it any more")
+        return super().items()
 
 
 async def test_a_run_that_was_cancelled_in_the_meantime_is_not_started(tmp_path: Path) -> None:

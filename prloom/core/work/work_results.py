@@ -296,7 +296,7 @@ def hooked(work: TodoWork, plugin: str) -> WorkStep:
     return WorkStep(todo_id=work.id, verdict="hooked", work=after)
 
 
-BlockCause = Literal["worktree", "branch", "hook"]
+BlockCause = Literal["worktree", "branch", "hook", "setup"]
 
 
 def blocked(ctx: WorkContext, reason: str, *, way_on: str, cause: BlockCause) -> DecisionParts:

@@ -26,7 +26,7 @@ from prloom.storage import paths
 from prloom.storage.dispatcher_files import DispatcherLock
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-from prloom.workspace import made_branches, repository, worktree
+from prloom.workspace import clone, made_branches, repository, worktree
 from prloom.workspace.repository import Repository
 
 PATIENCE = timedelta(seconds=30)
@@ -73,6 +73,7 @@ def forget(
                 _have_let_go(local, plan_id, patience, pause)
             if plan is not None:
                 _end_todos(local, own, plan)
+            clone.remove(where.clone(plan_id))
             worktree.remove(repo, path, lose_work=lose_work, junk=junk)
             adopted.forget(local, plan_id)
             _forget_todos(local, plan)
@@ -93,6 +94,7 @@ def _end_branch(repo: Repository, plan: Plan | None, merged_into: str | None) ->
 def forget_lost(repo: Repository, where: RepositoryPaths, found: Adopted) -> None:
     """Give up a plan that is lost; what is left of its worktree goes too, unless work would be lost with it."""
     path = Path(found.worktree)
+    clone.remove(where.clone(found.plan.id))
     if path == where.worktree(found.plan.id) and path.is_dir():
         worktree.remove(repo, path)
     else:

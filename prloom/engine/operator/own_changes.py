@@ -6,28 +6,25 @@ from typing import Literal
 
 from prloom.config.models import Config
 from prloom.core.text.naming import printable
-from prloom.core.text.shown_text import to_run
 from prloom.core.work import work_results
 from prloom.engine.bus import plans
 from prloom.engine.operator import emit
-from prloom.engine.views import snapshot
+from prloom.engine.views import snapshot as plan_snapshot
 from prloom.errors import PrloomError
 from prloom.model.plan import Plan
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
-from prloom.workspace import repository, uncommitted, worktree
+from prloom.workspace import checkout, clone, repository, snapshot, trees, uncommitted, worktree, worktree_update
+from prloom.workspace.clone import CloneState
 
 How = Literal["commit", "stash"]
-
-_BEFORE_A_WORKER = ("taken", "prepared")
-"""Phases of the work in which what is in the worktree is no worker's."""
 
 
 def settle(where: RepositoryPaths, config: Config, plan_id: str, how: How) -> str | None:
     """Commit or stash the changes in a plan's worktree; return the commit that has them, or None if there are none.
 
-    Raises PrloomError where the dispatcher may use the worktree meanwhile, or where a worker has changed it.
+    Raises PrloomError where the dispatcher may use the worktree meanwhile.
     """
     plan, state = _open(where, plan_id)
     _refuse_while_in_use(plan_id, state)
@@ -47,22 +44,45 @@ def settle(where: RepositoryPaths, config: Config, plan_id: str, how: How) -> st
 def refuse_where_still_there(where: RepositoryPaths, config: Config, plan_id: str) -> None:
     """Raise PrloomError where the changes that block a plan are still in its worktree: it would be blocked again."""
     plan, state = _open(where, plan_id)
-    if state.block is None or state.block.cause != "worktree":
+    work = state.work
+    if state.block is None or state.block.cause != "worktree" or work is None or not work.base or not work.tree:
         return
-    junk = config.for_preset(plan.preset).work.junk
-    changed = uncommitted.paths(repository.find(where.root), where.worktree(plan_id), junk=junk)
+    junk, repo = config.for_preset(plan.preset).work.junk, repository.find(where.root)
+    to_come = {each.path for each in trees.changed(repo, work.base, work.tree)}
+    changed = [path for path in uncommitted.paths(repo, where.worktree(plan_id), junk=junk) if path in to_come]
     if changed:
         raise PrloomError(
-            f"the worktree of plan {plan_id} still has changes that prloom did not make: "
+            f"the worktree of plan {plan_id} still has changes in files that the next commit changes: "
             f"{work_results.named(changed)}; `prloom resume {plan_id} --commit` keeps them on the branch, and "
             f"`prloom resume {plan_id} --stash` puts them away"
         )
 
 
+def bring_from_clone(where: RepositoryPaths, config: Config, plan_id: str) -> bool:
+    """Bring what a person has changed in the plan's clone into its worktree, where it is theirs to commit.
+
+    Return whether there was something. While a TODO is worked on, it is part of that, and stays.
+    """
+    plan, state = _open(where, plan_id)
+    repo, path = repository.find(where.root), where.clone(plan_id)
+    head = repository.branch_sha(repo, plan.branch)
+    if state.work is not None or head is None or not clone.exists(repo, path):
+        return False
+    junk = config.for_preset(plan.preset).work.junk
+    taken = snapshot.take(repo, path, checkout.head(snapshot.require(repo, path)), junk=junk, max_file=0)
+    if taken.is_empty:
+        return False
+    place = snapshot.require(repo, where.worktree(plan_id))
+    worktree_update.require_possible(place, plan.branch, taken.base, taken.tree)
+    worktree_update.update(place, plan.branch, taken.base, taken.tree)
+    clone.renew(repo, path, CloneState(plan.branch, head, like=place.path), junk=junk)
+    return True
+
+
 def _open(where: RepositoryPaths, plan_id: str) -> tuple[Plan, DispatchState]:
     """Return a plan and its state after all its decisions."""
     with emit.open_local(where, plan_id) as local, local.make_sub(paths.BUS) as bus:
-        return plans.load(local), snapshot.current_state(bus)
+        return plans.load(local), plan_snapshot.current_state(bus)
 
 
 def _refuse_while_in_use(plan_id: str, now: DispatchState) -> None:
@@ -70,10 +90,4 @@ def _refuse_while_in_use(plan_id: str, now: DispatchState) -> None:
         raise PrloomError(
             f"plan {plan_id} is neither blocked nor paused, so its worktree may be in use; "
             f"pause it first: `prloom pause {plan_id}`"
-        )
-    if now.work is not None and now.work.phase not in _BEFORE_A_WORKER:
-        raise PrloomError(
-            f"the worktree of plan {plan_id} has the change of a worker for the TODO {printable(now.work.id)}; "
-            f"resume the plan without --commit and --stash, or drop the TODO first: "
-            f"{to_run('todo', plan_id, 'drop', now.work.id)}"
         )

@@ -63,11 +63,13 @@ def agent(where: RepositoryPaths, config: Config, plan_id: str, environ: Mapping
 def run(where: RepositoryPaths, plan_id: str, kind: SessionKind, argv: Sequence[str]) -> int:
     """Run a program in a plan's worktree until it ends, and return its exit code; prloom does not work there meanwhile.
 
-    Raises StorageError while prloom works there, and PrloomError where the program cannot be started.
+    An agent runs in the clone in which it worked, where alone it finds its session. Raises StorageError while prloom
+    works there, and PrloomError where the program cannot be started.
     """
     worktree = where.worktree(plan_id)
+    folder = where.clone(plan_id) if kind == "agent" and where.clone(plan_id).is_dir() else worktree
     with plan_session.reserved(where.root, plan_id, kind, datetime.now(UTC)):
-        code = run_in_terminal(argv, worktree)
+        code = run_in_terminal(argv, folder)
     os.utime(worktree.joinpath(*paths.LOCAL, paths.PLAN_TEXT))  # which a running dispatcher notices
     return code
 

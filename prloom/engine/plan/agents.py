@@ -206,10 +206,13 @@ class AgentTriager:
         rights: Rights = "work"
         if stage == TRIAGE:
             rights = "read"
+        place = runtime.folders.worktree
+        if rights == "work" and runtime.folders.clone.is_dir():
+            place = runtime.folders.clone
         return RunRequest(
             prompt=text,
             stage=stage,
-            cwd=runtime.folders.worktree,
+            cwd=place,
             root=self._pool.root,
             model=model,
             rights=rights,

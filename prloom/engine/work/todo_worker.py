@@ -30,14 +30,14 @@ from prloom.core.work.work_steps import (
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import life_hooks, lost_branch, plan_hooks, pull_request, todo_events
+from prloom.engine.work import check_run, life_hooks, lost_branch, plan_hooks, pull_request, todo_events
 from prloom.engine.work.branch_errors import BranchBlockedError, PushRefusedError
 from prloom.engine.work.change import Changes
-from prloom.engine.work.check_run import CheckRuns
 from prloom.engine.work.context import context, current, item_of
 from prloom.engine.work.plan_hooks import PlanHook, PlanHookBlockedError
 from prloom.engine.work.rebase_run import RebaseRuns
 from prloom.engine.work.review_run import ReviewRuns
+from prloom.engine.work.setup_run import SetupFailedError, SetupRuns
 from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import AgentError, PrloomError, WorkspaceError
 from prloom.model.decision import DecisionParts
@@ -62,9 +62,9 @@ class TodoWorker:
 
     def __post_init__(self) -> None:
         self._changes = Changes(self.pool.root, self.pool.environ)
-        self._workers = WorkerRuns(self.pool, self._changes)
+        self._setup = SetupRuns(self.pool, self._changes)
+        self._workers = WorkerRuns(self.pool, self._changes, self._setup)
         self._rebases = RebaseRuns(self._changes, self._workers)
-        self._checks = CheckRuns(self.pool)
         self._reviews = ReviewRuns(self.pool, self._changes)
 
     def begin(self, runtime: PlanRuntime, dependencies: PlanDependencies) -> bool:
@@ -133,6 +133,8 @@ class TodoWorker:
             self._block(runtime, str(error), "hook")
         except BranchBlockedError as error:
             self._block(runtime, str(error), "branch")
+        except SetupFailedError as error:
+            self._block(runtime, str(error), "setup")
         except WorktreeInTheWayError as error:
             way_on = f"prloom resume {runtime.id} --commit | --stash"
             self._block(runtime, str(error), "worktree", way_on=way_on)
@@ -222,7 +224,10 @@ class TodoWorker:
         _commit(runtime, work_results.prepared(work, base, moved))
 
     async def _check(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        failure = await self._checks.first_failure(runtime, work)
+        if runtime.rules.config.work.checks:
+            await self._changes.ensure_clone(runtime, work)
+            await self._setup.ensure(runtime, work)
+        failure = await check_run.first_failure(self.pool, runtime, work)
         if failure is None:
             _commit(runtime, work_results.checked(work, runtime.rules.config.work.checks))
             return

@@ -28,6 +28,7 @@ from prloom.engine.work import todo_events
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context
 from prloom.engine.work.received_change import ReceivedChanges
+from prloom.engine.work.setup_run import SetupRuns
 from prloom.errors import AgentError, AgentMissingError
 from prloom.model.agent_names import AUTO
 from prloom.model.decision import DecisionParts
@@ -45,6 +46,7 @@ class WorkerRuns:
 
     pool: AgentPool
     changes: Changes
+    setup: SetupRuns
 
     def __post_init__(self) -> None:
         self._received = ReceivedChanges(self.pool.commits, self.changes)
@@ -132,6 +134,7 @@ class WorkerRuns:
             if wait is None:
                 await self.pool.runs.start()  # where that fails, no run has been started
                 await self.changes.ensure_clone(runtime, work)
+                await self.setup.ensure(runtime, work)
                 commit = await self._received.begin(runtime, work)
                 request = await self._request(runtime, work, item, agent, model)
                 wait = self.pool.wait_of_todo(agent, runtime, work)  # other runs may have begun meanwhile

@@ -22,7 +22,6 @@ from prloom.core.commands import comment_commands
 from prloom.core.delivery import reply_limit
 from prloom.core.events.dispatch import Subscribers
 from prloom.engine.assembly.tools import ToolParts
-from prloom.engine.bus import emitted
 from prloom.engine.dispatcher import Dispatcher
 from prloom.engine.plan import reconcile
 from prloom.engine.plan.rules import rules
@@ -143,24 +142,20 @@ async def test_a_trusted_persons_comment_allows_a_call(careful: ToolBench):
 
 
 @pytest.mark.parametrize(
-    ("author", "emitted_by_hand", "why"),
+    ("author", "why"),
     [
-        (None, False, "A trusted person must write this in a comment"),
-        (Author("ann", "write"), True, "A trusted person must write this in a comment"),
-        (Author("ci", "write", bot=True), False, "A bot cannot allow or deny this."),
+        (None, "A trusted person must write this in a comment"),
+        (Author("ci", "write", bot=True), "A bot cannot allow or deny this."),
     ],
 )
 async def test_what_an_agent_could_have_written_itself_allows_nothing(
     careful: ToolBench,
     author: Author | None,
-    emitted_by_hand: bool,  # noqa: FBT001 - parametrised
     why: str,
 ):
     async with asked(careful) as (parts, calling, request):
         event = said("c-1", f"/prloom allow {request}", author=author)
         admit(careful, event)
-        if emitted_by_hand:
-            emitted.remember(careful.stage.root, [event])
         reply = decide(careful, parts, event)
         assert [each.id for each in parts.people.confirmations.requests] == [request]
         calling.cancel()
