@@ -39,9 +39,8 @@ class WorkSection(ConfigSection):
     )
     setup: tuple[Text, ...] = Field(
         default=(),
-        description="Commands that run in a plan's clone after it was made, and again when one of the setup_files has "
-        "changed; a failure blocks the plan.",
-        examples=[["npm ci"]],
+        description="Commands, such as `npm ci`, that run in a plan's clone after it was made, and again when one of "
+        "the setup_files has changed; a failure blocks the plan.",
     )
     setup_files: tuple[Text, ...] = Field(
         default=DEFAULT_SETUP_FILES,

@@ -76,7 +76,7 @@ def renew(repo: Repository, path: Path, state: CloneState, *, junk: Sequence[str
     Whatever was done to its repository before, such as a commit or another configuration, is gone. Again does the same.
     """
     try:
-        place = _place(repo, path, state)
+        place = _folder(repo, path, state)
         worktree_files.write(place, state.tree or state.commit, junk=junk)
         _write_repository(repo, place, state)
         (place.git_dir / _FILLED_WITH).write_text(state.tree or state.commit)
@@ -113,7 +113,7 @@ def remove(path: Path) -> None:
         raise WorkspaceError(f"{printable(str(path))} cannot be removed: {printable(str(error))}") from error
 
 
-def _place(repo: Repository, path: Path, state: CloneState) -> Checkout:
+def _folder(repo: Repository, path: Path, state: CloneState) -> Checkout:
     """Return the clone's folder with prloom's own git directory for it, both of which are made if need be."""
     if path.is_symlink():
         path.unlink()

@@ -79,14 +79,14 @@ async def test_a_draft_is_sent_with_the_text_that_was_shown_and_with_no_other(st
 async def test_a_plan_is_not_resumed_while_the_changes_that_block_it_are_in_its_worktree(
     bench: Workbench,
 ) -> None:
-    (bench.worktree / "mine.txt").write_text("mine\n")
+    (bench.worktree / "fast.py").write_text("mine\n")
     await bench.tick()
     assert bench.state.block is not None
 
-    with pytest.raises(PrloomError, match=r"still has changes .* mine\.txt; `prloom resume work --commit` keeps them"):
+    with pytest.raises(PrloomError, match=r"still has changes .* fast\.py; `prloom resume work --commit` keeps them"):
         operator(bench.stage).resume(Subject("work", "work"))
 
-    (bench.worktree / "mine.txt").unlink()
+    (bench.worktree / "fast.py").unlink()
     assert operator(bench.stage).resume(Subject("work", "work")) == "Resumed: work."
 
 

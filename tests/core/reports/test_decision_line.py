@@ -20,7 +20,7 @@ from prloom.model.decision import (
 )
 from prloom.model.event import Target
 from prloom.model.pull_request import KeptPullRequest, OpenedPullRequest
-from prloom.model.record import Cursor, Timestamp
+from prloom.model.record import Timestamp
 from prloom.model.work import Block, CiFixes, Kept, WorkStep
 
 UNTIL = Timestamp(2026, 1, 1, 12, 1, tzinfo=UTC)
@@ -35,7 +35,7 @@ WAIT = Deferral(
 )
 
 
-SILENT = {"courtesies", "drafts", "cursor", "fingerprint", "rereading", "suspect_blocked"}
+SILENT = {"courtesies", "drafts", "cursor", "fingerprint", "rereading"}
 """What says how actions are sent, or how far prloom has read: no news to a person."""
 SAID = DecisionParts(
     changes=(Change(event_id="e-1", verdict="admitted", state="pending"),),
@@ -59,8 +59,6 @@ SAID = DecisionParts(
     opened=OpenedPullRequest(number=7, forge="github", url="https://github.test/pull/7"),
     kept=Kept(reason="a commit is not pushed"),
     ci_fixes=CiFixes(count=1),
-    suspect_from=Cursor(segment=1, offset=0),
-    suspect_to=Cursor(segment=1, offset=0),
 )
 
 
