@@ -135,7 +135,7 @@ def clean_up(machine: Machine, run: str) -> None:
     try:
         repo = machine.open_repository()
         with run_checkout.locked(machine.folder):
-            _keep_logs(machine, run)
+            _keep_logs(machine, run_checkout.clone_of(repo, run), run)
             run_checkout.remove(repo, run)
     except WorkspaceError as error:
         log.warning("run %s: %s", run, error)
@@ -213,10 +213,10 @@ def _bundled(run: PreparedRun, reply: RunReply, taken: WorktreeSnapshot) -> RunR
     return replace(reply, bundle=run_message.packed(content))
 
 
-def _keep_logs(machine: Machine, run: str) -> None:
+def _keep_logs(machine: Machine, clone: Path, run: str) -> None:
     """Move the run's folder out of its clone, and remove the oldest of those that were kept."""
     logs = machine.folder / _LOGS
-    folder = run_checkout.clone_of(machine.open_repository(), run).joinpath(*paths.LOCAL, paths.RUNS, run)
+    folder = clone.joinpath(*paths.LOCAL, paths.RUNS, run)
     with suppress(OSError):
         if run_folder.problem(folder) is None:
             logs.mkdir(mode=0o700, exist_ok=True)
