@@ -202,7 +202,7 @@ class OtherMachine:
     @property
     def left(self) -> list[str]:
         """What is left of runs in the machine's folder."""
-        runs = self.root / "prloom/.local/machine/runs"
+        runs = self.root / "prloom/.local/machine/clones"
         return sorted(each.name for each in runs.iterdir())
 
 

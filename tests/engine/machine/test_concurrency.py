@@ -120,7 +120,7 @@ def test_two_workers_do_two_runs_at_once_and_end_with_nothing_left(scene: Scene,
     assert machine.exitcode == 0
     assert [worker for worker in workers if worker.is_running()] == []
     assert [scene.when(message, is_over).claims[-1].status for message in messages] == ["completed", "completed"]
-    assert list((scene.folder / "runs").iterdir()) == []
+    assert list((scene.folder / "clones").iterdir()) == []
 
 
 class Waiting:

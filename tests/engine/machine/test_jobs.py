@@ -158,13 +158,16 @@ def test_the_machines_own_limits_hold(do: Do, asked: RunMessage):
     assert came.result.trouble == "timeout"
 
 
-def test_what_an_agent_does_to_the_machines_repository_is_a_violation_and_undone(
-    do: Do, asked: RunMessage, project: Project
-):
-    came = reply(do(asked, "import subprocess; subprocess.run(['git', 'config', 'core.hooksPath', '/tmp/evil'])"))
+def test_what_an_agent_does_to_its_own_repository_does_not_matter(do: Do, asked: RunMessage, project: Project):
+    came = reply(
+        do(
+            asked,
+            "import subprocess; subprocess.run(['git', 'config', 'core.hooksPath', '/tmp/evil']); open('x', 'w').close()",
+        )
+    )
 
-    assert came.bundle is None
-    assert any("core.hookspath" in each for each in came.violations)
+    assert came.bundle is not None
+    assert came.violations == ()
     config = project.root / "prloom/.local/machine/repository/.git/config"
     assert "evil" not in config.read_text()
 
@@ -180,7 +183,7 @@ def test_nothing_of_a_run_is_left_but_its_log(do: Do, asked: RunMessage, project
     do(asked, "print('ok')")
 
     folder = project.root / "prloom/.local/machine"
-    assert list((folder / "runs").iterdir()) == []
+    assert list((folder / "clones").iterdir()) == []
     assert (folder / "logs" / RUN / "output.jsonl").read_text() == "ok\n"
     assert project.git("status", "--porcelain") == ""
     assert project.git("for-each-ref", cwd=folder / "repository") == ""
