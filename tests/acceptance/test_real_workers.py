@@ -31,8 +31,8 @@ def repository(tmp_path: Path) -> Repository:
 def model(repository: Repository, tmp_path: Path) -> Iterator[Server]:
     log = tmp_path / "asked.jsonl"
     log.touch()
-    worktree = str(repository.local.parents[1])
-    with serving(str(DATA / "stub_model.py"), "--log", str(log), "--cwd", worktree, log=log) as server:
+    clone = str(repository.root / "prloom/.local/clones" / PLAN)
+    with serving(str(DATA / "stub_model.py"), "--log", str(log), "--cwd", clone, log=log) as server:
         yield server
 
 

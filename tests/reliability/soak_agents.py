@@ -74,7 +74,7 @@ class Agents:
         """Play one run."""
         if spec.stage == "triage":
             return self._answer(json.dumps(_triaged(prompt)), "triage", Random(f"{self._seed}/{folder.name}"))
-        title = _title(Path(spec.cwd), spec.todo or "")
+        title = _title(Path(spec.root, "prloom/.local/worktrees", spec.plan or ""), spec.todo or "")
         self._runs[title] += 1
         chance = Random(f"{self._seed}/{title}/{self._runs[title]}")
         return self._work(spec, title, chance)
@@ -152,8 +152,8 @@ def _solve(cwd: Path) -> bool:
     return True
 
 
-def _title(cwd: Path, todo: str) -> str:
-    for line in (cwd / "prloom/.local/plan.md").read_text().splitlines():
+def _title(worktree: Path, todo: str) -> str:
+    for line in (worktree / "prloom/.local/plan.md").read_text().splitlines():
         if todo and todo in line:
             return line.partition("] ")[2].partition(" <!--")[0]
     return todo

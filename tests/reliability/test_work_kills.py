@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-STEPS = ("agent", "decision", "git commit-tree", "git push", "git symbolic-ref", "git update-ref")
+STEPS = ("agent", "decision", "git commit-tree", "git push", "git read-tree", "git update-ref")
 """What the work comes to outside the files of prloom, and the decisions between that; the worktree is moved to what
-others pushed by way of `git symbolic-ref`."""
+others pushed by `git read-tree`."""
 TURN = os.environ.get("PRLOOM_CRASH_TURN") or str(random.SystemRandom().randrange(1000))
 ALL = os.environ.get("PRLOOM_WORK_KILLS") == "all"
 

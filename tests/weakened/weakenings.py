@@ -343,13 +343,6 @@ WEAKENINGS = (
         "could_have_written_itself",
     ),
     Weakening(
-        "P14: what is said by hand allows no call",
-        "prloom.engine.tools.people:_was_emitted",
-        false,
-        "engine/tools/test_permissions.py",
-        "could_have_written_itself",
-    ),
-    Weakening(
         "P14: in an agent's run, commands only read",
         "prloom.cli.in_run:check",
         nothing,

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from request_bench import RequestBench, a_message
 
-from prloom.engine.plan import admission, appended_lines
+from prloom.engine.plan import admission
 from prloom.model.activity import ActivityEvent
 from prloom.model.decision import Change
 from prloom.model.hook import HookCall
@@ -192,14 +192,6 @@ async def test_what_a_plugin_has_read_counts_once(bench: RequestBench):
     await bench.add("m-3")
 
     assert [event.data["depth"] for event in bench.activity] == [1, 2, 1]
-
-
-async def test_a_message_is_no_workers_also_while_one_may_write_there(bench: RequestBench):
-    async with appended_lines.watching(bench.plan):
-        said = await bench.add("m-1")
-        admission.take_in(bench.plan, lambda event: None)
-
-    assert bench.plan.event_store.state.open[said["event_id"]].state == "pending"
 
 
 async def test_a_plan_that_cannot_be_written_is_not_ready(bench: RequestBench):
