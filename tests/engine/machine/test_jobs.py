@@ -159,12 +159,8 @@ def test_the_machines_own_limits_hold(do: Do, asked: RunMessage):
 
 
 def test_what_an_agent_does_to_its_own_repository_does_not_matter(do: Do, asked: RunMessage, project: Project):
-    came = reply(
-        do(
-            asked,
-            "import subprocess; subprocess.run(['git', 'config', 'core.hooksPath', '/tmp/evil']); open('x', 'w').close()",
-        )
-    )
+    config = "import subprocess; subprocess.run(['git', 'config', 'core.hooksPath', '/tmp/evil'])"
+    came = reply(do(asked, f"{config}; open('x', 'w').close()"))
 
     assert came.bundle is not None
     assert came.violations == ()
