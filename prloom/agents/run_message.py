@@ -13,7 +13,7 @@ import msgspec
 from prloom.agents.agent import Rights, RunResult, RunValue
 from prloom.agents.run_spec import RunLimits
 from prloom.errors import AgentError
-from prloom.model import record
+from prloom.model import json_schema, record
 
 RUN: Final = "run"
 """The key of the metadata that holds a run's id, which is also the message's id and its idempotent key."""
@@ -157,9 +157,7 @@ def unpacked_output(text: str) -> bytes:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of messages and replies, as the types define it."""
-    (message, reply), definitions = msgspec.json.schema_components(
-        (RunMessage, RunReply), ref_template="#/$defs/{name}"
-    )
+    (message, reply), definitions = json_schema.components((RunMessage, RunReply))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A run of an agent: its message on agent.<stage>, and the reply",

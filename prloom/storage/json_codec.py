@@ -53,10 +53,18 @@ def parse(content: bytes) -> Any | Unreadable:  # noqa: ANN401 (any JSON value)
         return msgspec.json.decode(content)
     except RecursionError:
         return Unreadable("it is nested too deeply")
-    except UnicodeDecodeError:
-        return Unreadable("it is not UTF-8")
-    except msgspec.DecodeError as error:
+    except (UnicodeDecodeError, msgspec.DecodeError) as error:
+        if not _is_utf_8(content):
+            return Unreadable("it is not UTF-8")
         return _lenient_decode(content, str(error))
+
+
+def _is_utf_8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _lenient_decode(content: bytes, reason: str) -> Any | Unreadable:  # noqa: ANN401 (any JSON value)

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 import prloom
+from prloom.model import json_schema
 from prloom.model.hook import HookCall, Outcome
 from prloom.model.record import Timestamp
 
@@ -18,7 +17,7 @@ PATH = Path(prloom.__file__).parent / "api" / "hook.schema.json"
 
 def build() -> dict[str, Any]:
     """Return the schema: of the params of `run_hook`, and below `$defs` of the outcome."""
-    _, components = msgspec.json.schema_components((HookCall, Outcome), schema_hook=_of, ref_template="#/$defs/{name}")
+    _, components = json_schema.components((HookCall, Outcome), schema_hook=_of)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "prloom hooks: the params of run_hook; its result is null or #/$defs/Outcome",
