@@ -11,6 +11,7 @@ import msgspec
 
 from prloom.agents.activity.adapter import Adapter, PlainAdapter
 from prloom.agents.mcp_server import McpServer, ServerSettings
+from prloom.agents.sandbox import HomeFile, Sandbox
 from prloom.model.agent_names import Inherited
 from prloom.model.kinds import RunOutcome
 
@@ -56,9 +57,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     which prloom was started: programs and policy come from there, never from the files of a branch. `plan`, `todo` and
     `attempt` say what the run is for, for people, and `plugin` which plugin has asked for it. `session` is that of an
     earlier run, to be resumed. `argv` is the command line of `[agents.command]`, and `inherit` what of the operator's
-    own takes part. The `server` is prloom's MCP server for the run, if it has one. The runner fills in `run` (the run's
-    id), `environ` (the environment that the agent gets) and `settings` (the texts of those of the agent's
-    `settings_files` that exist).
+    own takes part. The `sandbox` is what it sees, if it has one. The `server` is prloom's MCP server for the run, if it
+    has one. The runner fills in `run` (the run's id), `environ` (the environment that the agent gets) and `settings`
+    (the texts of those of the agent's `settings_files` that exist).
     """
 
     prompt: str
@@ -75,6 +76,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     answer_path: Path | None = None
     argv: tuple[str, ...] = ()
     server: McpServer | None = None
+    sandbox: Sandbox | None = None
     inherit: tuple[Inherited, ...] = ()
     run: str = ""
     environ: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -190,6 +192,10 @@ class Agent(Protocol):
         `DEFAULT_PROTECTED` of `prloom/core/work/inspection.py` has each of them: a worker must not change what the next
         run, or a person's own program, obeys. Files that programs of any kind read, such as `.env`, are not named.
         """
+
+    @property
+    def home_files(self) -> tuple[HomeFile, ...]:
+        """What a sandbox shows it of the operator's HOME, so that it is signed in and finds its sessions again."""
 
     @property
     def activity(self) -> Callable[[], Adapter | PlainAdapter]:

@@ -22,6 +22,7 @@ sign_in: Final = ""
 resumes: Final = False
 session_variables: Final = ()
 worktree_files: Final = ()
+home_files: Final = ()
 activity: Final = CommandAdapter
 tool_prefix: Final = None
 variables: Final = ()

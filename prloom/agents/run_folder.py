@@ -223,7 +223,7 @@ def read_from(folder: Path, name: str, offset: int, limit: int) -> bytes:
 def read_answer(folder: Path) -> str | None:
     """Return what the agent wrote as its answer, or None when there is none; longer than a mebibyte is none either."""
     content = read(folder, ANSWER, SMALL + 1)
-    if content is None or len(content) > SMALL:
+    if not content or len(content) > SMALL:
         return None
     return content.decode("utf-8", "replace")
 

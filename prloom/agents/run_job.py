@@ -122,6 +122,7 @@ class LocalRuns:
             argv=spec.program,
             server=server,
             inherit=spec.inherit,
+            sandbox=spec.sandbox,
             run=folder.name,
         )
 

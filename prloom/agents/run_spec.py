@@ -6,6 +6,7 @@ import secrets
 from datetime import UTC, datetime
 
 from prloom.agents.agent import RunValue
+from prloom.agents.sandbox import Sandbox
 from prloom.model.agent_names import Inherited
 
 
@@ -46,7 +47,7 @@ class RunSpec(RunValue, frozen=True):
     run's message, and its environment from its own one, with what has one of `names`. The other fields are for people:
     what the run is for, which plugin asked for it, when it was prepared, and on which machine. `call_seconds` is how
     long a call of prloom's tools may take; None for a run without them. `inherit` is what of the operator's own takes
-    part.
+    part, and `sandbox` what the run sees.
     """
 
     argv: tuple[str, ...]
@@ -68,3 +69,4 @@ class RunSpec(RunValue, frozen=True):
     session: str | None = None
     call_seconds: float | None = None
     inherit: tuple[Inherited, ...] = ()
+    sandbox: Sandbox | None = None

@@ -25,6 +25,7 @@ from prloom.agents import (
     run_message,
     run_spec,
     run_status,
+    sandbox,
     session_usage,
 )
 from prloom.agents.agent import Agent, ProgramEnding, RunRequest, RunResult
@@ -32,6 +33,7 @@ from prloom.agents.mcp_server import Access
 from prloom.agents.run_message import RunMessage
 from prloom.agents.run_spec import RunLimits, RunSpec
 from prloom.agents.run_status import RunFinished, RunInProgress, RunInterrupted, RunLost, RunStatus
+from prloom.agents.sandbox import Sandbox
 from prloom.errors import AgentError, AgentMissingError
 
 log = logging.getLogger(__name__)
@@ -74,6 +76,8 @@ def prepare(
     message = _message(agent, request, limits, repository=repository, commit=commit)
     spec = _spec(agent, request, started, limits=limits, names=names)
     files = {run_folder.PROMPT: message.prompt.encode(), run_folder.INVOCATION: run_folder.encode(spec)}
+    if request.sandbox is not None and request.answer_path is not None:
+        files[run_folder.ANSWER] = b""  # a sandbox shows it as a file of its own, which has to be there
     if access is not None and request.server is not None:
         settings = agent.server_settings(request.server, request.inherit)
         files[mcp_server.CONFIG] = mcp_server.config(request.server, access, settings)
@@ -101,7 +105,26 @@ def build_launch(agent: Agent, request: RunRequest, *, environ: Mapping[str, str
     cwd = request.cwd
     if invocation.outside:
         cwd = environment.outside(env)
-    return Launch(argv=(program, *invocation.argv[1:]), cwd=cwd, env=env)
+    launch = Launch(argv=(program, *invocation.argv[1:]), cwd=cwd, env=env)
+    if request.sandbox is None:
+        return launch
+    return _sandboxed(agent, request, request.sandbox, launch)
+
+
+def _sandboxed(agent: Agent, request: RunRequest, shown: Sandbox, launch: Launch) -> Launch:
+    """Return how to start a program in its sandbox, with what it needs beside what the request shows."""
+    bwrap = programs.locate(sandbox.PROGRAM, launch.env)
+    if bwrap is None:
+        raise AgentError(f"{sandbox.PROGRAM} is not on PATH any more, and the run was to have a sandbox")
+    home = launch.env.get("HOME") or "/"
+    read, write = sandbox.home_files(agent.home_files, launch.env)
+    read += sandbox.program_files(launch.argv[0], launch.env.get("PATH", ""), home)
+    if request.server is not None:
+        read += sandbox.own_files()
+    if launch.cwd != request.cwd:
+        read += (str(launch.cwd),)
+    seen = msgspec.structs.replace(shown, read=(*shown.read, *read), write=(*shown.write, *write))
+    return Launch(argv=sandbox.argv(seen, bwrap, launch.argv, cwd=launch.cwd), cwd=launch.cwd, env=launch.env)
 
 
 def _missing(agent: Agent, program: str, stage: str) -> str:
@@ -154,6 +177,7 @@ def _spec(agent: Agent, request: RunRequest, started: Launch, *, limits: RunLimi
         session=request.session,
         call_seconds=call_seconds,
         inherit=request.inherit,
+        sandbox=request.sandbox,
     )
 
 

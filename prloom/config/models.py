@@ -16,6 +16,7 @@ from prloom.config.exchange import ExchangeSection
 from prloom.config.layers import Layer
 from prloom.config.permissions import PermissionsSection
 from prloom.config.problems import nearest
+from prloom.config.sandbox import SandboxSection
 from prloom.config.section import ConfigSection
 from prloom.config.values import (
     Branch,
@@ -168,6 +169,7 @@ class Config(ConfigSection):
     tools: ToolsSection = ToolsSection()
     exchange: ExchangeSection = ExchangeSection()
     work: WorkSection = WorkSection()
+    sandbox: SandboxSection = SandboxSection()
     limits: LimitsSection = LimitsSection()
     adopt: tuple[AdoptSection, ...] = Field(
         default=(), description="The rules by which prloom adopts open pull requests by itself."

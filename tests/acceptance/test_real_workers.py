@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import environment
 import pytest
 from model_server import DATA, EACH, PATH, Server, folder_on_disk, require, serving
 from real_command import PLAN, Repository
@@ -64,17 +65,20 @@ def sign_in(repository: Repository, url: str) -> None:
     }
 
 
+@pytest.mark.parametrize("sandbox", ["off", "required"])
 @pytest.mark.parametrize("name", EACH)
 def test_a_real_worker_fails_the_check_once_goes_on_with_its_session_and_completes_the_todo(
-    name: str, repository: Repository, model: Server
+    name: str, sandbox: str, repository: Repository, model: Server
 ) -> None:
     require(name)
+    if sandbox == "required":
+        repository.env["PATH"] = environment.sandboxed(repository.env["PATH"])
     repository.git("config", "user.name", "Ann")
     repository.git("config", "user.email", "ann@example.com")
     sign_in(repository, f"{model.url}/s/work")
     check = "grep -q written hello.txt"
     (repository.root / "prloom.toml").write_text(
-        f'[stages]\ndefault = "{name}"\n[work]\nchecks = [{json.dumps(check)}]\n'
+        f'[stages]\ndefault = "{name}"\n[sandbox]\nmode = "{sandbox}"\n[work]\nchecks = [{json.dumps(check)}]\n'
     )
     repository.run("adopt", "--branch", PLAN)
     repository.run("todo", PLAN, "add", "Add hello.txt")

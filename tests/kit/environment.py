@@ -32,6 +32,8 @@ STEERING = frozenset(
     }
 )
 """By which somebody asks for more than the suite does by itself."""
+NO_SANDBOX = str(Path(__file__).parent / "bin")
+"""A folder with a `bwrap` that makes no sandbox, so that tests find what their agents wrote; see `sandboxed`."""
 CERTIFICATES = {"SSL_CERT_FILE": str(Path(__file__).parents[1] / "data/certificate.pem")}
 """One authority that certifies nothing: tests speak HTTP only, and each client would read the certificates of all."""
 RUNNING = ("PYTEST_XDIST_", "PYTEST_VERSION", "PYTEST_DEBUG_TEMPROOT")
@@ -43,6 +45,8 @@ def of_tests(caller: Mapping[str, str], home: str) -> dict[str, str]:
     kept = {name: value for name, value in caller.items() if name in MACHINE | BUILD | STEERING}
     kept |= {name: value for name, value in caller.items() if name.startswith(RUNNING)}
     git = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    folders = [each for each in kept.get("PATH", os.defpath).split(os.pathsep) if each != NO_SANDBOX]
+    kept["PATH"] = os.pathsep.join((NO_SANDBOX, *folders))
     return kept | CERTIFICATES | git | {"HOME": home, "LC_ALL": "C.UTF-8"}
 
 
@@ -56,6 +60,11 @@ def of_git(home: str) -> dict[str, str]:
         "GIT_CONFIG_NOSYSTEM": "1",
         **who,
     }
+
+
+def sandboxed(path: str) -> str:
+    """Return a PATH on which bubblewrap is the machine's own."""
+    return os.pathsep.join(each for each in path.split(os.pathsep) if each != NO_SANDBOX)
 
 
 def nested() -> dict[str, str]:

@@ -20,6 +20,7 @@ from prloom.agents.activity import messages
 from prloom.agents.agent import Invocation, LimitReport, ProgramEnding, RunRequest, RunResult, StreamEntry, TokenUsage
 from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
+from prloom.agents.sandbox import HomeFile
 from prloom.model.agent_names import Inherited
 from prloom.model.record import JsonObject
 
@@ -30,6 +31,10 @@ resumes: Final = False
 """Its threads are continued by another command, which was never seen to work."""
 session_variables: Final = ()
 worktree_files: Final = ("AGENTS.md", "AGENT.md", "CLAUDE.md", ".amp/**", ".agents/**")
+home_files: Final = (
+    HomeFile(".local/share/amp/", "write"),
+    HomeFile(".config/amp/"),
+)
 activity: Final = messages.amp
 tool_prefix: Final = None
 variables: Final = ("AMP_*",)

@@ -37,6 +37,7 @@ from prloom.agents.agent import (
 )
 from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
+from prloom.agents.sandbox import HomeFile
 from prloom.model.agent_names import Inherited
 from prloom.model.own_folder import OWN_FOLDER
 from prloom.model.record import JsonObject
@@ -52,6 +53,12 @@ session_variables: Final = (
     "CLAUDE_CODE_CHILD_SESSION",
 )
 worktree_files: Final = ("CLAUDE.md", "CLAUDE.local.md", ".claude/**", ".mcp.json")
+home_files: Final = (
+    HomeFile(".claude/.credentials.json", "write"),  # a sign-in is renewed there
+    HomeFile(".claude/projects/", "write"),
+    HomeFile(".claude/settings.json"),
+    HomeFile(".claude.json"),
+)
 activity: Final = messages.claude
 tool_prefix: Final = messages.TOOL_PREFIX
 variables: Final = (

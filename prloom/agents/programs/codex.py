@@ -39,6 +39,7 @@ from prloom.agents.agent import (
 from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
 from prloom.agents.run_ancestry import RUN_VARIABLE
+from prloom.agents.sandbox import HomeFile
 from prloom.errors import AgentError
 from prloom.model.agent_names import Inherited
 from prloom.model.own_folder import OWN_FOLDER
@@ -50,6 +51,11 @@ sign_in: Final = "run `codex login`, or start prloom with a valid OPENAI_API_KEY
 resumes: Final = True
 session_variables: Final = ()
 worktree_files: Final = ("AGENTS.md", "AGENTS.override.md", ".codex/**", ".agents/**")
+home_files: Final = (
+    HomeFile(".codex/auth.json", "write"),  # a sign-in is renewed there
+    HomeFile(".codex/sessions/", "write"),
+    HomeFile(".codex/config.toml"),
+)
 activity: Final = CodexAdapter
 tool_prefix: Final = ""  # an item names the server beside the tool
 variables: Final = ("CODEX_*", "OPENAI_*")

@@ -26,6 +26,7 @@ resumes: Final = False
 session_variables: Final = ()
 worktree_files: Final = ()
 """Only the operator knows what such a program reads."""
+home_files: Final = ()
 activity: Final = CommandAdapter
 tool_prefix: Final = None
 variables: Final = ("OLLAMA_*",)

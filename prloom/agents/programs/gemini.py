@@ -43,6 +43,7 @@ from prloom.agents.agent import (
 )
 from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
+from prloom.agents.sandbox import HomeFile
 from prloom.model.agent_names import Inherited
 from prloom.model.record import JsonObject
 
@@ -52,6 +53,14 @@ sign_in: Final = "run `gemini` and sign in, or start prloom with a valid GEMINI_
 resumes: Final = True
 session_variables: Final = ()
 worktree_files: Final = ("GEMINI.md", ".gemini/**", ".agents/**")
+home_files: Final = (
+    HomeFile(".gemini/oauth_creds.json", "write"),  # a sign-in is renewed there
+    HomeFile(".gemini/tmp/", "write"),
+    HomeFile(".gemini/settings.json"),
+    HomeFile(".gemini/google_accounts.json"),
+    HomeFile(".gemini/installation_id"),
+    HomeFile(".gemini/.env"),
+)
 activity: Final = GeminiAdapter
 tool_prefix: Final = TOOL_PREFIX
 variables: Final = ("GEMINI_*", "GOOGLE_*")

@@ -36,6 +36,7 @@ from prloom.agents.agent import (
 )
 from prloom.agents.mcp_server import McpServer, ServerSettings
 from prloom.agents.parsing import ParsedOutput
+from prloom.agents.sandbox import HomeFile
 from prloom.model.agent_names import Inherited
 from prloom.model.own_folder import OWN_FOLDER
 from prloom.model.record import JsonObject
@@ -53,6 +54,11 @@ worktree_files: Final = (
     ".opencode/**",
     ".claude/**",
     ".agents/**",
+)
+home_files: Final = (
+    HomeFile(".local/share/opencode/", "write"),
+    HomeFile(".cache/opencode/", "write"),
+    HomeFile(".config/opencode/"),
 )
 activity: Final = OpencodeAdapter
 tool_prefix: Final = TOOL_PREFIX

@@ -14,8 +14,10 @@ import msgspec
 
 from prloom.agents import mcp_server, registry, runner
 from prloom.agents.agent import Agent, RunRequest, RunResult
+from prloom.agents.mcp_server import Access
 from prloom.agents.run_message import RunReply
 from prloom.agents.run_spec import RunLimits
+from prloom.agents.sandbox import Sandbox
 from prloom.config import stages
 from prloom.config.models import Config
 from prloom.core.waits import agent_wait, brakes
@@ -29,11 +31,12 @@ from prloom.engine.plan.in_flight import InFlight
 from prloom.engine.plan.run_tools import ResultReceiver, RunTools
 from prloom.engine.plan.runtime import PlanFolders, PlanRuntime
 from prloom.engine.plan.worker_slots import WorkerSlots
-from prloom.engine.runs import records, run_exchange
+from prloom.engine.runs import records, run_exchange, run_sandbox
 from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
 from prloom.engine.runs.run_commits import RunCommits
 from prloom.engine.runs.run_end import RunEnd
 from prloom.engine.runs.run_exchange import RunExchange, RunExecutor
+from prloom.engine.runs.run_sandbox import Surroundings
 from prloom.engine.runs.run_waits import RunWaits
 from prloom.errors import AgentError, StorageError
 from prloom.model import kinds
@@ -42,6 +45,7 @@ from prloom.model.kinds import CHECK
 from prloom.model.work import TodoWork
 from prloom.storage import paths, run_log
 from prloom.storage.paths import RepositoryPaths
+from prloom.workspace import repository
 
 log = logging.getLogger(__name__)
 
@@ -217,17 +221,29 @@ class AgentPool:
             if agent.server_settings(server, request.inherit) is not None:
                 request = msgspec.structs.replace(request, server=server)
                 access = self.tools.access()
+        request = msgspec.structs.replace(request, sandbox=self._sandbox(folders, config, agent, request, access))
         return runner.prepare(
             folders.runs / run_id,
             agent,
             request,
             environ=self.environ,
             limits=limits or self.limits(config),
-            names=config.agents.env,
+            names=(*config.agents.env, *config.sandbox.env),
             repository=self.commits.address,
             commit=commit,
             access=access,
         )
+
+    def _sandbox(
+        self, folders: PlanFolders, config: Config, agent: Agent, request: RunRequest, access: Access | None
+    ) -> Sandbox | None:
+        """Return what a run sees; raises AgentError where it must have a sandbox and cannot."""
+        if config.sandbox.mode == "off":
+            return None
+        run_sandbox.make_folders(agent.home_files, self.environ)
+        around = Surroundings(repository.find(self.root), folders.worktree.parent, self.environ)
+        sockets = Path(access.socket).parent if access is not None else None
+        return run_sandbox.of_run(config.sandbox, request, around, sockets=sockets)
 
     async def run(self, folder: Path, agent: Agent, plan_id: str, now: Clock, *, found: bool = False) -> RunResult:
         """Have the prepared run of a folder done, and return its result; see `reply`."""

@@ -1,0 +1,48 @@
+"""Find out whether bubblewrap works on this machine; it needs user namespaces, which a system may refuse."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from prloom import programs
+from prloom.agents import sandbox
+from prloom.agents.sandbox import Sandbox
+from prloom.core.text.naming import printable
+
+_LIMIT = 10.0  # seconds
+_TO_INSTALL = "install it: on Debian, `apt-get install bubblewrap`"
+
+
+def program(environ: Mapping[str, str]) -> str | None:
+    """Return the path of bubblewrap; None where it is not there, or does not work."""
+    found = programs.locate(sandbox.PROGRAM, environ)
+    if found is None or _problem(found) is not None:
+        return None
+    return found
+
+
+def problem(environ: Mapping[str, str]) -> str | None:
+    """Return why runs cannot have a sandbox here, and what to do about it; None where they can."""
+    found = programs.locate(sandbox.PROGRAM, environ)
+    if found is None:
+        return f"bubblewrap (`{sandbox.PROGRAM}`) is not on PATH; {_TO_INSTALL}"
+    reason = _problem(found)
+    if reason is None:
+        return None
+    return f"bubblewrap does not work here: {reason}; allow unprivileged user namespaces, or run prloom where they are"
+
+
+@cache
+def _problem(bwrap: str) -> str | None:
+    """Return why bubblewrap does not start a program; asked once in the life of this process."""
+    command = sandbox.argv(Sandbox(), bwrap, ("/bin/true",), cwd=Path("/"))
+    try:
+        ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_LIMIT)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return printable(str(error), 200)
+    if ended.returncode == 0:
+        return None
+    return printable(ended.stderr.strip().splitlines()[-1] if ended.stderr.strip() else f"exit {ended.returncode}", 200)
