@@ -111,6 +111,20 @@ def build_launch(agent: Agent, request: RunRequest, *, environ: Mapping[str, str
     return _sandboxed(agent, request, request.sandbox, launch)
 
 
+def command_launch(
+    agent: Agent, request: RunRequest, *, environ: Mapping[str, str], names: Sequence[str] = ()
+) -> Launch:
+    """Return how to start the command `argv` of a request where a run of the agent would be, and as it would be run."""
+    env = environment.worker(registry.allowed_environment(agent, environ, names))
+    program = programs.locate(request.argv[0], env)
+    if program is None:
+        raise AgentError(f"{request.argv[0]} is not on PATH")
+    launch = Launch(argv=(program, *request.argv[1:]), cwd=request.cwd, env=env)
+    if request.sandbox is None:
+        return launch
+    return _sandboxed(agent, request, request.sandbox, launch)
+
+
 def _sandboxed(agent: Agent, request: RunRequest, shown: Sandbox, launch: Launch) -> Launch:
     """Return how to start a program in its sandbox, with what it needs beside what the request shows."""
     bwrap = programs.locate(sandbox.PROGRAM, launch.env)

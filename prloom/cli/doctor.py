@@ -49,9 +49,11 @@ def _findings(given: Options) -> Iterator[Finding]:
         environment_checks,
         load_checks,
         plugin_checks,
+        sandbox_checks,
     )
     from prloom.engine.views import doctor  # noqa: PLC0415
     from prloom.errors import ConfigError, PrloomError  # noqa: PLC0415
+    from prloom.workspace import repository  # noqa: PLC0415
 
     config = where = None
     try:
@@ -69,6 +71,9 @@ def _findings(given: Options) -> Iterator[Finding]:
     yield from doctor.guarded(lambda: doctor.findings(where, datetime.now(UTC)), str(where.root))
     if config is not None:
         yield from doctor.guarded(lambda: environment_checks.of_agents(config, where.root), "the agents")
+        yield from doctor.guarded(lambda: sandbox_checks.of_mode(config, os.environ), "the sandbox")
+        repo = repository.find(where.root)
+        yield from doctor.guarded(lambda: sandbox_checks.of_proof(config, repo, os.environ), "the sandbox")
         yield from doctor.guarded(lambda: environment_checks.of_trust(config), "the configuration")
         yield from doctor.guarded(lambda: environment_checks.of_plugins(config, where.root), "the plugins")
         yield from doctor.guarded(lambda: load_checks.of_plugins(config, where.root, os.environ), "the plugins")

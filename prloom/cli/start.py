@@ -147,13 +147,14 @@ def _problems(root: Path, config: Config, bridges: LoadedBridges) -> tuple[str, 
 
     What keeps a plugin or a bridge from its present work is reported when the first round tries it.
     """
-    from prloom.engine import bridge_trial, environment_checks  # noqa: PLC0415 - `prloom start --help` needs none
+    from prloom.engine import bridge_trial, environment_checks, sandbox_checks  # noqa: PLC0415 - `prloom start --help` needs none
     from prloom.engine.bus import plans  # noqa: PLC0415
     from prloom.engine.views import doctor  # noqa: PLC0415
 
     where, trials = plans.locate(root, config.worktrees_dir), bridge_trial.of(bridges, os.environ)
     found = (
         *doctor.guarded(lambda: environment_checks.of_agents(config, root), "the agents"),
+        *doctor.guarded(lambda: sandbox_checks.of_mode(config, os.environ), "the sandbox"),
         *doctor.guarded(lambda: environment_checks.of_presets(config, where), "the presets"),
         *doctor.guarded(lambda: environment_checks.of_unused_forges(trials, config, where), "the bridges"),
     )

@@ -74,11 +74,11 @@ def run(where: RepositoryPaths, plan_id: str, kind: SessionKind, argv: Sequence[
     return code
 
 
-def run_in_terminal(argv: Sequence[str], cwd: Path) -> int:
+def run_in_terminal(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> int:
     """Run a program that has the terminal until it ends, and return its exit code; raises PrloomError."""
     before = signal.signal(signal.SIGINT, lambda *_: None)  # it is for the program, which has the terminal too
     try:
-        return subprocess.run(argv, cwd=cwd, check=False).returncode
+        return subprocess.run(argv, cwd=cwd, env=env, check=False).returncode
     except OSError as error:
         raise PrloomError(f"{argv[0]} cannot be started: {error.strerror}") from error
     finally:

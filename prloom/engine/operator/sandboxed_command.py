@@ -1,0 +1,67 @@
+"""Run a command of the operator's as a worker of a plan would be run: in its clone, its environment and its sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from prloom.agents import registry, runner
+from prloom.agents.agent import Agent, RunRequest
+from prloom.agents.programs import command as command_agent
+from prloom.config import stages
+from prloom.config.models import Config
+from prloom.engine.operator import emit, session
+from prloom.engine.runs import run_sandbox
+from prloom.engine.runs.run_sandbox import Surroundings
+from prloom.errors import AgentError, PrloomError
+from prloom.model.plan import Plan
+from prloom.storage import plan_session
+from prloom.storage.paths import RepositoryPaths
+from prloom.workspace import clone, repository
+from prloom.workspace.clone import CloneState
+
+STAGE = "worker"
+
+
+def run(where: RepositoryPaths, config: Config, plan_id: str, argv: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run a command in a plan's clone, which is made if need be, and return its exit code.
+
+    prloom does not work on the plan meanwhile. Raises PrloomError where the plan is worked on, or the program is not
+    there.
+    """
+    plan = emit.plan(where, plan_id)
+    chosen = config.for_preset(plan.preset)
+    with plan_session.reserved(where.root, plan_id, "shell", datetime.now(UTC)):
+        _ensure_clone(where, chosen, plan)
+        agent = _agent(chosen, environ)
+        request = RunRequest(
+            prompt="", stage=STAGE, cwd=where.clone(plan_id), root=where.root, rights="work", argv=tuple(argv)
+        )
+        around = Surroundings(repository.find(where.root), where.worktrees, environ)
+        shown = run_sandbox.of_run(chosen.sandbox, request, around)
+        names = (*chosen.agents.env, *chosen.sandbox.env)
+        started = runner.command_launch(agent, replace(request, sandbox=shown), environ=environ, names=names)
+        return session.run_in_terminal(started.argv, started.cwd, started.env)
+
+
+def _agent(config: Config, environ: Mapping[str, str]) -> Agent:
+    """Return the agent of the plan's workers; where there is none, one that needs nothing of its own."""
+    name = stages.stage(config, STAGE).agent
+    try:
+        return registry.auto(environ) if name == "auto" else registry.get(name)
+    except AgentError:
+        return command_agent
+
+
+def _ensure_clone(where: RepositoryPaths, config: Config, plan: Plan) -> None:
+    repo, path = repository.find(where.root), where.clone(plan.id)
+    if clone.exists(repo, path):
+        return
+    head = repository.branch_sha(repo, plan.branch)
+    if head is None:
+        raise PrloomError(f"plan {plan.id} has no branch any more, so it has no clone either")
+    base = plan.pr_base or config.base_branch
+    state = CloneState(plan.branch, head, base=base, like=where.worktree(plan.id))
+    clone.renew(repo, path, state, junk=config.work.junk)
