@@ -58,8 +58,8 @@ def argv(sandbox: Sandbox, bwrap: str, command: Sequence[str], *, cwd: Path) -> 
     mounts = [(each, "--tmpfs") for each in (*_PRIVATE, *filter(None, (sandbox.home,)), *sandbox.hidden)]
     mounts += [(each, "--ro-bind-try") for each in (*_resolver(), *sandbox.read)]
     mounts += [(each, "--bind-try") for each in sandbox.write]
-    for place, _, option in sorted((_place(path), _ORDER.index(option), option) for path, option in set(mounts)):
-        found += _mount(place, option)
+    for at, _, option in sorted((_mount_point(path), _ORDER.index(option), option) for path, option in set(mounts)):
+        found += _mount(at, option)
     for each in sandbox.hidden:
         found += ["--remount-ro", os.path.realpath(each)]
     return (*found, "--setenv", "TMPDIR", "/tmp", "--chdir", str(cwd), "--", *command)  # noqa: S108 - its own
@@ -96,15 +96,15 @@ def _resolver() -> tuple[str, ...]:
     return ()
 
 
-def _place(path: str) -> tuple[int, str]:
+def _mount_point(path: str) -> tuple[int, str]:
     """Return where a path is mounted, after how deep that is: links in the folders above it are followed."""
     folder, name = os.path.split(path.rstrip("/"))
-    place = os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - it may be a link itself
-    return len(Path(place).parts), place
+    found = os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - it may be a link itself
+    return len(Path(found).parts), found
 
 
-def _mount(place: tuple[int, str], option: str) -> tuple[str, ...]:
-    _, path = place
+def _mount(at: tuple[int, str], option: str) -> tuple[str, ...]:
+    _, path = at
     if option == "--tmpfs":
         return (option, path)
     return (option, os.path.realpath(path), path)

@@ -56,6 +56,7 @@ COMMANDS: Mapping[str, Lazy] = {
     "block": Lazy("prloom.cli.block", "Stop the work on a plan's TODOs, with a reason.", "block"),
     "unblock": Lazy("prloom.cli.block", "Let the TODOs of a blocked plan be worked on again.", "unblock"),
     "open": Lazy("prloom.cli.open", "Open a shell, or the agent, in a plan's worktree."),
+    "sandbox": Lazy("prloom.cli.sandbox", "Run a command as a worker of a plan would be run."),
     "rebase": Lazy("prloom.cli.rebase", "Rebase a plan's branch onto its base."),
     "plugins": Lazy("prloom.cli.plugins", "List, enable, disable, create and test plugins."),
     "action": Lazy("prloom.cli.action", "Run an action of a plugin's daemon."),

@@ -20,7 +20,6 @@ class SandboxSection(ConfigSection):
         default=(),
         description="Further files and folders that can be read there; `~` is your home, where otherwise only what "
         "the agent program needs is to be seen.",
-        examples=[["~/.cargo", "~/.rustup"]],
     )
     write: tuple[Text, ...] = Field(default=(), description="Files and folders that can be written, too.")
     env: tuple[Variable, ...] = Field(

@@ -67,6 +67,6 @@ def _socket(root: Path) -> str:
     """Return where the running dispatcher's socket is; a path at which nothing is, where none runs."""
     local = SafeDir.open(root, *paths.LOCAL)
     if local is not None:
-        with local, suppress(PrloomError):
+        with local, suppress(PrloomError, OSError):
             return published_socket.find(local)
     return "/nonexistent"

@@ -33,6 +33,7 @@ def test_as_it_stands_the_file_changes_nothing() -> None:
             "tools": {},
             "exchange": {},
             "work": {},
+            "sandbox": {},
             "limits": {},
             "outbox": {},
         }

@@ -217,8 +217,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -
             '"a\\nb" = 1',
             (
                 'prloom.toml: unknown key "a\\nb"; the top level has base_branch, worktrees_dir, dispatcher, '
-                "trust, backoff, outbox, bridges, plugins, models, stages, agents, tools, exchange, work, limits, "
-                "adopt, presets"
+                "trust, backoff, outbox, bridges, plugins, models, stages, agents, tools, exchange, work, sandbox, "
+                "limits, adopt, presets"
             ),
         ),
         ("a = \nb = 1", "prloom.toml:1:5: not valid TOML: Invalid value; correct it there"),

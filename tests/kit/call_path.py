@@ -74,7 +74,7 @@ class GitHubStage(Stage):
         self.adopt("pr-1", branch="topic", pr=self.pull.number, forge="github")
         (root / "agent.py").write_text(AGENT)
         argv = json.dumps([sys.executable, str(root / "agent.py")])
-        self.configure(f'[stages]\ndefault = "command"\n[agents.command]\nargv = {argv}\n')
+        self.configure(f'[stages]\ndefault = "command"\n[sandbox]\nmode = "off"\n[agents.command]\nargv = {argv}\n')
 
     def dispatcher(self) -> Dispatcher:
         async def sleep(seconds: float) -> None:

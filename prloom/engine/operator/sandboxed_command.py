@@ -14,7 +14,7 @@ from prloom.config import stages
 from prloom.config.models import Config
 from prloom.engine.operator import emit, session
 from prloom.engine.runs import run_sandbox
-from prloom.engine.runs.run_sandbox import Surroundings
+from prloom.engine.runs.run_sandbox import RunEnvironment
 from prloom.errors import AgentError, PrloomError
 from prloom.model.plan import Plan
 from prloom.storage import plan_session
@@ -39,7 +39,7 @@ def run(where: RepositoryPaths, config: Config, plan_id: str, argv: Sequence[str
         request = RunRequest(
             prompt="", stage=STAGE, cwd=where.clone(plan_id), root=where.root, rights="work", argv=tuple(argv)
         )
-        around = Surroundings(repository.find(where.root), where.worktrees, environ)
+        around = RunEnvironment(repository.find(where.root), where.worktrees, environ)
         shown = run_sandbox.of_run(chosen.sandbox, request, around)
         names = (*chosen.agents.env, *chosen.sandbox.env)
         started = runner.command_launch(agent, replace(request, sandbox=shown), environ=environ, names=names)

@@ -36,7 +36,7 @@ from prloom.engine.runs.pool_process import Pool, PoolProcess, StartPool
 from prloom.engine.runs.run_commits import RunCommits
 from prloom.engine.runs.run_end import RunEnd
 from prloom.engine.runs.run_exchange import RunExchange, RunExecutor
-from prloom.engine.runs.run_sandbox import Surroundings
+from prloom.engine.runs.run_sandbox import RunEnvironment
 from prloom.engine.runs.run_waits import RunWaits
 from prloom.errors import AgentError, StorageError
 from prloom.model import kinds
@@ -241,7 +241,7 @@ class AgentPool:
         if config.sandbox.mode == "off":
             return None
         run_sandbox.make_folders(agent.home_files, self.environ)
-        around = Surroundings(repository.find(self.root), folders.worktree.parent, self.environ)
+        around = RunEnvironment(repository.find(self.root), folders.worktree.parent, self.environ)
         sockets = Path(access.socket).parent if access is not None else None
         return run_sandbox.of_run(config.sandbox, request, around, sockets=sockets)
 

@@ -18,8 +18,8 @@ from prloom.workspace.repository import Repository
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What lies around a run: the repository that it works for, the folder of all worktrees, and the environment."""
+class RunEnvironment:
+    """What a run has around it: the repository that it works for, the folder of all worktrees, and the environment."""
 
     repo: Repository
     worktrees: Path
@@ -27,7 +27,7 @@ class Surroundings:
 
 
 def of_run(
-    rules: SandboxSection, request: RunRequest, around: Surroundings, *, sockets: Path | None = None
+    rules: SandboxSection, request: RunRequest, around: RunEnvironment, *, sockets: Path | None = None
 ) -> Sandbox | None:
     """Return what a run sees; None where it has no sandbox, because of the rules or because bubblewrap does not work.
 
