@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from prloom.core.work import commit_message
-from prloom.workspace import git
+from prloom.workspace import checkout, git
 from prloom.workspace.repository import Repository
 
 _CHANGES, _REFS = "refs/prloom/kept", "refs/prloom/kept-refs"
@@ -92,6 +92,8 @@ def _owners(todo: KeptTodo) -> tuple[str, str]:
 
 def _kept(repo: Repository, todo: KeptTodo) -> list[tuple[str, KeptChange]]:
     """Return what the refs of a TODO keep, each with its plan; the ref of the plan's own comes first."""
+    if all(checkout.ref(repo.git_dir, name) is None for name in (todo.ref, todo.old_ref)):
+        return []
     form = f"%(refname) %(objectname) %(tree) %(parent)%00%(trailers:key={commit_message.PLAN},valueonly)%00"
     answer = git.run(["for-each-ref", f"--format={form}", "--sort=-refname", todo.ref, todo.old_ref], cwd=repo.root).out
     words = answer.split("\0")

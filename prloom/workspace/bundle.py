@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from prloom.core.text.naming import commit_id, printable
 from prloom.core.work import run_policy
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, revisions, tree_size, trees
+from prloom.workspace import checkout, git, revisions, tree_size, trees
 from prloom.workspace.git_errors import GitSystemError
 from prloom.workspace.repository import Repository
 
@@ -109,7 +109,7 @@ def receive(
 
 def find(repo: Repository, run: str) -> Received | None:
     """Return the commit of a run whose bundle was taken before; None if there is none."""
-    sha = revisions.commit_of(repo.root, ref(run))
+    sha = checkout.ref(repo.git_dir, ref(run))
     if sha is None:
         return None
     return Received(sha, revisions.tree_of(repo.root, sha))

@@ -7,6 +7,7 @@ git is asked.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
@@ -147,6 +148,38 @@ def _is_commit_id(text: str) -> bool:
     from prloom.core.text.naming import commit_id  # noqa: PLC0415 -- HEAD mostly names a branch
 
     return commit_id(text) is not None
+
+
+def ref(common: Path, name: str) -> str | None:
+    """Return the commit that a ref leads to, by git's files where they say; None if there is no such ref."""
+    found = _sha(common, name)
+    if _is_commit_id(found):
+        return found
+    if not found and (read(common / "HEAD") or "") != f"ref: {_BRANCHES}{_UNKNOWN}":
+        return None
+    from prloom.workspace import revisions  # noqa: PLC0415 -- git is asked only where its files do not say
+
+    return revisions.commit_of(common, name)
+
+
+def refs_below(common: Path, prefix: str) -> dict[str, str]:
+    """Return the refs whose names begin so, such as `refs/tags/`, with what they lead to, by git's files or by git."""
+    if read(common / "HEAD") == f"ref: {_BRANCHES}{_UNKNOWN}":
+        from prloom.workspace import git  # noqa: PLC0415 -- git is asked only where its files do not say
+
+        listed = git.run(["for-each-ref", "--format=%(objectname) %(refname)", prefix], cwd=common).out.splitlines()
+        return {name: sha for sha, _, name in (line.partition(" ") for line in listed)}
+    found = {}
+    with suppress(OSError):
+        for line in (common / "packed-refs").read_bytes().splitlines():
+            sha, _, name = os.fsdecode(line).partition(" ")
+            if name.startswith(prefix) and _is_commit_id(sha):
+                found[name] = sha
+    for file in (common / prefix).rglob("*"):
+        value = read(file) if file.is_file() else None
+        if value is not None and _is_commit_id(value):
+            found[file.relative_to(common).as_posix()] = value
+    return found
 
 
 def last_head(checkout: Checkout) -> str | None:

@@ -19,7 +19,7 @@ from prloom.core.text.naming import printable
 from prloom.core.text.path_patterns import PathPatterns
 from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, git, trees, worktree_files
+from prloom.workspace import checkout, trees, worktree_files
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.repository import Repository
 
@@ -77,7 +77,7 @@ def renew(repo: Repository, path: Path, state: CloneState, *, junk: Sequence[str
     """
     try:
         place = _folder(repo, path, state)
-        worktree_files.write(place, state.tree or state.commit, junk=junk)
+        worktree_files.refill(place, state.tree or state.commit, junk=junk)
         _write_repository(repo, place, state)
         (place.git_dir / _FILLED_WITH).write_text(state.tree or state.commit)
     except OSError as error:
@@ -120,7 +120,9 @@ def _folder(repo: Repository, path: Path, state: CloneState) -> Checkout:
     path.mkdir(mode=_MODE, parents=True, exist_ok=True)
     own = checkout.index_of_clone(path)
     (own / "info").mkdir(mode=_MODE, parents=True, exist_ok=True)
-    (own / "commondir").write_bytes(os.fsencode(repo.git_dir) + b"\n")
+    common = os.fsencode(repo.git_dir) + b"\n"
+    if _content(own / "commondir") != common:
+        (own / "commondir").write_bytes(common)
     (own / "HEAD").write_text(f"{state.commit}\n")
     if state.like is not None:
         _take_over_sparse(repo, state.like, own)
@@ -203,10 +205,8 @@ def _packed_refs(repo: Repository, state: CloneState) -> bytes:
     """Return the file of refs: the plan's branch and its base, as they are at origin or here, and all tags."""
     names = [f"refs/remotes/origin/{name}" for name in (state.branch, state.base) if name]
     names += [f"refs/heads/{state.base}"] if state.base else []
-    asked = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags", *names]
-    lines = git.run(asked, cwd=repo.root).out.splitlines()
-    found = {name: sha for sha, _, name in (line.partition(" ") for line in lines)}
-    return _as_file(_refs(found, state))
+    found = {name: sha for name in names if (sha := checkout.ref(repo.git_dir, name)) is not None}
+    return _as_file(_refs({**checkout.refs_below(repo.git_dir, "refs/tags/"), **found}, state))
 
 
 def _refs(found: Mapping[str, str], state: CloneState) -> dict[str, str]:

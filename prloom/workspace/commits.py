@@ -74,10 +74,13 @@ def make(repo: Repository, *, tree: str, parent: str, message: str, author: Mapp
 
     Raises IdentityMissingError where git has no identity.
     """
-    require_identity(repo.root)
     argv = ["commit-tree", "-p", parent, "-F", "-", tree]
     given = message.encode("utf-8", "surrogateescape")
-    return git.run(argv, cwd=repo.root, stdin=given, variables=author).out.strip()
+    try:
+        return git.run(argv, cwd=repo.root, stdin=given, variables=author).out.strip()
+    except WorkspaceError:
+        require_identity(repo.root)
+        raise
 
 
 def advance(
@@ -209,6 +212,8 @@ def walk(repo: Repository, branch: str, *, base: str | None = None) -> Iterator[
 
 def between(repo: Repository, base: str | None, tip: str, *, most: int = _MOST_SEARCHED) -> Iterator[Commit]:
     """Yield the commits that lead to `tip` and that are not in `base`, each after those that build on it."""
+    if base == tip:
+        return
     form = "--format=tformat:%T%x00%P%x00%B%x00"
     argv = ["rev-list", f"--max-count={most}", "--topo-order", form, tip]
     if base is not None:

@@ -29,6 +29,7 @@ from prloom import programs
 from prloom.core.text.naming import mask_credentials, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import git_errors
+from prloom.workspace.git_config import LIST, Entries, RememberedConfig
 from prloom.workspace.git_errors import GitSystemError
 
 if TYPE_CHECKING:
@@ -47,11 +48,6 @@ _OFF = {
     # `core.hooksPath` does not reach the hooks of the configuration, which git knows since version 2.54.
     "hook": (("enabled", "false"),),
 }
-
-
-def _configured_keys(answer: str) -> tuple[str, ...]:
-    """Return the keys that `git config --null --name-only --list` has printed."""
-    return tuple(key for key in answer.split("\0") if key)
 
 
 def drivers_turned_off(keys: Iterable[str]) -> tuple[GitSetting, ...]:
@@ -129,7 +125,7 @@ _GUARDED = {
 # These use the object store, the configuration and the network only. Any other command may run a driver or a hook.
 _READ_ONLY = ("cat-file", "config", "diff-tree", "for-each-ref", "ls-remote", "ls-tree", "merge-base", "remote")
 _WITHOUT_DRIVERS = frozenset((*_READ_ONLY, "commit-tree", "rev-list", "rev-parse", "var", "version"))
-_LIST = ("config", "--null", "--name-only", "--list")
+_CONFIG_OF = RememberedConfig()
 
 _MACHINE = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 _CONFIG = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
@@ -211,8 +207,13 @@ def drivers_off(cwd: Path, git_dir: Path | None) -> tuple[GitSetting, ...]:
 
     They are those of one folder and repository: which files the configuration includes may depend on both.
     """
+    return drivers_turned_off(key for key, _ in configuration(cwd, git_dir))
+
+
+def configuration(cwd: Path, git_dir: Path | None = None) -> Entries:
+    """Return all keys of git's configuration with their values; git is asked again when a file of it has changed."""
     env = environment(os.environ, cwd=cwd, git_dir=git_dir)
-    return drivers_turned_off(_configured_keys(_answer(_LIST, cwd=cwd, env=env).out))
+    return _CONFIG_OF.read(cwd, git_dir, env, lambda: _answer(LIST, cwd=cwd, env=env).out)
 
 
 def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None) -> dict[str, str]:

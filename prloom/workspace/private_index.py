@@ -22,11 +22,15 @@ _ABANDONED = 3600.0  # seconds
 
 
 class PrivateIndex:
-    """An index beside that of a worktree, and the commands of git that use it."""
+    """An index beside that of a worktree, and the commands of git that use it.
+
+    `files` are those of the tree that was read last, with their modes and ids.
+    """
 
     def __init__(self, worktree: Checkout, file: Path) -> None:
         self.worktree = worktree
         self.file = file
+        self.files: dict[str, tuple[int, str]] = {}
         self._variables = MappingProxyType({"GIT_INDEX_FILE": str(file)})
         self._drivers = git.drivers_off(worktree.path, worktree.git_dir)
 
@@ -50,36 +54,49 @@ class PrivateIndex:
         not the flags by which git would not look at them.
         """
         try:
-            shutil.copy2(self.worktree.git_dir / "index", self.file)  # git compares its time with those of the files
+            self.begin_with_own()
             self.run(["read-tree", "--reset", tree])
         except (OSError, WorkspaceError):  # there is none, or an agent has left it broken
             self.file.unlink(missing_ok=True)
             self.run(["read-tree", tree])
-        flags = [(entry[:1], entry[2:]) for entry in self.run(["ls-files", "-z", "-v"]).out.split("\0") if entry]
+        flags = self._listed(["-v"])
         skipped = frozenset(path for flag, path in flags if flag in "Ss")
-        self.update(["--no-assume-unchanged"], [path for flag, path in flags if flag.islower()])
+        assumed = [path for flag, path in flags if flag.islower()]
+        self.update(["--no-assume-unchanged"], assumed)
         self.update(["--no-skip-worktree"], sorted(skipped))
         return skipped
+
+    def begin_with_own(self) -> None:
+        """Begin with the worktree's own index, and what that knows of the files; raises OSError where there is none."""
+        shutil.copy2(self.worktree.git_dir / "index", self.file)  # git compares its time with those of the files
+
+    def _listed(self, options: Sequence[str]) -> list[tuple[str, str]]:
+        """Return the flag and the path of each entry; `files` has what is in the index."""
+        self.files.clear()
+        found = []
+        for entry in filter(None, self.run(["ls-files", "-z", "--stage", *options]).out.split("\0")):
+            about, _, path = entry[2:].partition("\t")
+            mode, sha, _ = about.split()
+            found.append((entry[:1], path))
+            self.files[path] = (int(mode, 8), sha)
+        return found
 
     def read_afresh(self, tree: str) -> None:
         """Read a tree, and have git read all files to know which of them match."""
         self.run(["read-tree", tree])
         self.run(["update-index", "-q", "--refresh"], codes=(0, 1))
 
-    def modified(self) -> frozenset[str]:
-        """Return the paths of the index that are not in the worktree as they are in the index."""
-        return frozenset(filter(None, self.run(["ls-files", "-z", "--modified"]).out.split("\0")))
+    def compare(self, *, junk: Sequence[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Return the paths of the index that differ in the worktree, and those that are new there.
 
-    def untracked(self, *, junk: Sequence[str]) -> Iterator[str]:
-        """Yield the paths that are not in the index and that git does not ignore, but for junk and prloom's own files.
-
-        A repository within the worktree is one path that ends with a slash.
+        New are those that git does not ignore, but for junk and prloom's own files; a repository within the worktree is
+        one path that ends with a slash.
         """
         skipped = [f"--exclude={for_git(each)}" for each in junk]
-        answer = self.run(["ls-files", "-z", "--others", "--exclude-standard", *skipped])
-        for path in filter(None, answer.out.split("\0")):
-            if path != OWN_FOLDER and not path.startswith(f"{OWN_FOLDER}/"):
-                yield path
+        asked = ["ls-files", "-z", "-t", "--modified", "--others", "--exclude-standard", *skipped]
+        found = [(entry[:1], entry[2:]) for entry in self.run(asked).out.split("\0") if entry]
+        new = tuple(path for flag, path in found if flag == "?" and not _is_own(path))
+        return frozenset(path for flag, path in found if flag != "?"), new
 
     def update(self, options: Sequence[str], paths: Sequence[str]) -> None:
         """Run `git update-index` with some paths."""
@@ -100,6 +117,10 @@ class PrivateIndex:
     def write_tree(self) -> str:
         """Write the index as a tree, and return its id."""
         return self.run(["write-tree"]).out.strip()
+
+
+def _is_own(path: str) -> bool:
+    return path == OWN_FOLDER or path.startswith(f"{OWN_FOLDER}/")
 
 
 @contextmanager

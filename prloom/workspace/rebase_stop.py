@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from prloom.errors import WorkspaceError
 from prloom.model import record
 from prloom.model.record import Record
-from prloom.workspace import backup_refs, git, revisions, trees
+from prloom.workspace import backup_refs, checkout, git, trees
 from prloom.workspace.replay import ReplayConflict
 from prloom.workspace.repository import Repository
 
@@ -46,7 +46,7 @@ def note(repo: Repository, branch: str, conflict: ReplayConflict, *, old: str, o
 
 def noted(repo: Repository, branch: str) -> RebaseStopped | None:
     """Return the latest note of a branch; None if there is none."""
-    given = revisions.commit_of(repo.root, f"{_REF}{branch}")
+    given = checkout.ref(repo.git_dir, f"{_REF}{branch}")
     return None if given is None else read(repo, given)
 
 

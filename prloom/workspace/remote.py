@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from functools import lru_cache
 
 from prloom.core.text.naming import is_branch_name, printable
 from prloom.core.work import push_results
 from prloom.core.work.push_results import Failure
 from prloom.errors import WorkspaceError
-from prloom.workspace import fetching, git, ref_names, repository, revisions, rewritten
+from prloom.workspace import checkout, fetching, git, ref_names, repository, rewritten
 from prloom.workspace.git import GitResult
 from prloom.workspace.repository import FETCH_LIMIT, Repository
 
@@ -18,7 +19,6 @@ NOTED = "refs/prloom/remote/"
 """Refs of this repository under which prloom notes what the remote had, by the branch."""
 
 _ANY_CODE = range(-255, 256)
-_LIST_LIMIT = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
@@ -71,25 +71,14 @@ def has(repo: Repository, remote: str = ORIGIN) -> bool:
 
 def addresses(repo: Repository) -> dict[str, RemoteAddresses]:
     """Return the addresses of every remote, by its name."""
-    asked = ["config", "--null", "--get-regexp", r"^remote\..*\.(url|pushurl)$"]
     found: dict[str, dict[str, tuple[str, ...]]] = {}
-    for entry in filter(None, git.run(asked, cwd=repo.root, codes=(0, 1)).out.split("\0")):
-        key, _, value = entry.partition("\n")
+    for key, value in git.configuration(repo.root):
         name, _, kind = key.removeprefix("remote.").rpartition(".")
+        if not key.startswith("remote.") or kind not in {"url", "pushurl"}:
+            continue
         kinds = found.setdefault(name, {"url": (), "pushurl": ()})
         kinds[kind] = (*kinds[kind], value)
     return {name: RemoteAddresses(kinds["url"], kinds["pushurl"]) for name, kinds in found.items()}
-
-
-def refs(repo: Repository, *, remote: str = ORIGIN) -> dict[str, str] | None:
-    """Return the commit of each branch and tag of the remote; None where it does not answer, or there is none."""
-    asked = ["ls-remote", "--quiet", "--refs", "--heads", "--tags", "--end-of-options", remote]
-    try:
-        out = git.run(asked, cwd=repo.root, limit=_LIST_LIMIT).out
-    except WorkspaceError:
-        return None
-    pairs = (line.partition("\t") for line in out.splitlines())
-    return {name: sha for sha, _, name in pairs}
 
 
 def fetch(repo: Repository, branch: str, *, remote: str = ORIGIN) -> Fetched | Rejected | NoRemote:
@@ -150,6 +139,8 @@ def note(repo: Repository, branch: str, sha: str) -> None:
 
     What was noted of a branch beside which git cannot have this one is out of date.
     """
+    if noted(repo, branch) == sha:
+        return
     argv = ["update-ref", f"{NOTED}{branch}", sha]
     try:
         git.run(argv, cwd=repo.root)
@@ -167,20 +158,29 @@ def forget(repo: Repository, branch: str) -> None:
 
 def noted(repo: Repository, branch: str) -> str | None:
     """Return what was noted last; None if nothing was. By it, a commit that was removed is told from a new one."""
-    return revisions.commit_of(repo.root, f"{NOTED}{branch}")
-
-
-def all_noted(repo: Repository) -> dict[str, str]:
-    """Return what was noted last of each branch of the remote, by the branch's ref there."""
-    out = git.run(["for-each-ref", "--format=%(objectname) %(refname)", NOTED], cwd=repo.root).out
-    pairs = (line.partition(" ") for line in out.splitlines())
-    return {f"refs/heads/{name.removeprefix(NOTED)}": sha for sha, _, name in pairs}
+    return checkout.ref(repo.git_dir, f"{NOTED}{branch}")
 
 
 def is_ancestor(repo: Repository, older: str, newer: str) -> bool:
     """Whether a commit builds on another, or is it; False too where the repository has not got the older one."""
+    if older == newer:
+        return True
+    with suppress(_NoAncestorError):
+        return _proven(repo, older, newer)
+    return False
+
+
+class _NoAncestorError(Exception):
+    """A commit does not build on another, as far as the repository's objects say now."""
+
+
+@lru_cache(maxsize=1_000)
+def _proven(repo: Repository, older: str, newer: str) -> bool:
+    """Return that a commit builds on another, which never changes; raise _NoAncestorError, which is not remembered."""
     argv = ["merge-base", "--is-ancestor", older, newer]
-    return git.run(argv, cwd=repo.root, codes=(0, 1, 128)).code == 0
+    if git.run(argv, cwd=repo.root, codes=(0, 1, 128)).code:
+        raise _NoAncestorError
+    return True
 
 
 def may_replace(repo: Repository, branch: str, expected: str, sha: str) -> bool:

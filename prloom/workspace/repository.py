@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prloom import flock
 from prloom.core.text.naming import is_branch_name, printable
 from prloom.errors import WorkspaceError
-from prloom.workspace import checkout, fetching, git, ref_names, revisions, root
+from prloom.workspace import checkout, fetching, git, ref_names, root
 from prloom.workspace.checkout import Checkout
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ def main_checkout(repository: Repository) -> Checkout:
 def branch_sha(repository: Repository, branch: str) -> str | None:
     """Return the full SHA of a local branch's commit; None if there is no such branch."""
     if is_branch_name(branch):
-        return revisions.commit_of(repository.root, f"refs/heads/{branch}")
+        return checkout.ref(repository.git_dir, f"refs/heads/{branch}")
     return None
 
 
 def remote_sha(repository: Repository, branch: str, remote: str = "origin") -> str | None:
     """Return the full SHA of a branch as it was last fetched from a remote; None if it was not. Nothing is fetched."""
     if is_branch_name(branch):
-        return revisions.commit_of(repository.root, f"refs/remotes/{remote}/{branch}")
+        return checkout.ref(repository.git_dir, f"refs/remotes/{remote}/{branch}")
     return None
 
 

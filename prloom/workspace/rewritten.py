@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prloom.workspace import git, revisions
+from prloom.workspace import checkout, git
 from prloom.workspace.repository import Repository
 
 _OLD, _NEW = "refs/prloom/rewritten-old/", "refs/prloom/rewritten-new/"
@@ -30,7 +30,7 @@ def note(repo: Repository, branch: str, rewrite: Rewrite) -> None:
 
 def read(repo: Repository, branch: str) -> Rewrite | None:
     """Return the rewrite that the remote does not have yet; None if there is none."""
-    old, new = (revisions.commit_of(repo.root, f"{prefix}{branch}") for prefix in (_OLD, _NEW))
+    old, new = (checkout.ref(repo.git_dir, f"{prefix}{branch}") for prefix in (_OLD, _NEW))
     if old is None or new is None:
         return None
     return Rewrite(old, new)
@@ -47,5 +47,7 @@ def take_back(repo: Repository, branch: str, tip: str) -> None:
 
 def forget(repo: Repository, branch: str) -> None:
     """Forget a rewrite, since the remote has it now, or it was given up."""
+    if all(checkout.ref(repo.git_dir, f"{prefix}{branch}") is None for prefix in (_OLD, _NEW)):
+        return
     deleted = f"delete {_NEW}{branch}\ndelete {_OLD}{branch}\n"
     git.run(["update-ref", "--stdin"], cwd=repo.root, stdin=deleted.encode())

@@ -21,7 +21,7 @@ from prloom.workspace import checkout, trees
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.private_index import private_index
 from prloom.workspace.repository import Repository
-from prloom.workspace.trees import LINK, SUBMODULE, TreeFile
+from prloom.workspace.trees import LINK, SUBMODULE
 
 ChangeStatus = Literal["added", "modified", "deleted"]
 FileProblem = Literal["too_big", "unreadable", "special", "refused"]
@@ -77,36 +77,41 @@ def take(
     invisible, as to git, where it does not. Raises WorkspaceError.
     """
     place = require(repo, worktree)
-    before = {each.path: each for each in trees.files(repo, base)}
     with private_index(place) as index:
         skipped = index.read(base)
-        sorter = _Sorter(place, before, modified=index.modified(), skipped=skipped, max_file=max_file)
+        before = dict(index.files)
+        modified, new = index.compare(junk=junk)
+        sorter = _Sorter(place, before, modified=modified, skipped=skipped, max_file=max_file)
         for path in before:
             sorter.sort_tracked(path)
-        index.update(["--force-remove"], sorter.removed)  # first: git lists nothing within what is a file to the index
-        for path in index.untracked(junk=junk):
+        index.update(["--force-remove"], sorter.removed)
+        if sorter.removed:  # git lists nothing within what is a file to the index
+            _, new = index.compare(junk=junk)
+        for path in new:
             sorter.sort_untracked(path)
         index.update(["--add", "--replace"], sorter.readable)
         tree = index.write_tree()
-    changed = {each.path: each for each in trees.changed(repo, base, tree)}
+    differs = trees.difference(repo, base, tree)
+    kept = {path: sha for path, (mode, sha) in before.items() if mode == LINK and path not in differs.ids}
+    new_links = {each.path: differs.ids[each.path] for each in differs.changes if each.mode == LINK}
+    links = trees.targets(repo, {**kept, **new_links})
     problems = {each.path: each for each in sorter.problems}
-    links = trees.link_targets(repo, tree)
-    paths = [_changed_path(each, links) for each in changed.values()]
+    paths = [_changed_path(each, links) for each in differs.changes]
     found = {**{each.path: each for each in paths}, **problems}
     return WorktreeSnapshot(
         base,
         tree,
         tuple(found[path] for path in sorted(found)),
-        trees.changed_lines(repo, base, tree),
+        differs.lines,
         links,
     )
 
 
 def of_tree(repo: Repository, base: str, tree: str) -> WorktreeSnapshot:
     """Return a tree with what it changes in the commit `base`, as `take` does for files; raises WorkspaceError."""
-    links = trees.link_targets(repo, tree)
-    paths = tuple(_changed_path(each, links) for each in trees.changed(repo, base, tree))
-    return WorktreeSnapshot(base, tree, paths, trees.changed_lines(repo, base, tree), links)
+    links, differs = trees.link_targets(repo, tree), trees.difference(repo, base, tree)
+    paths = tuple(_changed_path(each, links) for each in differs.changes)
+    return WorktreeSnapshot(base, tree, paths, differs.lines, links)
 
 
 def require(repo: Repository, worktree: Path) -> Checkout:
@@ -123,7 +128,7 @@ class _Sorter:
     def __init__(
         self,
         worktree: Checkout,
-        before: Mapping[str, TreeFile],
+        before: Mapping[str, tuple[int, str]],
         *,
         modified: frozenset[str],
         skipped: frozenset[str],
@@ -147,7 +152,7 @@ class _Sorter:
             if path not in self._skipped:
                 self.removed.append(path)
         elif stat.S_ISDIR(found.st_mode):
-            if before.mode != SUBMODULE:
+            if before[0] != SUBMODULE:
                 self.removed.append(path)
             elif (self._worktree.path / path / ".git").exists():
                 self.readable.append(path)

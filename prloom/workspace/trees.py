@@ -7,11 +7,11 @@ run in an empty folder instead.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from prloom.workspace import git
 from prloom.workspace.repository import Repository
@@ -52,21 +52,45 @@ def files(repo: Repository, tree: str) -> tuple[TreeFile, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class TreeDifference:
+    """What differs between two trees: the paths by name, a renamed file being two of them, and the lines in all.
+
+    `lines` is how many are added and removed; what is binary has none. `ids` are the objects at the paths that differ.
+    """
+
+    changes: tuple[TreeChange, ...]
+    lines: int
+    ids: Mapping[str, str]
+
+
+def difference(repo: Repository, before: str, after: str) -> TreeDifference:
+    """Return what differs between two commits or trees."""
+    entries, rest = _raw_entries(_diff_tree(repo, ["--raw", "--numstat", "-z", "--no-abbrev"], before, after))
+    counts = [line.split(b"\t", 2)[:2] for line in rest.split(b"\0") if line.count(b"\t") > 1]
+    sizes = _sizes(repo, [each.sha for each in entries if each.mode not in {0, SUBMODULE}])
+    changes = tuple(
+        TreeChange(each.path, _STATUS.get(each.letter, "modified"), each.before, each.mode, sizes.get(each.sha, 0))
+        for each in entries
+    )
+    lines = sum(int(number) for pair in counts for number in pair if number.isdigit())
+    return TreeDifference(changes, lines, {each.path: each.sha for each in entries})
+
+
 def changed(repo: Repository, before: str, after: str) -> tuple[TreeChange, ...]:
     """Return the paths that differ between two commits or trees, by name; a renamed file is two of them."""
-    entries = tuple(_raw_entries(repo, before, after))
-    sizes = _sizes(repo, [sha for _, _, mode, sha, _ in entries if mode not in {0, SUBMODULE}])
-    return tuple(
-        TreeChange(path, _STATUS.get(letter, "modified"), old, mode, sizes.get(sha, 0))
-        for letter, old, mode, sha, path in entries
-    )
+    return difference(repo, before, after).changes
 
 
 def link_targets(repo: Repository, tree: str) -> Mapping[str, str]:
     """Return the target of each symbolic link of a commit or a tree, by its path."""
-    links = [each for each in files(repo, tree) if each.mode == LINK]
-    contents = _contents(repo, [each.sha for each in links])
-    return {each.path: os.fsdecode(contents[each.sha]) for each in links}
+    return targets(repo, {each.path: each.sha for each in files(repo, tree) if each.mode == LINK})
+
+
+def targets(repo: Repository, links: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the target of each symbolic link, given its object, by its path."""
+    contents = _contents(repo, list(links.values()))
+    return {path: os.fsdecode(contents[sha]) for path, sha in links.items()}
 
 
 def texts(repo: Repository, tree: str, paths: Collection[str]) -> Mapping[str, bytes]:
@@ -74,13 +98,6 @@ def texts(repo: Repository, tree: str, paths: Collection[str]) -> Mapping[str, b
     wanted = [each for each in files(repo, tree) if each.path in paths and each.mode not in {LINK, SUBMODULE}]
     contents = _contents(repo, [each.sha for each in wanted])
     return {each.path: contents[each.sha] for each in wanted}
-
-
-def changed_lines(repo: Repository, before: str, after: str) -> int:
-    """Return how many lines are added and removed between two commits or trees; what is binary has none."""
-    answer = _diff_tree(repo, ["--numstat", "-z"], before, after)
-    counts = [line.split(b"\t", 2)[:2] for line in answer.split(b"\0") if line.count(b"\t") > 1]
-    return sum(int(number) for pair in counts for number in pair if number.isdigit())
 
 
 def diff_text(repo: Repository, before: str, after: str, *, limit_bytes: int) -> str:
@@ -94,10 +111,10 @@ def diff_text(repo: Repository, before: str, after: str, *, limit_bytes: int) ->
 
 def added_texts(repo: Repository, before: str, after: str) -> Mapping[str, str]:
     """Return the lines that are added to each path between two commits or trees, also those of binary files."""
-    entries = _raw_entries(repo, before, after)
+    options = ["--raw", "-z", "--no-abbrev", "--patch", "--text", "--unified=0"]
+    entries, shown = _raw_entries(_diff_tree(repo, options, before, after))
     # What changes from a file to a link or the reverse is shown as two: the one removed, the other added.
-    paths = [path for letter, *_, path in entries for _ in range(2 if letter == "T" else 1)]
-    shown = _diff_tree(repo, ["--patch", "--text", "--unified=0"], before, after)
+    paths = [each.path for each in entries for _ in range(2 if each.letter == "T" else 1)]
     added: dict[str, list[bytes]] = {}
     names = iter(paths)
     current: list[bytes] = []
@@ -113,12 +130,24 @@ def added_texts(repo: Repository, before: str, after: str) -> Mapping[str, str]:
     return {path: b"\n".join(lines).decode("utf-8", "replace") for path, lines in added.items()}
 
 
-def _raw_entries(repo: Repository, before: str, after: str) -> Iterator[tuple[str, int, int, str, str]]:
-    """Yield letter, mode before, mode after, object after and path of each difference."""
-    parts = iter(_diff_tree(repo, ["--raw", "-z", "--no-abbrev"], before, after).split(b"\0"))
-    for about, path in zip(parts, parts, strict=False):
+class _Entry(NamedTuple):
+    """One difference as git's raw form has it: its letter, the modes before and after, the object after, the path."""
+
+    letter: str
+    before: int
+    mode: int
+    sha: str
+    path: str
+
+
+def _raw_entries(shown: bytes) -> tuple[tuple[_Entry, ...], bytes]:
+    """Return the differences with which an output begins in raw form, and the rest of it."""
+    found = []
+    while shown.startswith(b":"):
+        about, path, shown = (*shown.split(b"\0", 2), b"")[:3]
         old, new, _, sha, letter = about.decode().lstrip(":").split()
-        yield letter[0], int(old, 8), int(new, 8), sha, os.fsdecode(path)
+        found.append(_Entry(letter[0], int(old, 8), int(new, 8), sha, os.fsdecode(path)))
+    return tuple(found), shown.removeprefix(b"\0")
 
 
 def _diff_tree(repo: Repository, options: Sequence[str], before: str, after: str) -> bytes:

@@ -48,7 +48,7 @@ def test_attributes_and_drivers_of_a_branch_hide_nothing(project: Project, repo:
     sha = project.commit({"evil.py": "evil()\n", ".gitattributes": "* binary diff=x -text\n"}, branch="new")
 
     assert "+evil()" in trees.diff_text(repo, "main", sha, limit_bytes=10_000)
-    assert trees.changed_lines(repo, "main", sha) == 2
+    assert trees.difference(repo, "main", sha).lines == 2
     assert trees.added_texts(repo, "main", sha)["evil.py"] == "evil()"
     assert not (tmp_path / "ran").exists()
 

@@ -194,8 +194,7 @@ class TodoWorker:
             case "checked":
                 await self._review(runtime, work, item)
             case "reviewed":
-                hook = replace(plan_hooks.of_todo(runtime, AFTER_TODO, work, item), diff=await self._changes.diff(work))
-                await _run_hooks(runtime, hook, dependencies)
+                await self._run_after_hooks(runtime, work, item, dependencies)
                 _commit(runtime, work_results.accepted(current(runtime.event_store.state, work)))
             case "accepted":
                 await self._commit_change(runtime, work)
@@ -205,6 +204,13 @@ class TodoWorker:
                 await self._report(runtime, work)
             case _:
                 assert_never(work.phase)
+
+    async def _run_after_hooks(
+        self, runtime: PlanRuntime, work: TodoWork, item: TodoItem, dependencies: PlanDependencies
+    ) -> None:
+        hook = plan_hooks.of_todo(runtime, AFTER_TODO, work, item)
+        if plan_hooks.keys(runtime.rules, AFTER_TODO, dependencies.plugin_set):  # else nobody looks at the difference
+            await _run_hooks(runtime, replace(hook, diff=await self._changes.diff(work)), dependencies)
 
     async def _continue_rebase(self, runtime: PlanRuntime, work: TodoWork) -> None:
         """Do what the phase says where a rebase takes the place of a change: it needs no review and no commit."""
