@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from shlex import quote
 
@@ -19,17 +20,18 @@ from prloom.engine.bridge_trial import BridgeTrial
 from prloom.engine.bus import plans
 from prloom.engine.views import lost_plans
 from prloom.engine.views.doctor import Finding, FindingSeverity
-from prloom.errors import PrloomError
+from prloom.errors import PrloomError, WorkspaceError
 from prloom.extensions import bridges
 from prloom.model import kinds
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.storage.safe_dir import SafeDir
-from prloom.workspace import checkout, commits, git, repository
+from prloom.workspace import checkout, commits, git, remote, repository
 
 OLDEST_GIT = (2, 38)
 """The first version that knows `safe.bareRepository`, which keeps git out of repositories among a branch's files."""
 
+_PATIENCE = timedelta(seconds=20)
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
@@ -47,6 +49,7 @@ def of_git(root: Path) -> Iterator[Finding]:
     except commits.IdentityMissingError as error:
         what, _, fix = str(error).partition("; ")
         yield _finding("error", what, "git", fix)
+    yield from _of_origin(root)
     local = "/".join(paths.LOCAL)
     untracked = ["ls-files", "--others", "--exclude-standard", "--directory", "--", local]
     if git.run(untracked, cwd=root).out:
@@ -55,6 +58,19 @@ def of_git(root: Path) -> Iterator[Finding]:
     if git.run(["ls-files", "--", local], cwd=root).out:
         what = "prloom's own files are in git's index"
         yield _finding("error", what, local, f"run `git rm -r --cached {local}`, and commit the change")
+
+
+def _of_origin(root: Path) -> Iterator[Finding]:
+    """Yield that origin cannot be read, with git's own words."""
+    if not remote.has(repository.find(root)):
+        return
+    try:
+        git.run(
+            ["ls-remote", "--quiet", "--heads", "--end-of-options", remote.ORIGIN, "HEAD"], cwd=root, limit=_PATIENCE
+        )
+    except WorkspaceError as error:
+        what = f"origin cannot be read: {str(error).partition(': ')[2] or error}"
+        yield _finding("error", what, "git", "make `git ls-remote origin` work in the shell that starts prloom")
 
 
 def of_other_checkouts(where: RepositoryPaths) -> Iterator[Finding]:

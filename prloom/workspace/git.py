@@ -69,16 +69,18 @@ def _setting_options(settings: Iterable[GitSetting]) -> list[str]:
     return [part for key, value in settings if "=" not in key for part in ("-c", f"{key}={value}")]
 
 
-def _setting_variables(settings: Iterable[GitSetting]) -> dict[str, str]:
-    """Return the other settings as variables of git's environment."""
+def _setting_variables(settings: Iterable[GitSetting], env: Mapping[str, str]) -> dict[str, str]:
+    """Return the other settings as variables of git's environment, behind those that it has already."""
     others = [setting for setting in settings if "=" in setting[0]]
+    count = env.get("GIT_CONFIG_COUNT", "")
+    begin = int(count) if count.isdecimal() else 0
     named = {
         f"GIT_CONFIG_{what}_{number}": text
-        for number, setting in enumerate(others)
+        for number, setting in enumerate(others, begin)
         for what, text in zip(("KEY", "VALUE"), setting, strict=True)
     }
     if others:
-        return {**named, "GIT_CONFIG_COUNT": str(len(others))}
+        return {**named, "GIT_CONFIG_COUNT": str(begin + len(others))}
     return {}
 
 
@@ -143,6 +145,19 @@ _SET = {
     "GIT_SEQUENCE_EDITOR": ":",
     "GIT_LITERAL_PATHSPECS": "1",
 }
+_REMOTE = frozenset(("fetch", "push", "ls-remote"))
+"""Commands that talk to a remote: they sign in as the operator's own git does, by whatever their environment says."""
+_REDIRECTING = frozenset(
+    (
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_NAMESPACE"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE"),
+        *("GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_PREFIX", "GIT_CONFIG", "GIT_ATTR_SOURCE", "GIT_DEFAULT_HASH"),
+        *("GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CEILING_DIRECTORIES", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR"),
+        *("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_PUSH_OPTION_COUNT"),
+        *("GIT_REFLOG_ACTION", "GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS"),
+    )
+)
+"""Variables by which whoever started prloom, such as a hook, may lead git elsewhere; see git(1), "ENVIRONMENT"."""
 SETTABLE = frozenset(("GIT_INDEX_FILE", "GIT_ALLOC_LIMIT", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", *_IDENTITY))
 """The variables of git's environment that a caller may set."""
 
@@ -187,14 +202,14 @@ def run(
         raise ValueError(f"not for callers to set: {sorted(variables.keys() - SETTABLE)}")
     words = [os.fspath(word) for word in argv]
     words[1:1] = _GUARDED.get(words[0], ())
-    env = {**environment(os.environ, cwd=cwd, git_dir=git_dir), **variables}
+    env = {**environment(os.environ, cwd=cwd, git_dir=git_dir, remote=words[0] in _REMOTE), **variables}
     off: Sequence[GitSetting] = ()
     if words[0] not in _WITHOUT_DRIVERS:
         off = drivers_off(cwd, git_dir) if drivers is None else drivers
     return _answer(
         words,
         cwd=cwd,
-        env={**env, **_setting_variables(off)},
+        env={**env, **_setting_variables(off, env)},
         off=(*settings, *off),
         codes=codes,
         limit=limit,
@@ -216,9 +231,15 @@ def configuration(cwd: Path, git_dir: Path | None = None) -> Entries:
     return _CONFIG_OF.read(cwd, git_dir, env, lambda: _answer(LIST, cwd=cwd, env=env).out)
 
 
-def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None) -> dict[str, str]:
-    """Return the environment of a git process: what it needs of the caller's, and nothing that leads it elsewhere."""
-    kept = {name: value for name, value in caller.items() if name in _KEPT}
+def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None, remote: bool = False) -> dict[str, str]:
+    """Return the environment of a git process: what it needs of the caller's, and nothing that leads it elsewhere.
+
+    One that talks to a `remote` gets all of it but that, for any of it may say how to sign in.
+    """
+    if remote:
+        kept = {name: value for name, value in caller.items() if name not in _REDIRECTING}
+    else:
+        kept = {name: value for name, value in caller.items() if name in _KEPT}
     kept["PATH"] = programs.absolute_path(kept)
     if git_dir is None:
         place = {}

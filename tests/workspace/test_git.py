@@ -249,3 +249,37 @@ def test_status_does_not_look_into_submodules(project: Project) -> None:
     git.run(["status", "--porcelain"], cwd=project.root)
 
     assert not mark.exists()
+
+
+def test_only_what_talks_to_a_remote_gets_what_may_sign_in(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_git_that_tells(tmp_path, monkeypatch)
+    own = {"GH_TOKEN": "t", "GIT_ASKPASS": "/ask", "GNUPGHOME": "/keys", "GCM_CREDENTIAL_STORE": "cache"}
+    for name, value in (own | {"GIT_DIR": "/elsewhere", "GIT_INDEX_FILE": "/elsewhere"}).items():
+        monkeypatch.setenv(name, value)
+
+    for command, seen in (("fetch", own), ("push", own), ("ls-remote", own), ("rev-parse", {})):
+        _, environ, *_ = json.loads(git.run([command], cwd=project.root, drivers=()).out)
+        assert {name: value for name, value in environ.items() if name in own} == seen
+        assert not {"GIT_DIR", "GIT_INDEX_FILE"} & environ.keys()
+
+
+def test_settings_of_the_environment_reach_a_remote_and_drivers_stay_off(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_git_that_tells(tmp_path, monkeypatch)
+    for name, value in (("COUNT", "1"), ("KEY_0", "credential.helper"), ("VALUE_0", "!gh auth git-credential")):
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+
+    _, environ, *_ = json.loads(git.run(["fetch"], cwd=project.root, drivers=(("filter.a=b.clean", ""),)).out)
+
+    assert {
+        name: value for name, value in environ.items() if name.startswith("GIT_CONFIG_") and name[-1].isdigit()
+    } == {
+        "GIT_CONFIG_KEY_0": "credential.helper",
+        "GIT_CONFIG_VALUE_0": "!gh auth git-credential",
+        "GIT_CONFIG_KEY_1": "filter.a=b.clean",
+        "GIT_CONFIG_VALUE_1": "",
+    }
+    assert environ["GIT_CONFIG_COUNT"] == "2"

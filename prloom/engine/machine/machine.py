@@ -41,6 +41,11 @@ class Machine:
         """The folder of all that it writes."""
         return self.root.joinpath(*FOLDER)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The further variables of its environment that runs get."""
+        return (*self.config.agents.env, *self.config.sandbox.env)
+
     def open_repository(self) -> Repository:
         """Return the repository in which runs have their worktrees, made if need be; raises WorkspaceError."""
         return run_checkout.open_at(self.folder, self.address)

@@ -25,6 +25,8 @@ from prloom.core.text.secret_scan import SecretMask
 from prloom.engine.machine import output_messages
 from prloom.engine.machine.machine import Machine
 from prloom.engine.machine.output_messages import OutputMessages
+from prloom.engine.runs import run_sandbox
+from prloom.engine.runs.run_sandbox import RunEnvironment
 from prloom.engine.work import change_rules
 from prloom.errors import WorkspaceError
 from prloom.storage import paths
@@ -92,7 +94,10 @@ def prepare(
         run=run,
     )
     agent = registry.get(message.agent)
-    runner.prepare(folder, agent, request, environ=machine.environ, limits=limits, names=machine.config.agents.env)
+    run_sandbox.make_folders(agent.home_files, machine.environ)
+    around = RunEnvironment(Repository(machine.root, repo.git_dir), place.parent, machine.environ)
+    request = replace(request, sandbox=run_sandbox.of_run(machine.config.sandbox, request, around))
+    runner.prepare(folder, agent, request, environ=machine.environ, limits=limits, names=machine.names)
     return PreparedRun(folder, message, request, limits, repo)
 
 
@@ -102,7 +107,7 @@ def supervise(machine: Machine, run: PreparedRun, worker: SupervisingWorker) -> 
     Meanwhile, what it prints is published for the dispatcher.
     """
     begun, agent = datetime.now(tz=UTC), registry.get(run.message.agent)
-    started = runner.build_launch(agent, run.request, environ=machine.environ, names=machine.config.agents.env)
+    started = runner.build_launch(agent, run.request, environ=machine.environ, names=machine.names)
     lease = worker.lease
     messages = OutputMessages(lease.store, lease.claimed, run.folder, _mask(machine))
     try:
