@@ -75,6 +75,11 @@ class WorkSection(ConfigSection):
         description="Whether the commit hooks of your checkout run for prloom's commits; they may refuse one, and "
         "what they change in files is not committed.",
     )
+    sign: Literal["auto", "always", "never"] = Field(
+        default="auto",
+        description='Whether prloom signs its commits, with what gpg.format and user.signingKey of git name; "auto" '
+        "follows commit.gpgSign.",
+    )
     open: Literal["first_commit", "never"] = Field(
         default="first_commit", description="When prloom opens a pull request, as a draft, for a plan that has none."
     )

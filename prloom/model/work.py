@@ -177,7 +177,7 @@ class Block(Record, frozen=True, kw_only=True, omit_defaults=True):
     since: Timestamp
     way_on: str
     todo: str | None = None
-    cause: Literal["todo", "worktree", "branch", "hook", "setup", "operator", "limit"] = "operator"
+    cause: Literal["todo", "worktree", "branch", "hook", "setup", "signature", "operator", "limit"] = "operator"
 
 
 class Kept(Record, frozen=True, kw_only=True, omit_defaults=True):

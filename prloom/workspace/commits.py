@@ -14,7 +14,7 @@ from prloom.core.text.naming import is_branch_name, printable
 from prloom.core.work import commit_message
 from prloom.core.work.inspection import DEFAULT_JUNK
 from prloom.errors import WorkspaceError
-from prloom.workspace import git, repository, snapshot, worktree_files, worktree_update
+from prloom.workspace import git, repository, signing, snapshot, worktree_files, worktree_update
 from prloom.workspace.repository import Repository
 
 _MOST_SEARCHED = 5_000  # commits
@@ -52,6 +52,7 @@ def commit(
     parent: str,
     message: str,
     branch: str,
+    sign: bool = False,
 ) -> str:
     """Commit a tree to the branch, bring the worktree to it beside what a person has changed, and return the SHA.
 
@@ -62,22 +63,36 @@ def commit(
     _require_branch(branch)
     made = _made_before(repo, tree=tree, parent=parent, message=message, branch=branch)
     if made is None:
-        made = make(repo, tree=tree, parent=parent, message=message)
+        made = make(repo, tree=tree, parent=parent, message=message, sign=sign)
         advance(repo, worktree, branch, to=made, expected=parent)
     else:
         recover(repo, worktree, branch=branch)
     return made
 
 
-def make(repo: Repository, *, tree: str, parent: str, message: str, author: Mapping[str, str] = git.NONE) -> str:
+def make(
+    repo: Repository,
+    *,
+    tree: str,
+    parent: str,
+    message: str,
+    author: Mapping[str, str] = git.NONE,
+    sign: bool = False,
+) -> str:
     """Return a new commit to which no branch leads yet; `author` has git's variables for another one than the operator.
 
-    Raises IdentityMissingError where git has no identity.
+    Raises IdentityMissingError where git has no identity, and SignatureError where it cannot sign.
     """
     argv = ["commit-tree", "-p", parent, "-F", "-", tree]
     given = message.encode("utf-8", "surrogateescape")
+    if sign:
+        argv.insert(1, "-S")
+    codes = range(256) if sign else (0,)
     try:
-        return git.run(argv, cwd=repo.root, stdin=given, variables=author).out.strip()
+        ended = git.run(argv, cwd=repo.root, stdin=given, variables=author, as_operator=sign, codes=codes)
+        if ended.code:
+            raise signing.failed(ended.err)
+        return ended.out.strip()
     except WorkspaceError:
         require_identity(repo.root)
         raise

@@ -190,19 +190,21 @@ def run(
     variables: Mapping[str, str] = NONE,
     settings: Sequence[GitSetting] = (),
     drivers: Sequence[GitSetting] | None = None,
+    as_operator: bool = False,
 ) -> GitResult:
     """Run one git command, given without the `git`, and return its answer.
 
     With `git_dir` that is the repository and cwd its worktree, whatever a `.git` in cwd says. `variables` are of
     SETTABLE: the index to use instead of the worktree's own, or a commit's author. `settings` are added to those with
-    which git always runs, and `drivers`, if given, are those of `drivers_off` for this folder. An exit code that is not
-    in `codes`, a git that cannot be started, or one that takes longer than `limit` raises WorkspaceError with one line.
+    which git always runs, and `drivers`, if given, are those of `drivers_off` for this folder. `as_operator` gives it
+    the operator's environment, with which it can sign. An exit code that is not in `codes`, a git that cannot be
+    started, or one that takes longer than `limit` raises WorkspaceError with one line.
     """
     if not variables.keys() <= SETTABLE:
         raise ValueError(f"not for callers to set: {sorted(variables.keys() - SETTABLE)}")
     words = [os.fspath(word) for word in argv]
     words[1:1] = _GUARDED.get(words[0], ())
-    env = {**environment(os.environ, cwd=cwd, git_dir=git_dir, remote=words[0] in _REMOTE), **variables}
+    env = {**environment(os.environ, cwd=cwd, git_dir=git_dir, whole=as_operator or words[0] in _REMOTE), **variables}
     off: Sequence[GitSetting] = ()
     if words[0] not in _WITHOUT_DRIVERS:
         off = drivers_off(cwd, git_dir) if drivers is None else drivers
@@ -231,12 +233,12 @@ def configuration(cwd: Path, git_dir: Path | None = None) -> Entries:
     return _CONFIG_OF.read(cwd, git_dir, env, lambda: _answer(LIST, cwd=cwd, env=env).out)
 
 
-def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None, remote: bool = False) -> dict[str, str]:
+def environment(caller: Mapping[str, str], *, cwd: Path, git_dir: Path | None, whole: bool = False) -> dict[str, str]:
     """Return the environment of a git process: what it needs of the caller's, and nothing that leads it elsewhere.
 
-    One that talks to a `remote` gets all of it but that, for any of it may say how to sign in.
+    The `whole` of it, but for that, is for one that signs in or signs, for any of it may say how.
     """
-    if remote:
+    if whole:
         kept = {name: value for name, value in caller.items() if name not in _REDIRECTING}
     else:
         kept = {name: value for name, value in caller.items() if name in _KEPT}

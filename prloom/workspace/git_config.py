@@ -21,14 +21,14 @@ _Stamp = tuple[int, int, int] | None
 
 
 def parsed(answer: str) -> tuple[Entries, tuple[str, ...]]:
-    """Return the entries of an answer, and the files that they come from."""
+    """Return the entries of an answer, but for prloom's own on the command line, and the files that they come from."""
     parts = answer.split("\0")
     entries: list[tuple[str, str]] = []
     files: dict[str, None] = {}
     for origin, entry in zip(parts[::2], parts[1::2], strict=False):
         key, _, value = entry.partition("\n")
-        entries.append((key, value))
         if origin.startswith(_FILE):
+            entries.append((key, value))
             files[origin.removeprefix(_FILE)] = None
     return tuple(entries), tuple(files)
 

@@ -68,6 +68,7 @@ def integrate(
     *,
     theirs: str,
     before: str | None,
+    sign: bool = False,
 ) -> Integrated:
     """Bring the remote's tip `theirs` into the branch; `before` is what the remote had when prloom last looked.
 
@@ -88,7 +89,7 @@ def integrate(
         done: Integrated = UpToDate(ours, len(own))
     else:
         _refuse_harmful(repo, theirs, branch)
-        done = _bring_in(repo, worktree, branch, ours=ours, theirs=theirs, own=own)
+        done = _bring_in(repo, worktree, branch, ours=ours, theirs=theirs, own=own, sign=sign)
     if not isinstance(done, CommitConflict | PeoplesCommits):
         remote.note(repo, branch, theirs)
         rewritten.forget(repo, branch)
@@ -111,6 +112,7 @@ def _bring_in(
     ours: str,
     theirs: str,
     own: tuple[Commit, ...],
+    sign: bool,
 ) -> Integrated:
     if remote.is_ancestor(repo, ours, theirs):
         commits.advance(repo, worktree, branch, to=theirs, expected=ours)
@@ -118,7 +120,7 @@ def _bring_in(
     people = tuple(each.sha for each in own if not commit_message.is_prlooms(each.message))
     if people:
         return PeoplesCommits(people)
-    made = replay.replay(repo, own[::-1], theirs)
+    made = replay.replay(repo, own[::-1], theirs, sign=sign)
     if isinstance(made, ReplayConflict):
         return CommitConflict(made.commit, made.paths)
     backup_refs.keep_ref(repo, "rebased", f"heads/{branch}", ours)

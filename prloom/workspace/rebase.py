@@ -42,7 +42,9 @@ class RebaseDone:
     tip: str
 
 
-def start(repo: Repository, worktree: Path, branch: str, *, onto: str) -> RebaseDone | RebaseStopped:
+def start(
+    repo: Repository, worktree: Path, branch: str, *, onto: str, sign: bool = False
+) -> RebaseDone | RebaseStopped:
     """Rebase the branch onto the commit `onto`.
 
     Author, date and message of each commit stay, and merges are left out, as `git rebase` does. Raises WorkspaceError.
@@ -52,10 +54,12 @@ def start(repo: Repository, worktree: Path, branch: str, *, onto: str) -> Rebase
         return stopped
     if remote.is_ancestor(repo, onto, old):
         return RebaseDone(old, old)
-    return _go_on(repo, worktree, branch, _picked(repo, onto, old), old=old, onto=onto, head=onto)
+    return _go_on(repo, worktree, branch, _picked(repo, onto, old), old=old, onto=onto, head=onto, sign=sign)
 
 
-def continue_(repo: Repository, worktree: Path, branch: str, *, given: str) -> RebaseDone | RebaseStopped | None:
+def continue_(
+    repo: Repository, worktree: Path, branch: str, *, given: str, sign: bool = False
+) -> RebaseDone | RebaseStopped | None:
     """Go on with a rebase that has stopped: with the files of a resolution, or where none was found, at its conflict.
 
     `given` is the commit of either. Returns None where the branch was moved since: then `start` begins again.
@@ -67,10 +71,10 @@ def continue_(repo: Repository, worktree: Path, branch: str, *, given: str) -> R
         return None
     if resolution is None:
         return stop
-    made = replay.resolved(repo, found.commit, tree=given, parent=found.head)
+    made = replay.resolved(repo, found.commit, tree=given, parent=found.head, sign=sign)
     picked = _picked(repo, found.onto, found.old)
     done = next((number for number, each in enumerate(picked, 1) if each.sha == found.commit), len(picked))
-    return _go_on(repo, worktree, branch, picked[done:], old=found.old, onto=found.onto, head=made)
+    return _go_on(repo, worktree, branch, picked[done:], old=found.old, onto=found.onto, head=made, sign=sign)
 
 
 def end_earlier_versions(repo: Repository, worktree: Path, branch: str, *, junk: Sequence[str] = DEFAULT_JUNK) -> None:
@@ -86,9 +90,17 @@ def end_earlier_versions(repo: Repository, worktree: Path, branch: str, *, junk:
 
 
 def _go_on(
-    repo: Repository, worktree: Path, branch: str, picked: Sequence[Commit], *, old: str, onto: str, head: str
+    repo: Repository,
+    worktree: Path,
+    branch: str,
+    picked: Sequence[Commit],
+    *,
+    old: str,
+    onto: str,
+    head: str,
+    sign: bool,
 ) -> RebaseDone | RebaseStopped:
-    made = replay.replay(repo, picked, head)
+    made = replay.replay(repo, picked, head, sign=sign)
     if isinstance(made, ReplayConflict):
         return rebase_stop.note(repo, branch, made, old=old, onto=onto)
     backup_refs.keep_ref(repo, "rebased", f"heads/{branch}", old)

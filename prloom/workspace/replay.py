@@ -41,11 +41,13 @@ class ReplayConflict:
     tree: str
 
 
-def replay(repo: Repository, picked: Sequence[Commit], onto: str) -> ReplayedCommits | ReplayConflict:
+def replay(
+    repo: Repository, picked: Sequence[Commit], onto: str, *, sign: bool = False
+) -> ReplayedCommits | ReplayConflict:
     """Make the commits, oldest first, again on top of `onto`; merges among them are left out. Raises WorkspaceError.
 
-    Author, date and message stay; the committer is the operator. A commit that has nothing left to change is left out,
-    unless it was empty from the start.
+    Author, date and message stay; the committer is the operator, who may `sign` them. A commit that has nothing left to
+    change is left out, unless it was empty from the start.
     """
     tip = onto
     new: list[tuple[str, str | None]] = []
@@ -61,7 +63,7 @@ def replay(repo: Repository, picked: Sequence[Commit], onto: str) -> ReplayedCom
         if tree == tree_before and not was_empty:
             new.append((each.sha, None))
         else:
-            tip = _made(repo, each, tree, tip)
+            tip = _made(repo, each, tree, tip, sign=sign)
             new.append((each.sha, tip))
     return ReplayedCommits(tip, tuple(new))
 
@@ -92,20 +94,20 @@ def _merged(repo: Repository, picked: Commit, tip: str) -> str | ReplayConflict:
     return made
 
 
-def _made(repo: Repository, picked: Commit, tree: str, parent: str) -> str:
+def _made(repo: Repository, picked: Commit, tree: str, parent: str, *, sign: bool) -> str:
     """Return a commit with the author, date and message of another."""
     name, email, date, _ = authorship(repo, picked)
     author = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email, "GIT_AUTHOR_DATE": f"@{date}"}
-    return commits.make(repo, tree=tree, parent=parent, message=picked.message, author=author)
+    return commits.make(repo, tree=tree, parent=parent, message=picked.message, author=author, sign=sign)
 
 
-def resolved(repo: Repository, sha: str, *, tree: str, parent: str) -> str:
+def resolved(repo: Repository, sha: str, *, tree: str, parent: str, sign: bool = False) -> str:
     """Return a commit made again with the files of a resolution; the parent where those leave nothing of it."""
     made = revisions.tree_of(repo.root, tree)
     if made == revisions.tree_of(repo.root, parent):
         return parent
     (picked,) = commits.between(repo, None, sha, most=1)
-    return _made(repo, picked, made, parent)
+    return _made(repo, picked, made, parent, sign=sign)
 
 
 def authorship(repo: Repository, commit: Commit) -> tuple[str, str, str, str]:

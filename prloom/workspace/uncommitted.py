@@ -43,7 +43,13 @@ def stash(repo: Repository, worktree: Path, message: str, *, junk: Sequence[str]
 
 
 def commit_all(
-    repo: Repository, worktree: Path, message: str, *, branch: str, junk: Sequence[str] = DEFAULT_JUNK
+    repo: Repository,
+    worktree: Path,
+    message: str,
+    *,
+    branch: str,
+    junk: Sequence[str] = DEFAULT_JUNK,
+    sign: bool = False,
 ) -> str | None:
     """Commit what is not committed as the operator's own work, without prloom's trailers; None if there was nothing.
 
@@ -53,7 +59,7 @@ def commit_all(
     if taken.is_empty:
         return None
     text = message.rstrip() + "\n"
-    return commits.commit(repo, worktree, tree=taken.tree, parent=taken.base, message=text, branch=branch)
+    return commits.commit(repo, worktree, tree=taken.tree, parent=taken.base, message=text, branch=branch, sign=sign)
 
 
 def _whole(repo: Repository, worktree: Path, junk: Sequence[str]) -> WorktreeSnapshot:

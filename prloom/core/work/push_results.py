@@ -32,6 +32,7 @@ _UNREACHABLE = re.compile(
     r"Could not read from remote repository",
     re.IGNORECASE,
 )
+_RULE = re.compile(r"GH\d{3}|protected branch|repository rule|push declined due to", re.IGNORECASE)
 _NAMES = re.compile(r"'refs/\S*?' exists; cannot create 'refs/\S*?'")
 _BRANCHES = re.compile(r"'refs/heads/(\S+?)' exists; cannot create 'refs/heads/(\S+?)'")
 _MISSING = re.compile(r"couldn't find remote ref", re.IGNORECASE)
@@ -52,6 +53,11 @@ class Failure:
     def retryable(self) -> bool:
         """Whether to try again later; after a lost race, once the remote's commits are there."""
         return self.cause in {"lost_race", "unreachable", "unknown"}
+
+
+def is_by_rule(failure: Failure) -> bool:
+    """Whether the forge refuses a push for its rules, such as that commits must be signed: only a person can help."""
+    return _RULE.search(failure.reason) is not None
 
 
 def read(out: str, err: str) -> Failure:

@@ -296,7 +296,7 @@ def hooked(work: TodoWork, plugin: str) -> WorkStep:
     return WorkStep(todo_id=work.id, verdict="hooked", work=after)
 
 
-BlockCause = Literal["worktree", "branch", "hook", "setup"]
+BlockCause = Literal["worktree", "branch", "hook", "setup", "signature"]
 
 
 def blocked(ctx: WorkContext, reason: str, *, way_on: str, cause: BlockCause) -> DecisionParts:

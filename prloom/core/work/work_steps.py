@@ -129,7 +129,7 @@ _PAUSABLE = ("taken", "prepared", "ready")
 _BLOCKABLE = (*_PAUSABLE, "changed", "checked", "reviewed", "accepted")
 """Phases in which a block takes effect: no worker runs, and its change is not on the branch."""
 _IRREVOCABLE = ("committed", "pushed")
-_STOPPING = ("hook", "branch", "worktree", "setup")
+_STOPPING = ("hook", "branch", "worktree", "setup", "signature")
 """Causes of a block that stop the work in any phase: its next step is the one that cannot be done."""
 
 

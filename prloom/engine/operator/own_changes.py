@@ -15,7 +15,17 @@ from prloom.model.plan import Plan
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
-from prloom.workspace import checkout, clone, repository, snapshot, trees, uncommitted, worktree, worktree_update
+from prloom.workspace import (
+    checkout,
+    clone,
+    repository,
+    signing,
+    snapshot,
+    trees,
+    uncommitted,
+    worktree,
+    worktree_update,
+)
 from prloom.workspace.clone import CloneState
 
 How = Literal["commit", "stash"]
@@ -38,7 +48,8 @@ def settle(where: RepositoryPaths, config: Config, plan_id: str, how: How) -> st
         )
     if how == "stash":
         return uncommitted.stash(repo, path, f"prloom resume {plan_id} --stash", junk=junk)
-    return uncommitted.commit_all(repo, path, "Save changes made by hand", branch=plan.branch, junk=junk)
+    sign = signing.wanted(repo, config.for_preset(plan.preset).work.sign)
+    return uncommitted.commit_all(repo, path, "Save changes made by hand", branch=plan.branch, junk=junk, sign=sign)
 
 
 def refuse_where_still_there(where: RepositoryPaths, config: Config, plan_id: str) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from prloom.core.text.naming import printable
-from prloom.core.work import work_results
+from prloom.core.work import push_results, work_results
 from prloom.core.work.push_results import Failure
 from prloom.core.work.work_failures import MOST_RACES
 from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import lost_branch
 from prloom.engine.work.branch_errors import BranchBlockedError, PushRefusedError
 from prloom.errors import WorkspaceError
-from prloom.workspace import integrate, remote
+from prloom.workspace import integrate, remote, signing
 from prloom.workspace.integrate import CommitConflict, FastForwarded, PeoplesCommits, Rebased
 from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected
 from prloom.workspace.repository import Repository
@@ -19,6 +19,8 @@ from prloom.workspace.repository import Repository
 def refused(failure: Failure) -> WorkspaceError:
     """Return the error of a push that the remote did not take."""
     text = f"origin does not take the push: {failure.reason}"
+    if push_results.is_by_rule(failure):
+        return BranchBlockedError(f"{text}; correct what its rules name, or change them")
     if failure.retryable:
         return WorkspaceError(text)
     return PushRefusedError(text)
@@ -59,6 +61,7 @@ def _bring_in(repo: Repository, runtime: PlanRuntime, fetched: Fetched) -> str |
         runtime.plan.branch,
         theirs=fetched.sha,
         before=fetched.before,
+        sign=signing.wanted(repo, runtime.rules.config.work.sign),
     )
     return _described(done, runtime.plan.branch)
 

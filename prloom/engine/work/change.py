@@ -15,7 +15,7 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import branch, change_rules, lost_branch, todo_events
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
-from prloom.workspace import backup_refs, clone, commit_hooks, commits, repository, snapshot, trees
+from prloom.workspace import backup_refs, clone, commit_hooks, commits, repository, signing, snapshot, trees
 from prloom.workspace.backup_refs import KeptTodo
 from prloom.workspace.clone import CloneState
 from prloom.workspace.repository import Repository
@@ -144,7 +144,8 @@ class Changes:
         if runtime.rules.config.work.git_hooks:
             self.fill_clone(runtime, base, tree=tree)
             message = commit_hooks.run(self.repo, snapshot.require(self.repo, runtime.folders.clone), message)
-        return commits.commit(self.repo, folder, tree=tree, parent=base, message=message, branch=name)
+        sign = signing.wanted(self.repo, runtime.rules.config.work.sign)
+        return commits.commit(self.repo, folder, tree=tree, parent=base, message=message, branch=name, sign=sign)
 
     def _push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
         assert work.commit is not None  # noqa: S101 - set when it was committed

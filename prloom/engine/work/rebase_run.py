@@ -22,7 +22,7 @@ from prloom.engine.work.worker_run import WorkerRuns
 from prloom.errors import WorkspaceError
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
-from prloom.workspace import clone, commits, rebase, rebase_stop, remote, repository, rewritten
+from prloom.workspace import clone, commits, rebase, rebase_stop, remote, repository, rewritten, signing
 from prloom.workspace.rebase import RebaseDone
 from prloom.workspace.rebase_stop import RebaseStopped
 from prloom.workspace.remote import Fetched, NoRemote, Pushed, Rejected
@@ -99,11 +99,11 @@ class RebaseRuns:
         repo, folder, branch = self.changes.repo, runtime.folders.worktree, runtime.plan.branch
         rebase.end_earlier_versions(repo, folder, branch, junk=runtime.rules.config.work.junk)
         commits.recover(repo, folder, branch=branch)
-        done = None
+        done, sign = None, signing.wanted(repo, runtime.rules.config.work.sign)
         if work.tree is not None:
-            done = rebase.continue_(repo, folder, branch, given=work.tree)
+            done = rebase.continue_(repo, folder, branch, given=work.tree, sign=sign)
         if done is None:
-            done = rebase.start(repo, folder, branch, onto=_base_tip(repo, runtime))
+            done = rebase.start(repo, folder, branch, onto=_base_tip(repo, runtime), sign=sign)
         if isinstance(done, RebaseDone):
             self.changes.fill_clone(runtime, done.tip)
         elif clone.filled_with(repo, runtime.folders.clone) != done.given:  # else a failed attempt has left something

@@ -46,6 +46,7 @@ from prloom.model.work import TodoWork
 from prloom.storage import plan_session
 from prloom.workspace.commit_hooks import CommitRefusedError
 from prloom.workspace.commits import BranchMovedError, IdentityMissingError
+from prloom.workspace.signing import SignatureError
 from prloom.workspace.worktree_update import WorktreeInTheWayError
 
 log = logging.getLogger(__name__)
@@ -133,6 +134,8 @@ class TodoWorker:
             self._block(runtime, str(error), "hook")
         except BranchBlockedError as error:
             self._block(runtime, str(error), "branch")
+        except SignatureError as error:
+            self._block(runtime, str(error), "signature")
         except SetupFailedError as error:
             self._block(runtime, str(error), "setup")
         except WorktreeInTheWayError as error:
