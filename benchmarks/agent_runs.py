@@ -14,16 +14,19 @@ from pathlib import Path
 
 from harness import Figure, Row, Sizes, alternate, span
 
-from prloom.agents import run_spec, runner
+from prloom.agents import run_spec, runner, sandbox_check
 from prloom.agents.agent import RunRequest
 from prloom.agents.programs import command
 from prloom.agents.run_spec import RunLimits
+from prloom.agents.sandbox import Sandbox
 from prloom.engine.runs.pool_process import PoolProcess
 from prloom.engine.runs.run_exchange import RunExchange
 
 PROGRAM = (sys.executable, "-S", "-E", "-c", "import sys, time; sys.stdin.read(); print(time.time())")
 _WORKERS = 4
 _MOST_MS = 50
+_MOST_IN_SANDBOX_MS = 60
+_WITHOUT = "the same run without a sandbox"
 
 
 class Runs:
@@ -33,18 +36,31 @@ class Runs:
         self._folder = folder
         self._exchange = exchange
         self._loop = loop
-        self.ends: dict[str, list[float]] = {"prloom": [], "by hand": []}
+        self.ends: dict[str, list[float]] = {"prloom": [], "sandboxed": [], "by hand": []}
 
     def by_prloom(self) -> float:
         """Return how long it took from the decision to have a run until its program was started."""
+        return self._run("prloom", None)
+
+    def _run(self, side: str, shown: Sandbox | None) -> float:
         begun = time.time()
         folder = self._folder / run_spec.new_id(datetime.now(UTC), "triage")
         request = RunRequest(
-            prompt="Go.", stage="triage", cwd=self._folder, root=self._folder, rights="read", argv=PROGRAM
+            prompt="Go.",
+            stage="triage",
+            cwd=self._folder,
+            root=self._folder,
+            rights="read",
+            argv=PROGRAM,
+            sandbox=shown,
         )
         runner.prepare(folder, command, request, environ=os.environ, limits=RunLimits())
         said = self._loop.run(self._exchange.run(folder)).message
-        return self._measured("prloom", begun, said)
+        return self._measured(side, begun, said)
+
+    def sandboxed(self) -> float:
+        """Return what `by_prloom` does for a run in a sandbox."""
+        return self._run("sandboxed", Sandbox(hidden=("/srv",), write=(str(self._folder),)))
 
     def by_hand(self) -> float:
         """Return the same for the program alone."""
@@ -66,7 +82,12 @@ def runs(sizes: Sizes, folder: Path) -> Iterator[Figure]:
         loop.run(exchange.start())
         measured = Runs(folder, exchange, loop)
         paired = alternate(measured.by_prloom, measured.by_hand, sizes.latency_rounds, warm=3)
+        boxed = None
+        if sandbox_check.problem(os.environ) is None:
+            boxed = alternate(measured.sandboxed, measured.by_prloom, sizes.latency_rounds, warm=3)
         loop.run(exchange.close())
+    if boxed is not None:
+        yield _figure("sandbox", "a run starts in the sandbox, added (p50)", boxed.subject, boxed.yardstick, _WITHOUT)
     yield _figure(
         "run start", "decision → a triage run's program starts, added (p50)", paired.subject, paired.yardstick
     )
@@ -78,12 +99,12 @@ def _median(seconds: list[float]) -> float:
     return sorted(seconds)[len(seconds) // 2]
 
 
-def _figure(row: str, work: str, subject: float, yardstick: float) -> Figure:
+def _figure(row: str, work: str, subject: float, yardstick: float, against: str = "the program alone") -> Figure:
     return Figure(
         row,
         work,
-        "the program alone",
-        _MOST_MS,
+        against,
+        _MOST_IN_SANDBOX_MS if against == _WITHOUT else _MOST_MS,
         max(subject - yardstick, 0.0) * 1000,
         unit="ms",
         subject_took=span(subject),

@@ -23,6 +23,13 @@ from prloom.workspace import checkout, trees, worktree_files
 from prloom.workspace.checkout import Checkout
 from prloom.workspace.repository import Repository
 
+_STALE = (
+    "worktrees",
+    "config.worktree",
+    "commondir",
+    *(f"{each}.lock" for each in ("index", "packed-refs", "config", "HEAD")),
+)
+"""What a worker, or a git of its that was killed, may have left in the clone's repository."""
 _MODE = 0o700
 _FILLED_WITH, _SET_UP = "prloom-filled", "prloom-set-up"
 _SPARSE = "info/sparse-checkout"
@@ -166,7 +173,15 @@ def _write_repository(repo: Repository, place: Checkout, state: CloneState) -> N
         files[_SPARSE] = _content(place.git_dir / _SPARSE)
     if (repo.git_dir / "shallow").exists():
         files["shallow"] = _content(repo.git_dir / "shallow")
-    for name in ("index.lock", "config.worktree", "commondir", "packed-refs.lock", "config.lock", "HEAD.lock"):
+    for name in (
+        "worktrees",
+        "index.lock",
+        "config.worktree",
+        "commondir",
+        "packed-refs.lock",
+        "config.lock",
+        "HEAD.lock",
+    ):
         _cleared(folder / name)
     for name, content in files.items():
         _replace(folder / name, content)

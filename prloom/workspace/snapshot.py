@@ -163,6 +163,8 @@ class _Sorter:
 
     def sort_untracked(self, path: str) -> None:
         """Have git read a new file; report a repository, and a name that git refuses."""
+        if path.endswith("/") and self._is_worktree_of_its_own(path):
+            return
         if path.endswith("/"):
             self.problems.append(ChangedPath(path.rstrip("/"), "added", SUBMODULE, 0))
             return
@@ -175,6 +177,12 @@ class _Sorter:
             self._report(path, "added", found, "too_big")
         else:
             self._sort(path, "added", found)
+
+    def _is_worktree_of_its_own(self, path: str) -> bool:
+        """Whether a repository within is a further worktree of the clone's, which is no part of a change."""
+        link = checkout.read(self._worktree.path / path / ".git") or ""
+        own = self._worktree.path / ".git" / "worktrees"
+        return link.startswith("gitdir: ") and Path(link.removeprefix("gitdir: ")).is_relative_to(own)
 
     def _sort(self, path: str, status: ChangeStatus, found: os.stat_result) -> None:
         if stat.S_ISLNK(found.st_mode):

@@ -38,7 +38,7 @@ GROUPS = {
     "latency": {"hook", "action"},
     "latency without inotify": {"hook without inotify"},
     "beside an agent": {"beside"},
-    "agent runs": {"run start", "run end"},
+    "agent runs": {"run start", "run end", "sandbox"},
     "working": {"working"},
     "commands": {"help", "status 2", "status 3", "status 3 200"},
     "machines": {"machines"},
