@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -112,7 +113,7 @@ def test_of_a_developers_environment_tests_see_what_finds_programs_and_what_stee
     }
 
     assert environment.of_tests(theirs, "/empty") == {
-        "PATH": "/bin",
+        "PATH": f"{environment.NO_SANDBOX}{os.pathsep}/bin",
         "PYTHONPATH": "/build",
         "PRLOOM_KILL_ROUNDS": "3",
         "PYTEST_XDIST_WORKER": "gw0",

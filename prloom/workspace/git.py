@@ -29,7 +29,7 @@ from prloom import programs
 from prloom.core.text.naming import mask_credentials, printable
 from prloom.errors import WorkspaceError
 from prloom.workspace import git_errors
-from prloom.workspace.git_config import LIST, Entries, RememberedConfig
+from prloom.workspace.git_config import LIST, ConfigEntries, RememberedConfig
 from prloom.workspace.git_errors import GitSystemError
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def drivers_off(cwd: Path, git_dir: Path | None) -> tuple[GitSetting, ...]:
     return drivers_turned_off(key for key, _ in configuration(cwd, git_dir))
 
 
-def configuration(cwd: Path, git_dir: Path | None = None) -> Entries:
+def configuration(cwd: Path, git_dir: Path | None = None) -> ConfigEntries:
     """Return all keys of git's configuration with their values; git is asked again when a file of it has changed."""
     env = environment(os.environ, cwd=cwd, git_dir=git_dir)
     return _CONFIG_OF.read(cwd, git_dir, env, lambda: _answer(LIST, cwd=cwd, env=env).out)

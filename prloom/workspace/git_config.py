@@ -15,12 +15,12 @@ LIST = ("config", "--null", "--show-origin", "--list")
 _FILE = "file:"
 _CONDITIONAL = "includeif."
 _MOST = 200
-Entries = tuple[tuple[str, str], ...]
+ConfigEntries = tuple[tuple[str, str], ...]
 """Keys with their values, in the order in which git reads them."""
 _Stamp = tuple[int, int, int] | None
 
 
-def parsed(answer: str) -> tuple[Entries, tuple[str, ...]]:
+def parsed(answer: str) -> tuple[ConfigEntries, tuple[str, ...]]:
     """Return the entries of an answer, but for prloom's own on the command line, and the files that they come from."""
     parts = answer.split("\0")
     entries: list[tuple[str, str]] = []
@@ -37,10 +37,12 @@ class RememberedConfig:
     """What git said of the configuration of some folders, each with the stamps of its files."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, ...], tuple[Mapping[str, _Stamp], Entries]] = {}
+        self._kept: dict[tuple[str, ...], tuple[Mapping[str, _Stamp], ConfigEntries]] = {}
 
-    def read(self, cwd: Path, git_dir: Path | None, environ: Mapping[str, str], ask: Callable[[], str]) -> Entries:
-        """Return the entries for a folder; `ask` returns git's answer where it is not known, or has changed."""
+    def read(
+        self, cwd: Path, git_dir: Path | None, environ: Mapping[str, str], query: Callable[[], str]
+    ) -> ConfigEntries:
+        """Return the entries for a folder; `query` returns git's answer where it is not known, or has changed."""
         names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
         key = (str(cwd), str(git_dir), *(environ.get(name, "") for name in names))
         kept = self._kept.get(key)
@@ -48,7 +50,7 @@ class RememberedConfig:
             return kept[1]
         usual = _usual_files(cwd, git_dir, environ)
         before = {file: _stamp(file) for file in usual}
-        entries, files = parsed(ask())
+        entries, files = parsed(query())
         stamps = {**{str(cwd / file): _stamp(str(cwd / file)) for file in files}, **before}
         self._kept.pop(key, None)
         if not any(name.lower().startswith(_CONDITIONAL) for name, _ in entries):

@@ -50,7 +50,7 @@ FUNCTIONS = (
     *("server_settings", "settings_files", "invocation", "interactive", "refusal", "entries", "least_used", "read"),
 )
 VALUES = (
-    *("name", "program", "resumes", "sign_in", "variables", "session_variables", "worktree_files"),
+    *("name", "program", "resumes", "sign_in", "variables", "session_variables", "worktree_files", "home_files"),
     *("activity", "tool_prefix"),
 )
 
@@ -82,6 +82,7 @@ def test_an_agents_values_have_the_types_of_the_protocol(agent: Agent) -> None:
 def test_no_worker_may_change_what_instructs_an_agent_unless_the_operator_allows_it(agent: Agent) -> None:
     assert isinstance(agent.worktree_files, tuple)
     assert {*agent.worktree_files} <= {*DEFAULT_PROTECTED}
+    assert [each for each in agent.home_files if each.path.startswith(("/", "..")) or "/../" in each.path] == []
 
 
 @every_agent
