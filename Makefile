@@ -8,13 +8,15 @@ DEMO_STAMP := $(VENV)/.installed-demo
 # Two more than there are processors: many tests wait for a process of their own.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 
-.PHONY: help setup demo test compiled collected browser screenshots conversation bench kill crash-matrix soak mutants \
+.PHONY: help setup demo test compiled collected browser bubblewrap screenshots conversation bench kill crash-matrix soak mutants \
 	check static format lint types layers clean
 
 help:
 	@echo "make demo    set up what the demo needs, and show prloom at work on a temporary repository"
 	@echo "make test    set up and run all tests"
 	@echo "make browser install Chromium, with which the pages of prloom web are tested (Debian, as root)"
+	@echo "make bubblewrap"
+	@echo "             install bubblewrap, with which the sandbox is tested (Debian, as root)"
 	@echo "make screenshots"
 	@echo "             set up and take the pictures of these pages for the documents"
 	@echo "make conversation"
@@ -66,6 +68,13 @@ browser:
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver fonts-dejavu-core; \
 	else echo "Install Chromium and its driver: on Debian, \`apt-get install chromium chromium-driver\`, as root."; exit 1; fi
+
+# Where it is not installed, and cannot be, the tests of the sandbox are skipped.
+bubblewrap:
+	@if command -v bwrap >/dev/null; then echo "bubblewrap is installed."; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends bubblewrap; \
+	else echo "Install bubblewrap: on Debian, \`apt-get install bubblewrap\`, as root."; exit 1; fi
 
 screenshots: setup
 	$(BIN)/python tests/web/screenshots.py
