@@ -72,8 +72,9 @@ def _findings(given: Options) -> Iterator[Finding]:
     if config is not None:
         yield from doctor.guarded(lambda: environment_checks.of_agents(config, where.root), "the agents")
         yield from doctor.guarded(lambda: sandbox_checks.of_mode(config, os.environ), "the sandbox")
-        repo = repository.find(where.root)
-        yield from doctor.guarded(lambda: sandbox_checks.of_proof(config, repo, os.environ), "the sandbox")
+        yield from doctor.guarded(
+            lambda: sandbox_checks.of_proof(config, repository.find(where.root), os.environ), "the sandbox"
+        )
         yield from doctor.guarded(lambda: environment_checks.of_trust(config), "the configuration")
         yield from doctor.guarded(lambda: environment_checks.of_plugins(config, where.root), "the plugins")
         yield from doctor.guarded(lambda: load_checks.of_plugins(config, where.root, os.environ), "the plugins")

@@ -62,7 +62,7 @@ def of_git(root: Path) -> Iterator[Finding]:
 
 def _of_origin(root: Path) -> Iterator[Finding]:
     """Yield that origin cannot be read, with git's own words."""
-    if not remote.has(repository.find(root)):
+    if not any(key.startswith(f"remote.{remote.ORIGIN}.") for key, _ in git.configuration(root)):
         return
     try:
         git.run(

@@ -45,7 +45,8 @@ from prloom.model.kinds import CHECK
 from prloom.model.work import TodoWork
 from prloom.storage import paths, run_log
 from prloom.storage.paths import RepositoryPaths
-from prloom.workspace import repository
+from prloom.workspace import checkout
+from prloom.workspace.repository import Repository
 
 log = logging.getLogger(__name__)
 
@@ -241,7 +242,9 @@ class AgentPool:
         if config.sandbox.mode == "off":
             return None
         run_sandbox.make_folders(agent.home_files, self.environ)
-        around = RunEnvironment(repository.find(self.root), folders.worktree.parent, self.environ)
+        found = checkout.at(self.root)
+        git_dir = self.root / ".git" if found is None else found.common
+        around = RunEnvironment(Repository(self.root, git_dir), folders.worktree.parent, self.environ)
         sockets = Path(access.socket).parent if access is not None else None
         return run_sandbox.of_run(config.sandbox, request, around, sockets=sockets)
 
