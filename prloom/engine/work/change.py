@@ -15,11 +15,15 @@ from prloom.engine.plan.runtime import PlanRuntime
 from prloom.engine.work import branch, change_rules, lost_branch, todo_events
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
+from prloom.storage import paths
 from prloom.workspace import backup_refs, clone, commit_hooks, commits, repository, signing, snapshot, trees
 from prloom.workspace.backup_refs import KeptTodo
 from prloom.workspace.clone import CloneState
 from prloom.workspace.repository import Repository
 from prloom.workspace.snapshot import WorktreeSnapshot
+
+_OF_EARLIER_VERSIONS = ("before-run",)
+"""Where an earlier version of prloom, whose workers worked in the plan's worktree, noted the state before a run."""
 
 LONGEST_DIFF = 1_000_000
 """Bytes of a change that reviewers and hooks are shown."""
@@ -119,9 +123,11 @@ class Changes:
         if clone.exists(self.repo, runtime.folders.clone):
             return
         base, tree = _base(work), work.tree
-        if tree is None:
+        before = self.root.joinpath(*paths.LOCAL, *_OF_EARLIER_VERSIONS, f"{runtime.id}.json")
+        if tree is None and before.is_file():
             tree = self._from_worktree(runtime, base)
         self.fill_clone(runtime, base, tree=tree)
+        before.unlink(missing_ok=True)
 
     def _from_worktree(self, runtime: PlanRuntime, base: str) -> str | None:
         """Take out of the worktree what a worker of an earlier version of prloom has changed there, and return it."""
