@@ -343,6 +343,20 @@ WEAKENINGS = (
         "could_have_written_itself",
     ),
     Weakening(
+        "P14: a run sees nothing of a home but what its program needs",
+        "prloom.engine.runs.run_sandbox:of_run",
+        nothing,
+        "sandbox/test_sandbox.py",
+        "sixty_attempts",
+    ),
+    Weakening(
+        "P14: what a person has changed in a worktree is not overwritten",
+        "prloom.workspace.worktree_update:require_possible",
+        nothing,
+        "workspace/test_worktree_update.py",
+        "in_the_same_files",
+    ),
+    Weakening(
         "P14: in an agent's run, commands only read",
         "prloom.cli.in_run:check",
         nothing,
