@@ -133,6 +133,7 @@ def _sandboxed(agent: Agent, request: RunRequest, shown: Sandbox, launch: Launch
     home = launch.env.get("HOME") or "/"
     read, write = sandbox.home_files(agent.home_files, launch.env)
     read += sandbox.program_files(launch.argv[0], launch.env.get("PATH", ""), home)
+    read += sandbox.named_files(launch.argv)
     if request.server is not None:
         read += sandbox.own_files()
     if launch.cwd != request.cwd:

@@ -79,6 +79,11 @@ def program_files(program: str, search_path: str, home: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(each) for each in wanted if each.is_relative_to(home) and each != Path(home)))
 
 
+def named_files(command: Iterable[str]) -> tuple[str, ...]:
+    """Return the files that a command line names by absolute paths, such as a program in the operator's checkout."""
+    return tuple(word for word in command if word.startswith("/") and Path(word).is_file())
+
+
 def home_files(files: Iterable[HomeFile], environ: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the paths that a program may read, and those that it may write, below the HOME of its environment."""
     home = Path(environ.get("HOME") or "/nonexistent")

@@ -15,11 +15,13 @@ from prloom.config.models import Config
 from prloom.engine.operator import emit, session
 from prloom.engine.runs import run_sandbox
 from prloom.engine.runs.run_sandbox import RunEnvironment
+from prloom.engine.views import snapshot
 from prloom.errors import AgentError, PrloomError
 from prloom.model.plan import Plan
-from prloom.storage import plan_session
+from prloom.storage import paths, plan_session
 from prloom.storage.paths import RepositoryPaths
-from prloom.workspace import clone, repository
+from prloom.workspace import checkout, clone, repository
+from prloom.workspace import snapshot as worktree_snapshot
 from prloom.workspace.clone import CloneState
 
 STAGE = "worker"
@@ -57,11 +59,14 @@ def _agent(config: Config, environ: Mapping[str, str]) -> Agent:
 
 def _ensure_clone(where: RepositoryPaths, config: Config, plan: Plan) -> None:
     repo, path = repository.find(where.root), where.clone(plan.id)
-    if clone.exists(repo, path):
-        return
     head = repository.branch_sha(repo, plan.branch)
     if head is None:
         raise PrloomError(f"plan {plan.id} has no branch any more, so it has no clone either")
+    if clone.exists(repo, path):
+        with emit.open_local(where, plan.id) as local, local.make_sub(paths.BUS) as bus:
+            is_at_work = snapshot.current_state(bus).work is not None
+        if is_at_work or checkout.head(worktree_snapshot.require(repo, path)) == head:
+            return
     base = plan.pr_base or config.base_branch
     state = CloneState(plan.branch, head, base=base, like=where.worktree(plan.id))
     clone.renew(repo, path, state, junk=config.work.junk)
