@@ -72,8 +72,8 @@ class WorkSection(ConfigSection):
     max_diff: Count = Field(default=20_000, ge=1, description="The most lines that one TODO may add and remove.")
     git_hooks: Flag = Field(
         default=False,
-        description="Whether the commit hooks of your checkout run for prloom's commits; they may refuse one, and "
-        "what they change in files is not committed.",
+        description="Whether the commit hooks of your checkout run for prloom's commits, in the plan's clone and its "
+        "sandbox; they may refuse one, and what they change in files is not committed.",
     )
     sign: Literal["auto", "always", "never"] = Field(
         default="auto",

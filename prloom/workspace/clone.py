@@ -31,6 +31,7 @@ _STALE = (
 )
 """What a worker, or a git of its that was killed, may have left in the clone's repository."""
 _MODE = 0o700
+_MESSAGE, _LONGEST_MESSAGE = "COMMIT_EDITMSG", 1 << 20
 _FILLED_WITH, _SET_UP = "prloom-filled", "prloom-set-up"
 _SPARSE = "info/sparse-checkout"
 _OWN_SETTINGS = "config.worktree"
@@ -106,6 +107,23 @@ def noted_setup(path: Path) -> str | None:
 def note_setup(path: Path, digest: str) -> None:
     """Take note that the clone was set up."""
     (checkout.index_of_clone(path) / _SET_UP).write_text(digest)
+
+
+def write_message(path: Path, message: str) -> str:
+    """Write the message of a commit where hooks find it in the clone; return the file's path."""
+    file = path / ".git" / _MESSAGE
+    _replace(file, message.encode("utf-8", "surrogateescape"))
+    return str(file)
+
+
+def read_message(path: Path) -> str:
+    """Return the message as hooks have left it; raises WorkspaceError where it is not to be read."""
+    try:
+        fd = os.open(path / ".git" / _MESSAGE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(fd, "rb") as opened:
+            return opened.read(_LONGEST_MESSAGE).decode("utf-8", "replace")
+    except OSError as error:
+        raise WorkspaceError(f"the message of the commit cannot be read: {printable(str(error))}") from error
 
 
 def remove(path: Path) -> None:

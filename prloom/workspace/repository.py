@@ -151,6 +151,14 @@ def fetch_pull_request(repo: Repository, *, branch: str, ref: str | None, number
     return name
 
 
+def hooks_folder(repository: Repository) -> Path:
+    """Return the folder of the operator's hooks; a relative `core.hooksPath` is one of the checkout."""
+    configured = [value for key, value in git.configuration(repository.root) if key == "core.hookspath"]
+    if configured:
+        return repository.root / os.path.expanduser(configured[-1])  # noqa: PTH111 - as git does
+    return repository.git_dir / "hooks"
+
+
 def exclude(repository: Repository, path: Path) -> None:
     """Keep a folder below the root out of git in all worktrees, by a line in `info/exclude`; again does nothing."""
     if not path.is_relative_to(repository.root):

@@ -224,6 +224,7 @@ class SwiftPool(AgentPool):
         *,
         limits: RunLimits | None = None,
         commit: str | None = None,
+        read: tuple[str, ...] = (),
     ) -> Path:
         folders.local.make_sub("runs").close()
         folder = folders.runs / run_id

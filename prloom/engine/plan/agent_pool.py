@@ -206,10 +206,12 @@ class AgentPool:
         *,
         limits: RunLimits | None = None,
         commit: str | None = None,
+        read: tuple[str, ...] = (),
     ) -> Path:
         """Make the folder of a run, and return it; raises AgentError where that, or the run, is not possible.
 
-        `commit` is what a worker on another machine begins with; without one, only this machine can do the run.
+        `commit` is what a worker on another machine begins with; without one, only this machine can do the run. A
+        sandbox shows the paths of `read`, too.
         """
         try:
             folders.local.make_sub(paths.RUNS).close()
@@ -222,7 +224,11 @@ class AgentPool:
             if agent.server_settings(server, request.inherit) is not None:
                 request = msgspec.structs.replace(request, server=server)
                 access = self.tools.access()
-        request = msgspec.structs.replace(request, sandbox=self._sandbox(folders, config, agent, request, access))
+        shown = self._sandbox(folders, config, agent, request, access)
+        if shown is not None:
+            request = msgspec.structs.replace(
+                request, sandbox=msgspec.structs.replace(shown, read=(*shown.read, *read))
+            )
         return runner.prepare(
             folders.runs / run_id,
             agent,

@@ -16,7 +16,7 @@ from prloom.engine.work import branch, change_rules, lost_branch, todo_events
 from prloom.model.decision import DecisionParts
 from prloom.model.work import TodoWork
 from prloom.storage import paths
-from prloom.workspace import backup_refs, clone, commit_hooks, commits, repository, signing, snapshot, trees
+from prloom.workspace import backup_refs, clone, commits, repository, signing, snapshot, trees
 from prloom.workspace.backup_refs import KeptTodo
 from prloom.workspace.clone import CloneState
 from prloom.workspace.repository import Repository
@@ -67,9 +67,19 @@ class Changes:
         base, tree = _inspected(work)
         return await asyncio.to_thread(lambda: trees.diff_text(self.repo, base, tree, limit_bytes=LONGEST_DIFF))
 
-    async def commit(self, runtime: PlanRuntime, work: TodoWork) -> str:
-        """Commit exactly the inspected change, and return the commit; one that is there already is found again."""
-        message = _message(runtime, work, self.secrets)
+    def message(self, runtime: PlanRuntime, work: TodoWork) -> str:
+        """Return the message of a TODO's commit, with its trailers."""
+        return _message(runtime, work, self.secrets)
+
+    async def found(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
+        """Return the commit of the inspected change, which an earlier call has made; None if there is none.
+
+        Raises BranchMovedError where the branch is not at the TODO's base any more, or BranchBlockedError.
+        """
+        return await asyncio.to_thread(self._found, runtime, work)
+
+    async def commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:
+        """Commit exactly the inspected change, and return the commit."""
         return await asyncio.to_thread(self._commit, runtime, work, message)
 
     async def push(self, runtime: PlanRuntime, work: TodoWork) -> DecisionParts:
@@ -138,18 +148,19 @@ class Changes:
         commits.restore(self.repo, folder, base, branch=runtime.plan.branch, junk=junk)
         return taken.tree
 
+    def _found(self, runtime: PlanRuntime, work: TodoWork) -> str | None:
+        base, tree = _inspected(work)
+        name = runtime.plan.branch
+        commits.recover(self.repo, runtime.folders.worktree, branch=name)
+        found = commits.find(self.repo, name, plan=runtime.id, todo=work.id, base=base, round_=work.round, tree=tree)
+        if found is None:
+            lost_branch.tip(self.repo, runtime)
+            commits.require_at(self.repo, name, base)
+        return found
+
     def _commit(self, runtime: PlanRuntime, work: TodoWork, message: str) -> str:
         base, tree = _inspected(work)
         name, folder = runtime.plan.branch, runtime.folders.worktree
-        commits.recover(self.repo, folder, branch=name)
-        found = commits.find(self.repo, name, plan=runtime.id, todo=work.id, base=base, round_=work.round, tree=tree)
-        if found is not None:
-            return found
-        lost_branch.tip(self.repo, runtime)
-        commits.require_at(self.repo, name, base)
-        if runtime.rules.config.work.git_hooks:
-            self.fill_clone(runtime, base, tree=tree)
-            message = commit_hooks.run(self.repo, snapshot.require(self.repo, runtime.folders.clone), message)
         sign = signing.wanted(self.repo, runtime.rules.config.work.sign)
         return commits.commit(self.repo, folder, tree=tree, parent=base, message=message, branch=name, sign=sign)
 

@@ -30,10 +30,11 @@ from prloom.core.work.work_steps import (
 from prloom.engine.plan.agent_pool import AgentPool
 from prloom.engine.plan.dependencies import PlanDependencies
 from prloom.engine.plan.runtime import PlanRuntime
-from prloom.engine.work import check_run, life_hooks, lost_branch, plan_hooks, pull_request, todo_events
+from prloom.engine.work import check_run, hook_run, life_hooks, lost_branch, plan_hooks, pull_request, todo_events
 from prloom.engine.work.branch_errors import BranchBlockedError, PushRefusedError
 from prloom.engine.work.change import Changes
 from prloom.engine.work.context import context, current, item_of
+from prloom.engine.work.hook_run import CommitRefusedError
 from prloom.engine.work.plan_hooks import PlanHook, PlanHookBlockedError
 from prloom.engine.work.rebase_run import RebaseRuns
 from prloom.engine.work.review_run import ReviewRuns
@@ -44,7 +45,6 @@ from prloom.model.decision import DecisionParts
 from prloom.model.hook_points import AFTER_TODO, BEFORE_FINISH, BEFORE_TODO
 from prloom.model.work import TodoWork
 from prloom.storage import plan_session
-from prloom.workspace.commit_hooks import CommitRefusedError
 from prloom.workspace.commits import BranchMovedError, IdentityMissingError
 from prloom.workspace.signing import SignatureError
 from prloom.workspace.worktree_update import WorktreeInTheWayError
@@ -253,7 +253,7 @@ class TodoWorker:
 
     async def _commit_change(self, runtime: PlanRuntime, work: TodoWork) -> None:
         try:
-            commit = await self._changes.commit(runtime, work)
+            commit = await self._changes.found(runtime, work) or await self._new_commit(runtime, work)
         except CommitRefusedError as error:
             failure = AttemptFailed("check", str(error), str(error), tree=work.tree, output=str(error))
             await self._fail(runtime, work_failures.failed(context(runtime), work, failure))
@@ -261,6 +261,12 @@ class TodoWorker:
             await self._workers.begin_again(runtime, work, str(error))
         else:
             _committed(runtime, work, commit)
+
+    async def _new_commit(self, runtime: PlanRuntime, work: TodoWork) -> str:
+        message = self._changes.message(runtime, work)
+        if runtime.rules.config.work.git_hooks:
+            message = await hook_run.run(self.pool, self._changes, runtime, work, message)
+        return await self._changes.commit(runtime, work, message)
 
     async def _fail(self, runtime: PlanRuntime, parts: DecisionParts) -> None:
         """Commit a failed attempt; where it was the last, keep the change beside the branch first."""

@@ -43,7 +43,51 @@ async def test_a_hook_that_refuses_a_commit_goes_back_to_the_worker(bench: Workb
 
     assert bench.commits == ["Be fast"]
     assert bench.shown("fast.py") == "really fast"
-    assert "the hook pre-commit refused the commit (exit code 1):\nnot really" in bench.prompt(1)
+    assert "the hook pre-commit refused the commit: it ended with exit code 1\nnot really" in bench.prompt(1)
+
+
+async def test_a_hook_sees_the_commit_in_the_clone_and_does_not_change_it(bench: Workbench):
+    bench.configure("git_hooks = true")
+    seen = bench.home / "seen"
+    a_hook(
+        bench, "pre-commit", f"pwd > {seen}; git diff --cached --name-only >> {seen}; echo y > fast.py; git add fast.py"
+    )
+
+    await bench.make_it_fast()
+
+    assert seen.read_text().splitlines() == [str(bench.project.root / "prloom/.local/clones/work"), "fast.py"]
+    assert bench.shown("fast.py") == "fast"
+
+
+async def test_a_hook_may_add_to_the_message_but_not_take_prlooms_trailers_away(bench: Workbench):
+    bench.configure("git_hooks = true", "[limits]\nmax_attempts = 1\n")
+    a_hook(bench, "commit-msg", 'echo "Change-Id: I1" >> "$1"')
+    await bench.make_it_fast()
+
+    message = bench.project.git("log", "-1", "--format=%B", "work")
+    assert message.endswith("Change-Id: I1")
+    assert "Prloom-Plan: work" in message
+
+    a_hook(bench, "commit-msg", 'echo "mine" > "$1"')
+    bench.script(Run({"small.py": "x\n"}, answer=FAST.answer))
+    await bench.work_on("- [ ] Make it small")
+
+    assert "a hook for commit messages has changed the trailers of prloom" in bench.block.reason
+
+
+async def test_hooks_of_the_pull_request_do_not_run(bench: Workbench):
+    bench.configure("git_hooks = true")
+    bench.project.git("config", "core.hooksPath", "tools/hooks")
+    mark = bench.home / "theirs"
+    hook = f"#!/bin/sh\ntouch {mark}\n"
+    code = f"os.makedirs('tools/hooks'); Path('tools/hooks/pre-commit').write_text({hook!r})\n"
+    code += "os.chmod('tools/hooks/pre-commit', 0o755)\n"
+    bench.script(Run(FAST.files, code=code, answer=FAST.answer))
+
+    await bench.work_on("- [ ] Make it fast")
+
+    assert bench.commits == ["Be fast"]
+    assert not mark.exists()
 
 
 async def test_a_secret_in_a_change_is_a_violation_and_one_in_its_message_is_masked(bench: Workbench):
