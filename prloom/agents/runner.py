@@ -108,7 +108,10 @@ def build_launch(agent: Agent, request: RunRequest, *, environ: Mapping[str, str
     launch = Launch(argv=(program, *invocation.argv[1:]), cwd=cwd, env=env)
     if request.sandbox is None:
         return launch
-    return _sandboxed(agent, request, request.sandbox, launch)
+    named = launch.argv[:1]
+    if agent.program is None:  # the operator's own command line
+        named = (*named, *request.argv)
+    return _sandboxed(agent, request, request.sandbox, launch, named=named)
 
 
 def command_launch(
@@ -122,18 +125,21 @@ def command_launch(
     launch = Launch(argv=(program, *request.argv[1:]), cwd=request.cwd, env=env)
     if request.sandbox is None:
         return launch
-    return _sandboxed(agent, request, request.sandbox, launch)
+    return _sandboxed(agent, request, request.sandbox, launch, named=launch.argv[:1])
 
 
-def _sandboxed(agent: Agent, request: RunRequest, shown: Sandbox, launch: Launch) -> Launch:
-    """Return how to start a program in its sandbox, with what it needs beside what the request shows."""
+def _sandboxed(agent: Agent, request: RunRequest, shown: Sandbox, launch: Launch, *, named: tuple[str, ...]) -> Launch:
+    """Return how to start a program in its sandbox, with what it needs beside what the request shows.
+
+    The files among the words `named` are shown, too.
+    """
     bwrap = programs.locate(sandbox.PROGRAM, launch.env)
     if bwrap is None:
         raise AgentError(f"{sandbox.PROGRAM} is not on PATH any more, and the run was to have a sandbox")
     home = launch.env.get("HOME") or "/"
     read, write = sandbox.home_files(agent.home_files, launch.env)
     read += sandbox.program_files(launch.argv[0], launch.env.get("PATH", ""), home)
-    read += sandbox.named_files(launch.argv)
+    read += sandbox.named_files(named)
     if request.server is not None:
         read += sandbox.own_files()
     if launch.cwd != request.cwd:

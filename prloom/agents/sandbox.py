@@ -17,6 +17,7 @@ import msgspec
 PROGRAM: Final = "bwrap"
 
 _PRIVATE: Final = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - they are replaced by empty ones
+_REPLACED: Final = ("/dev", "/proc")
 _KERNEL: Final = ("/proc/sys", "/proc/sysrq-trigger")
 """What root could write there even without privileges."""
 _RESOLVER: Final = Path("/etc/resolv.conf")
@@ -49,14 +50,15 @@ class HomeFile(msgspec.Struct, frozen=True):
 
 def argv(sandbox: Sandbox, bwrap: str, command: Sequence[str], *, cwd: Path) -> tuple[str, ...]:
     """Return the command line that runs a command in the sandbox, in the folder `cwd`."""
-    found = [bwrap, *_NAMESPACES, "--die-with-parent", "--cap-drop", "ALL"]
+    found = [bwrap, *_NAMESPACES, "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     if not sandbox.network:
         found.append("--unshare-net")
     found += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for path in _KERNEL:
         found += ["--ro-bind-try", path, path]
     mounts = [(each, "--tmpfs") for each in (*_PRIVATE, *filter(None, (sandbox.home,)), *sandbox.hidden)]
-    mounts += [(each, "--ro-bind-try") for each in (*_resolver(), *sandbox.read)]
+    hidden = (*_REPLACED, *(os.path.realpath(each) for each, _ in mounts))
+    mounts += [(each, "--ro-bind-try") for each in (*_resolver(), *sandbox.read) if _is_below(each, hidden)]
     mounts += [(each, "--bind-try") for each in sandbox.write]
     for at, _, option in sorted((_mount_point(path), _ORDER.index(option), option) for path, option in set(mounts)):
         found += _mount(at, option)
@@ -81,7 +83,7 @@ def program_files(program: str, search_path: str, home: str) -> tuple[str, ...]:
 
 def named_files(command: Iterable[str]) -> tuple[str, ...]:
     """Return the files that a command line names by absolute paths, such as a program in the operator's checkout."""
-    return tuple(word for word in command if word.startswith("/") and Path(word).is_file())
+    return tuple(word for word in command if word.startswith("/") and os.path.isfile(word))  # noqa: PTH113 - any text
 
 
 def home_files(files: Iterable[HomeFile], environ: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -99,6 +101,12 @@ def _resolver() -> tuple[str, ...]:
     if any(Path(real).is_relative_to(each) for each in _PRIVATE):
         return (real,)
     return ()
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    """Return whether a path, or what it leads to, is in one of these folders; the others can be read already."""
+    _, at = _mount_point(path)
+    return any(Path(each).is_relative_to(folder) for folder in folders for each in (at, os.path.realpath(path)))
 
 
 def _mount_point(path: str) -> tuple[int, str]:

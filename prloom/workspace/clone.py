@@ -24,6 +24,7 @@ from prloom.workspace.checkout import Checkout
 from prloom.workspace.repository import Repository
 
 _STALE = (
+    "hooks",
     "worktrees",
     "config.worktree",
     "commondir",
@@ -84,12 +85,32 @@ def renew(repo: Repository, path: Path, state: CloneState, *, junk: Sequence[str
     Whatever was done to its repository before, such as a commit or another configuration, is gone. Again does the same.
     """
     try:
-        place = _folder(repo, path, state)
-        worktree_files.refill(place, state.tree or state.commit, junk=junk)
+        _renew(repo, path, state, junk)
+    except (OSError, WorkspaceError):  # a worker has made it so that it cannot be written
+        remove(path)
+        try:
+            _renew(repo, path, state, junk)
+        except OSError as error:
+            said = f"the clone {printable(str(path))} cannot be written: {printable(str(error))}"
+            raise WorkspaceError(said) from error
+
+
+def rewrite_repository(repo: Repository, path: Path, state: CloneState) -> None:
+    """Write only the clone's own repository anew, whatever was done to it; its files stay. Raises WorkspaceError."""
+    place = checkout.clone(repo.git_dir, path)
+    if place is None:
+        raise WorkspaceError(f"{printable(str(path))} is no clone of a plan")
+    try:
         _write_repository(repo, place, state)
-        (place.git_dir / _FILLED_WITH).write_text(state.tree or state.commit)
     except OSError as error:
         raise WorkspaceError(f"the clone {printable(str(path))} cannot be written: {printable(str(error))}") from error
+
+
+def _renew(repo: Repository, path: Path, state: CloneState, junk: Sequence[str]) -> None:
+    place = _folder(repo, path, state)
+    worktree_files.refill(place, state.tree or state.commit, junk=junk)
+    _write_repository(repo, place, state)
+    (place.git_dir / _FILLED_WITH).write_text(state.tree or state.commit)
 
 
 def setup_digest(repo: Repository, tree: str, commands: Sequence[str], patterns: Sequence[str]) -> str:
@@ -168,12 +189,13 @@ def _write_repository(repo: Repository, place: Checkout, state: CloneState) -> N
     folder = place.path / ".git"
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         folder.unlink()
-    for name in ("refs", "info", "objects", "objects/info", "hooks"):
+    for name in ("refs", "info", "objects", "objects/info"):
         _real_folder(folder, name)
     for name in ("heads", "remotes", "tags"):
         _cleared(folder / "refs" / name)
         (folder / "refs" / name).mkdir()
-    worktree_files.forget_operations(Checkout(place.path, folder, folder))
+    for name in worktree_files.OPERATIONS:
+        _cleared(folder / name)
     objects = os.fsencode(repo.git_dir / "objects")
     sparse, is_sha256 = (place.git_dir / _SPARSE).exists(), len(state.commit) == _SHA256
     files: dict[str, bytes] = {
@@ -191,15 +213,7 @@ def _write_repository(repo: Repository, place: Checkout, state: CloneState) -> N
         files[_SPARSE] = _content(place.git_dir / _SPARSE)
     if (repo.git_dir / "shallow").exists():
         files["shallow"] = _content(repo.git_dir / "shallow")
-    for name in (
-        "worktrees",
-        "index.lock",
-        "config.worktree",
-        "commondir",
-        "packed-refs.lock",
-        "config.lock",
-        "HEAD.lock",
-    ):
+    for name in _STALE:
         _cleared(folder / name)
     for name, content in files.items():
         _replace(folder / name, content)

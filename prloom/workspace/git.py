@@ -95,6 +95,7 @@ _GRACE = 2.0  # seconds in which an interrupted git takes its lock files away
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
+    "core.splitIndex=false",  # an index is copied as one file
     "core.untrackedCache=false",  # an agent could have left one that says that there is nothing new
     "core.pager=cat",
     "protocol.ext.allow=never",

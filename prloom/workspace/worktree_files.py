@@ -22,6 +22,10 @@ _MOVE = "prloom-move"
 _WRITABLE = 0o700
 
 
+OPERATIONS = (*_OPERATIONS, *_OPERATION_FOLDERS)
+"""The names of all that an unfinished operation keeps in a git directory."""
+
+
 def write(worktree: Checkout, tree: str, *, junk: Sequence[str]) -> None:
     """Make index and files match a commit or a tree; files that git ignores, junk and prloom's own stay.
 

@@ -36,7 +36,7 @@ def require_possible(place: Checkout, branch: str, old: str, new: str) -> None:
             raise WorktreeInTheWayError(f"a {operations[0]} of the branch is under way in the worktree; end it there")
         return
     before, after = _entries(place, old, new)
-    is_there = all(os.path.lexists(place.path / path) == (entry != _NOTHING) for path, entry in before.items())
+    is_there = all(_is_as_before(place, path, before) for path in before)
     if is_there and _merge(place, old, new, dry=True):
         return
     theirs, _ = _compared(place, before, after)
@@ -60,6 +60,15 @@ def update(place: Checkout, branch: str, old: str, new: str) -> None:
     git.run(["update-index", "-z", "--index-info"], cwd=place.path, git_dir=place.git_dir, stdin=given)
     git.run(["update-index", "-q", "--refresh"], cwd=place.path, git_dir=place.git_dir, codes=(0, 1))
     git.run(["read-tree", "-m", "-u", old, new], cwd=place.path, git_dir=place.git_dir, limit=git.LONG_LIMIT)
+
+
+def _is_as_before(place: Checkout, path: str, before: Mapping[str, _Entry]) -> bool:
+    """Whether there is something at a path where the commit before has something; folders are looked into."""
+    file = place.path / path
+    if before[path] != _NOTHING or not file.is_dir() or file.is_symlink():
+        return os.path.lexists(file) == (before[path] != _NOTHING)
+    found = {each.relative_to(place.path).as_posix() for each in file.rglob("*") if not each.is_dir()}
+    return found <= before.keys()  # a folder that the next commit replaces, with nothing of a person's in it
 
 
 def _merge(place: Checkout, old: str, new: str, *, dry: bool = False) -> bool:
@@ -89,6 +98,7 @@ def _compared(
     with private_index(place) as index:
         shutil.copy2(place.git_dir / "index", index.file)
         staged = index.entries()
+        index.update(["--no-assume-unchanged"], [path for path in before if path in staged])
         folders = {path for path, (mode, _) in before.items() if mode != _SUBMODULE and (place.path / path).is_dir()}
         options = ["--add", "--remove", "--replace", "--ignore-skip-worktree-entries"]
         index.update(options, [path for path in before if path not in folders])
@@ -96,7 +106,7 @@ def _compared(
     theirs, done = [], []
     for path, old in before.items():
         file = found.get(path, _NOTHING)
-        if path in folders and after[path] != _NOTHING:
+        if path in folders and after[path] != _NOTHING and not _is_as_before(place, path, before):
             file = _FOLDER
         if file == after[path]:
             done.append(path)
