@@ -22,10 +22,10 @@ def command(given: Options, plan: str, wanted: str) -> None:
     """Open a shell in the worktree of PLAN; prloom does not work on the plan until you leave it.
 
     While prloom works on it, this is refused: wait, or pause the plan. The agent continues its session in the clone
-    where it worked; what it changes is brought into the worktree when it ends. What you change and do not commit stays
-    there, and keeps the plan from going on only where prloom's next commit changes the same files.
+    where it worked, and in its sandbox; what it changes is brought into the worktree when it ends. What you change and
+    do not commit stays there, and keeps the plan from going on only where prloom's next commit changes the same files.
     """
-    from prloom.engine.operator import own_changes, session  # noqa: PLC0415 - `prloom open --help` needs none
+    from prloom.engine.operator import sandboxed_command, session  # noqa: PLC0415 - `prloom open --help` needs none
 
     where = context.repository(given)
     plan_id = context.plan_id(where, plan)
@@ -33,9 +33,8 @@ def command(given: Options, plan: str, wanted: str) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise PrloomError(f"`prloom open` needs a terminal; the worktree of plan {plan_id} is {shown}")
     if wanted == "agent":
-        argv = session.agent(where, context.config(given), plan_id, os.environ)
-        code = session.run(where, plan_id, "agent", argv)
-        if own_changes.bring_from_clone(where, context.config(given), plan_id):
+        code, is_brought = sandboxed_command.run_agent(where, context.config(given), plan_id, os.environ)
+        if is_brought:
             click.echo(f"What was changed is in the worktree now, not committed: {shown}")
     else:
         click.echo(f"This is the worktree of plan {terminal.paint(terminal.clean(plan_id), 'name')}: {shown}")

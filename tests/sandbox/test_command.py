@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import executable
 import pytest
 from workbench import Workbench
 
 from prloom.agents import sandbox
 from prloom.config.models import Config
 from prloom.engine import sandbox_checks
+from prloom.engine.bus import plans
+from prloom.engine.operator import sandboxed_command
 from prloom.workspace import repository
 
 
@@ -36,6 +39,24 @@ def test_a_program_that_is_not_there_is_one_clear_line(bench: Workbench):
     missing = prloom(bench, "sandbox", "work", "--", "no-such-program")
 
     assert (missing.returncode, missing.stderr) == (1, "prloom: no-such-program is not on PATH\n")
+
+
+def test_an_agent_with_which_a_person_talks_is_in_the_sandbox_too(bench: Workbench, tmp_path: Path):
+    root = bench.project.root
+    before = (root / ".git/config").read_bytes()
+    attempts = (
+        f"echo '[alias]' >> {root}/.git/config; cp -r {root}/.git .; echo x > {bench.worktree}/x; echo a > new.txt"
+    )
+    program = executable.write(tmp_path / "bin/claude", f"#!/bin/sh\n({attempts}) 2>/dev/null\nexit 0\n")
+    bench.stage.configure('[stages]\nworker = "claude"\n[sandbox]\nmode = "required"\n')
+    where = plans.locate(root, bench.stage.config.worktrees_dir)
+    environ = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+    assert sandboxed_command.run_agent(where, bench.stage.config, "work", environ) == (0, True)
+
+    assert (root / ".git/config").read_bytes() == before
+    assert (bench.worktree / "new.txt").read_text() == "a\n"
+    assert not (bench.worktree / "x").exists()
 
 
 def found(bench: Workbench) -> list[str]:

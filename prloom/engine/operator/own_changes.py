@@ -10,12 +10,13 @@ from prloom.core.work import work_results
 from prloom.engine.bus import plans
 from prloom.engine.operator import emit
 from prloom.engine.views import snapshot as plan_snapshot
-from prloom.errors import PrloomError
+from prloom.errors import PrloomError, WorkspaceError
 from prloom.model.plan import Plan
 from prloom.model.state import DispatchState
 from prloom.storage import paths
 from prloom.storage.paths import RepositoryPaths
 from prloom.workspace import (
+    backup_refs,
     checkout,
     clone,
     repository,
@@ -83,9 +84,16 @@ def bring_from_clone(where: RepositoryPaths, config: Config, plan_id: str) -> bo
     taken = snapshot.take(repo, path, checkout.head(snapshot.require(repo, path)), junk=junk, max_file=0)
     if taken.is_empty:
         return False
+    kept = backup_refs.keep_tree(repo, plan_id, taken.base, taken.tree)
     place = snapshot.require(repo, where.worktree(plan_id))
-    worktree_update.require_possible(place, plan.branch, taken.base, taken.tree)
-    worktree_update.update(place, plan.branch, taken.base, taken.tree)
+    try:
+        worktree_update.require_possible(place, plan.branch, taken.base, taken.tree)
+        worktree_update.update(place, plan.branch, taken.base, taken.tree)
+    except WorkspaceError as error:
+        raise PrloomError(
+            f"what was changed in plan {plan_id} is not in its worktree, but kept as commit {kept}: {error}; "
+            f"to bring it there, run `git cherry-pick --no-commit {kept}` in {printable(str(place.path))}"
+        ) from error
     clone.renew(repo, path, CloneState(plan.branch, head, like=place.path), junk=junk)
     return True
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from prloom import programs
 from prloom.agents import interactive, registry
+from prloom.agents.agent import Agent
 from prloom.config import stages
 from prloom.config.models import Config
 from prloom.engine.bus import entries, plans
@@ -33,12 +34,19 @@ class LastSession(NamedTuple):
     id: str
 
 
+class AgentCommand(NamedTuple):
+    """The command line of an agent in its interactive mode, and the agent."""
+
+    agent: Agent
+    argv: list[str]
+
+
 def shell(environ: Mapping[str, str]) -> list[str]:
     """Return the command line of the person's shell."""
     return [environ.get("SHELL") or "/bin/sh"]
 
 
-def agent(where: RepositoryPaths, config: Config, plan_id: str, environ: Mapping[str, str]) -> list[str]:
+def agent(where: RepositoryPaths, config: Config, plan_id: str, environ: Mapping[str, str]) -> AgentCommand:
     """Return the command line of the worker's agent in its interactive mode, which goes on with its last session.
 
     Raises AgentError where that agent has no such mode, or is not installed.
@@ -57,32 +65,36 @@ def agent(where: RepositoryPaths, config: Config, plan_id: str, environ: Mapping
     program = programs.locate(found[0], environ)
     if program is None:
         raise AgentError(f"{found[0]} is not on PATH; install it, or use --shell")
-    return [program, *found[1:]]
+    return AgentCommand(chosen, [program, *found[1:]])
 
 
 def run(where: RepositoryPaths, plan_id: str, kind: SessionKind, argv: Sequence[str]) -> int:
     """Run a program in a plan's worktree until it ends, and return its exit code; prloom does not work there meanwhile.
 
-    An agent runs in the clone in which it worked, where alone it finds its session. Raises StorageError while prloom
-    works there, and PrloomError where the program cannot be started.
+    Raises StorageError while prloom works there, and PrloomError where the program cannot be started.
     """
-    worktree = where.worktree(plan_id)
-    folder = where.clone(plan_id) if kind == "agent" and where.clone(plan_id).is_dir() else worktree
     with plan_session.reserved(where.root, plan_id, kind, datetime.now(UTC)):
-        code = run_in_terminal(argv, folder)
-    os.utime(worktree.joinpath(*paths.LOCAL, paths.PLAN_TEXT))  # which a running dispatcher notices
+        code = run_in_terminal(argv, where.worktree(plan_id))
+    notify(where, plan_id)
     return code
+
+
+def notify(where: RepositoryPaths, plan_id: str) -> None:
+    """Let a running dispatcher notice that a session of a plan has ended."""
+    os.utime(where.worktree(plan_id).joinpath(*paths.LOCAL, paths.PLAN_TEXT))
 
 
 def run_in_terminal(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> int:
     """Run a program that has the terminal until it ends, and return its exit code; raises PrloomError."""
-    before = signal.signal(signal.SIGINT, lambda *_: None)  # it is for the program, which has the terminal too
+    # They are for the program, which has the terminal too; prloom goes on with what comes after it.
+    before = [(each, signal.signal(each, lambda *_: None)) for each in (signal.SIGINT, signal.SIGHUP)]
     try:
         return subprocess.run(argv, cwd=cwd, env=env, check=False).returncode
     except OSError as error:
         raise PrloomError(f"{argv[0]} cannot be started: {error.strerror}") from error
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before:
+            signal.signal(each, handler)
 
 
 def _last_session(where: RepositoryPaths, plan_id: str) -> LastSession | None:

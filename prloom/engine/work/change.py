@@ -130,9 +130,11 @@ class Changes:
         return base, moved
 
     def _ensure_clone(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        if clone.exists(self.repo, runtime.folders.clone):
+        base, tree, folder = _base(work), work.tree, runtime.folders
+        if clone.exists(self.repo, folder.clone):
+            state = CloneState(runtime.plan.branch, base, base=runtime.base, like=folder.worktree)
+            clone.rewrite_repository(self.repo, folder.clone, state)
             return
-        base, tree = _base(work), work.tree
         before = self.root.joinpath(*paths.LOCAL, *_OF_EARLIER_VERSIONS, f"{runtime.id}.json")
         if tree is None and before.is_file():
             tree = self._from_worktree(runtime, base)

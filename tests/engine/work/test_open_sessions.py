@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from workbench import Run, Workbench
 
 from prloom.agents import interactive, registry
 from prloom.engine.bus import plans
-from prloom.engine.operator import session
+from prloom.engine.operator import sandboxed_command, session
 from prloom.engine.views import status
 from prloom.errors import AgentError, PrloomError, StorageError
 from prloom.storage import plan_session
@@ -138,6 +139,34 @@ def test_the_last_session_of_the_worker_is_the_one_to_go_on_with(
 
     found = session.agent(where, bench.stage.config, "work", environ)
 
-    assert found == [f"{environ['PATH']}/claude", "--resume", "s-7"]
+    assert found.argv == [f"{environ['PATH']}/claude", "--resume", "s-7"]
     with pytest.raises(AgentError, match="claude is not on PATH; install it, or use --shell"):
         session.agent(where, bench.stage.config, "work", {"PATH": "/nowhere"})
+
+
+def test_what_an_agent_changes_for_a_person_is_in_the_worktree_or_kept(
+    bench: Workbench, where: RepositoryPaths, tmp_path: Path
+):
+    program = executable.write(tmp_path / "bin/claude", "#!/bin/sh\necho by the agent >> readme.txt\n")
+    environ = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    bench.stage.configure('[stages]\nworker = "claude"\n[sandbox]\nmode = "off"\n')
+
+    assert sandboxed_command.run_agent(where, bench.stage.config, "work", environ) == (0, True)
+    assert (bench.worktree / "readme.txt").read_text().endswith("by the agent\n")
+    assert sandboxed_command.run_agent(where, bench.stage.config, "work", {**environ, "PATH": f"{idle(tmp_path)}"}) == (
+        0,
+        False,
+    )
+
+    (bench.worktree / "readme.txt").write_text("mine\n")
+    with pytest.raises(PrloomError, match="is not in its worktree, but kept as commit") as raised:
+        sandboxed_command.run_agent(where, bench.stage.config, "work", environ)
+
+    (kept,) = re.findall(r"kept as commit (\w+):", str(raised.value))
+    assert bench.project.git("show", f"{kept}:readme.txt").endswith("by the agent")
+    assert (bench.worktree / "readme.txt").read_text() == "mine\n"
+
+
+def idle(tmp_path: Path) -> str:
+    """Return a PATH with an agent that changes nothing."""
+    return f"{executable.write(tmp_path / 'idle/claude', '#!/bin/sh').parent}:{os.environ['PATH']}"
