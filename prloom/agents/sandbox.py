@@ -21,8 +21,7 @@ _REPLACED: Final = ("/dev", "/proc")
 _KERNEL: Final = ("/proc/sys", "/proc/sysrq-trigger")
 """What root could write there even without privileges."""
 _RESOLVER: Final = Path("/etc/resolv.conf")
-_ORDER: Final = ("--tmpfs", "--ro-bind-try", "--bind-try")
-"""Which of two mounts at one path lies on top: the later one."""
+_EMPTY, _READ, _WRITE = "--tmpfs", "--ro-bind-try", "--bind-try"
 _NAMESPACES: Final = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 
 
@@ -56,12 +55,9 @@ def argv(sandbox: Sandbox, bwrap: str, command: Sequence[str], *, cwd: Path) -> 
     found += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for path in _KERNEL:
         found += ["--ro-bind-try", path, path]
-    mounts = [(each, "--tmpfs") for each in (*_PRIVATE, *filter(None, (sandbox.home,)), *sandbox.hidden)]
-    hidden = (*_REPLACED, *(os.path.realpath(each) for each, _ in mounts))
-    mounts += [(each, "--ro-bind-try") for each in (*_resolver(), *sandbox.read) if _is_below(each, hidden)]
-    mounts += [(each, "--bind-try") for each in sandbox.write]
-    for at, _, option in sorted((_mount_point(path), _ORDER.index(option), option) for path, option in set(mounts)):
-        found += _mount(at, option)
+    mounts = _mounts(sandbox)
+    for path in sorted(mounts, key=_depth):
+        found += _mount(path, mounts[path])
     for each in sandbox.hidden:
         found += ["--remount-ro", os.path.realpath(each)]
     return (*found, "--setenv", "TMPDIR", "/tmp", "--chdir", str(cwd), "--", *command)  # noqa: S108 - its own
@@ -103,22 +99,41 @@ def _resolver() -> tuple[str, ...]:
     return ()
 
 
-def _is_below(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path, or what it leads to, is in one of these folders; the others can be read already."""
-    _, at = _mount_point(path)
-    return any(Path(each).is_relative_to(folder) for folder in folders for each in (at, os.path.realpath(path)))
+def _mounts(sandbox: Sandbox) -> dict[str, str]:
+    """Return what is mounted at which path, beside the system: what a folder above shows already is left out."""
+    own_home = (sandbox.home,) if sandbox.home else ()
+    mounts = {os.path.realpath(each): _EMPTY for each in (*_PRIVATE, *own_home, *sandbox.hidden)}
+    wanted = {_mount_point(each): _READ for each in (*_resolver(), *sandbox.read)}
+    wanted |= {_mount_point(each): _WRITE for each in sandbox.write}
+    for at in sorted(wanted, key=_depth):
+        place = at
+        if not _is_hidden(at, mounts):
+            place = os.path.realpath(at)  # nothing can be mounted on a link that is there
+        if wanted[at] == _WRITE or _is_hidden(place, mounts):
+            mounts[place] = wanted[at]
+    return mounts
 
 
-def _mount_point(path: str) -> tuple[int, str]:
-    """Return where a path is mounted, after how deep that is: links in the folders above it are followed."""
+def _is_hidden(path: str, mounts: Mapping[str, str]) -> bool:
+    """Return whether the nearest mount at a path, or above it, is an empty folder."""
+    above = (path, *map(str, Path(path).parents))
+    nearest = next((each for each in above if each in mounts or each in _REPLACED), "/")
+    return nearest in _REPLACED or mounts.get(nearest) == _EMPTY
+
+
+def _depth(path: str) -> tuple[int, str]:
+    """Return what sorts a folder before what is in it."""
+    return len(Path(path).parts), path
+
+
+def _mount_point(path: str) -> str:
+    """Return where a path is mounted: links in the folders above it are followed."""
     folder, name = os.path.split(path.rstrip("/"))
-    found = os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - it may be a link itself
-    return len(Path(found).parts), found
+    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - it may be a link itself
 
 
-def _mount(at: tuple[int, str], option: str) -> tuple[str, ...]:
-    _, path = at
-    if option == "--tmpfs":
+def _mount(path: str, option: str) -> tuple[str, ...]:
+    if option == _EMPTY:
         return (option, path)
     return (option, os.path.realpath(path), path)
 
