@@ -13,8 +13,10 @@ from pathlib import Path
 
 import click
 
+from prloom.agents import sandbox
 from prloom.cli.output import terminal
 from prloom.core.plans import plan_file
+from prloom.errors import PrloomError
 from prloom.workspace import git
 
 PLAN = "be-polite"
@@ -27,6 +29,7 @@ REVIEW_FILE = f"{LOCAL}/review.md"
 
 _EVENT = "EVENT"
 _TODO = "TODO"
+_COMMITS = 2
 
 FILES = {
     "greet.py": """def greet(name):
@@ -71,6 +74,7 @@ def command(ctx: click.Context) -> None:
             code = run(args, root)
             if code:
                 ctx.exit(code)
+    require_end(root)
     click.echo()
     click.echo(terminal.paint("All data is in plain files. To look around:", "strong"))
     click.echo(f"  cd {terminal.clean(str(root))}")
@@ -126,7 +130,18 @@ def configure(root: Path) -> None:
     config = root / "prloom.toml"
     agent = [sys.executable, "-P", "-m", "prloom.agents.demo"]
     text = config.read_text().replace('default = "auto"', 'default = "command"')
-    config.write_text(f"{text}\n[agents.command]\nargv = {json.dumps(agent)}\n{WORK}")
+    shown = json.dumps(sandbox.own_files())  # the agent is a module of prloom, which may be installed anywhere
+    config.write_text(f"{text}\n[agents.command]\nargv = {json.dumps(agent)}\n\n[sandbox]\nread = {shown}\n{WORK}")
+
+
+def require_end(root: Path) -> None:
+    """Raise PrloomError where the story did not come to its end: there is a commit for each of its requests."""
+    made = int(git.run(["rev-list", "--count", f"main..{PLAN}"], cwd=root).out)
+    if made != _COMMITS:
+        raise PrloomError(
+            f"the demo made {made} of its {_COMMITS} commits; to see why, run `prloom status` in "
+            f"{terminal.clean(str(root))}"
+        )
 
 
 def write_feedback(root: Path) -> None:
