@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+from pathlib import Path
 
 from prloom.core.work import commit_message
 from prloom.engine.plan.agent_pool import AgentPool
@@ -18,6 +19,7 @@ from prloom.engine.work.change import Changes
 from prloom.errors import WorkspaceError
 from prloom.model.work import TodoWork
 from prloom.workspace import clone, repository
+from prloom.workspace.repository import Repository
 
 _SHOWN = 1_500  # characters at the end of what a hook wrote
 
@@ -32,7 +34,7 @@ async def run(pool: AgentPool, changes: Changes, runtime: PlanRuntime, work: Tod
     The clone has the commit's files, and its index has them, too. Raises CommitRefusedError where a hook refuses, and
     AgentError where prloom stopped meanwhile.
     """
-    folder, place = repository.hooks_folder(changes.repo), runtime.folders.clone
+    folder, place = await asyncio.to_thread(repository.hooks_folder, changes.repo), runtime.folders.clone
     hooks = [name for name in ("pre-commit", "prepare-commit-msg", "commit-msg") if os.access(folder / name, os.X_OK)]
     if not hooks:
         return message
@@ -42,7 +44,7 @@ async def run(pool: AgentPool, changes: Changes, runtime: PlanRuntime, work: Tod
     for name in hooks:
         command = shlex.join([str(folder / name), *words[name]])
         limit = runtime.rules.config.work.check_timeout
-        result = await command_run.run(pool, runtime, work, command, limit=limit, read=(str(folder),))
+        result = await command_run.run(pool, runtime, work, command, limit=limit, read=_shown(changes.repo, folder))
         if result.status != "ok":
             wrote = result.message.strip()[-_SHOWN:]
             raise CommitRefusedError(f"the hook {name} refused the commit: {result.error}\n{wrote}")
@@ -52,3 +54,14 @@ async def run(pool: AgentPool, changes: Changes, runtime: PlanRuntime, work: Tod
             "a hook for commit messages has changed the trailers of prloom; have it leave them alone"
         )
     return changed
+
+
+def _shown(repo: Repository, folder: Path) -> tuple[str, ...]:
+    """Return the folders that hooks need in a sandbox.
+
+    Husky's in `.husky/_` run those beside that folder, and do nothing where they do not find them.
+    """
+    is_in_checkout = folder.is_relative_to(repo.root) and not folder.is_relative_to(repo.git_dir)
+    if is_in_checkout and folder.parent != repo.root:
+        return (str(folder.parent),)
+    return (str(folder),)
