@@ -136,7 +136,7 @@ def _sandboxed(agent: Agent, request: RunRequest, shown: Sandbox, launch: Launch
     bwrap = programs.locate(sandbox.PROGRAM, launch.env)
     if bwrap is None:
         raise AgentError(f"{sandbox.PROGRAM} is not on PATH any more, and the run was to have a sandbox")
-    home = launch.env.get("HOME") or "/"
+    home = str(sandbox.home_folder(launch.env))
     read, write = sandbox.home_files(agent.home_files, launch.env)
     read += sandbox.program_files(launch.argv[0], launch.env.get("PATH", ""), home)
     read += sandbox.named_files(named)

@@ -82,9 +82,14 @@ def named_files(command: Iterable[str]) -> tuple[str, ...]:
     return tuple(word for word in command if word.startswith("/") and os.path.isfile(word))  # noqa: PTH113 - any text
 
 
+def home_folder(environ: Mapping[str, str]) -> Path:
+    """Return the HOME of an environment; where it has none, a folder that does not exist."""
+    return Path(environ.get("HOME") or "/nonexistent")
+
+
 def home_files(files: Iterable[HomeFile], environ: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the paths that a program may read, and those that it may write, below the HOME of its environment."""
-    home = Path(environ.get("HOME") or "/nonexistent")
+    home = home_folder(environ)
     found: dict[str, list[str]] = {"read": [], "write": []}
     for each in files:
         found[each.access].append(str(home / each.path))

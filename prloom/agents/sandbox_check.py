@@ -16,14 +16,6 @@ _LIMIT = 10.0  # seconds
 _TO_INSTALL = "install it: on Debian, `apt-get install bubblewrap`"
 
 
-def program(environ: Mapping[str, str]) -> str | None:
-    """Return the path of bubblewrap; None where it is not there, or does not work."""
-    found = programs.locate(sandbox.PROGRAM, environ)
-    if found is None or _problem(found) is not None:
-        return None
-    return found
-
-
 def problem(environ: Mapping[str, str]) -> str | None:
     """Return why runs cannot have a sandbox here, and what to do about it; None where they can."""
     found = programs.locate(sandbox.PROGRAM, environ)
@@ -45,4 +37,5 @@ def _problem(bwrap: str) -> str | None:
         return printable(str(error), 200)
     if ended.returncode == 0:
         return None
-    return printable(ended.stderr.strip().splitlines()[-1] if ended.stderr.strip() else f"exit {ended.returncode}", 200)
+    lines = ended.stderr.strip().splitlines() or [f"exit {ended.returncode}"]
+    return printable(lines[-1], 200)

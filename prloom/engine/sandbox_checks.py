@@ -42,7 +42,7 @@ def of_mode(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
 def of_proof(config: Config, repo: Repository, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what a run could read: a file planted in HOME, another process's environment, the dispatcher's socket."""
     bwrap = programs.locate(sandbox.PROGRAM, environ)
-    home = Path(environ.get("HOME") or "/nonexistent")
+    home = sandbox.home_folder(environ)
     if config.sandbox.mode == "off" or bwrap is None or sandbox_check.problem(environ) is not None or not home.is_dir():
         return
     secret = secrets.token_hex(16)

@@ -28,6 +28,7 @@ _STALE = (
     "worktrees",
     "config.worktree",
     "commondir",
+    "shallow",
     *(f"{each}.lock" for each in ("index", "packed-refs", "config", "HEAD")),
 )
 """What a worker, or a git of its that was killed, may have left in the clone's repository."""
@@ -251,7 +252,8 @@ def _content(file: Path) -> bytes:
 def _packed_refs(repo: Repository, state: CloneState) -> bytes:
     """Return the file of refs: the plan's branch and its base, as they are at origin or here, and all tags."""
     names = [f"refs/remotes/origin/{name}" for name in (state.branch, state.base) if name]
-    names += [f"refs/heads/{state.base}"] if state.base else []
+    if state.base:
+        names.append(f"refs/heads/{state.base}")
     found = {name: sha for name in names if (sha := checkout.ref(repo.git_dir, name)) is not None}
     return _as_file(_refs({**checkout.refs_below(repo.git_dir, "refs/tags/"), **found}, state))
 
@@ -268,7 +270,5 @@ def _refs(found: Mapping[str, str], state: CloneState) -> dict[str, str]:
 
 
 def _as_file(refs: Mapping[str, str]) -> bytes:
-    lines = ["# pack-refs with: sorted", *(f"{refs[name]} {name}" for name in sorted(refs))]
-    return "".join(f"{line} \n" if line.startswith("#") else f"{line}\n" for line in lines).encode(
-        "utf-8", "surrogateescape"
-    )
+    lines = ["# pack-refs with: sorted ", *(f"{refs[name]} {name}" for name in sorted(refs))]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")

@@ -70,11 +70,16 @@ def _whole(repo: Repository, worktree: Path, junk: Sequence[str]) -> WorktreeSna
         what = next(iter(operations), "checkout without a branch")
         raise WorkspaceError(f"there is an unfinished {what} in {printable(str(worktree))}; finish or abort it first")
     taken = snapshot.take(repo, worktree, checkout.head(place), junk=junk, max_file=0)
+    require_whole(taken, worktree)
+    return taken
+
+
+def require_whole(taken: WorktreeSnapshot, folder: Path) -> None:
+    """Raise WorkspaceError where a tree cannot have all that was changed in a folder, such as a repository in it."""
     left = [printable(each.path) for each in taken.paths if each.problem or each.path in _repositories(taken)]
     if left:
         names = ", ".join(left[:_NAMED])
-        raise WorkspaceError(f"git cannot keep {names} in {printable(str(worktree))}; move it away and try again")
-    return taken
+        raise WorkspaceError(f"git cannot keep {names} in {printable(str(folder))}; move it away and try again")
 
 
 def _repositories(taken: WorktreeSnapshot) -> frozenset[str]:

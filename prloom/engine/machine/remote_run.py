@@ -94,9 +94,8 @@ def prepare(
         run=run,
     )
     agent = registry.get(message.agent)
-    run_sandbox.make_folders(agent.home_files, machine.environ)
     around = RunEnvironment(Repository(machine.root, repo.git_dir), place.parent, machine.environ)
-    request = replace(request, sandbox=run_sandbox.of_run(machine.config.sandbox, request, around))
+    request = replace(request, sandbox=run_sandbox.of_run(machine.config.sandbox, agent, request, around))
     runner.prepare(folder, agent, request, environ=machine.environ, limits=limits, names=machine.names)
     return PreparedRun(folder, message, request, limits, repo)
 

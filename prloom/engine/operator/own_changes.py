@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from prloom.config.models import Config
@@ -27,7 +28,9 @@ from prloom.workspace import (
     worktree,
     worktree_update,
 )
+from prloom.workspace.checkout import Checkout
 from prloom.workspace.clone import CloneState
+from prloom.workspace.snapshot import WorktreeSnapshot
 
 How = Literal["commit", "stash"]
 
@@ -87,15 +90,28 @@ def bring_from_clone(where: RepositoryPaths, config: Config, plan_id: str) -> bo
     kept = backup_refs.keep_tree(repo, plan_id, taken.base, taken.tree)
     place = snapshot.require(repo, where.worktree(plan_id))
     try:
-        worktree_update.require_possible(place, plan.branch, taken.base, taken.tree)
-        worktree_update.update(place, plan.branch, taken.base, taken.tree)
+        _bring(place, plan.branch, taken, path)
     except WorkspaceError as error:
         raise PrloomError(
             f"what was changed in plan {plan_id} is not in its worktree, but kept as commit {kept}: {error}; "
             f"to bring it there, run `git cherry-pick --no-commit {kept}` in {printable(str(place.path))}"
         ) from error
-    clone.renew(repo, path, CloneState(plan.branch, head, like=place.path), junk=junk)
+    clone.renew(repo, path, clone_state(where, config, plan, head), junk=junk)
     return True
+
+
+def _bring(place: Checkout, branch: str, taken: WorktreeSnapshot, origin: Path) -> None:
+    uncommitted.require_whole(taken, origin)
+    if checkout.branch(place) != branch:
+        raise WorkspaceError("the worktree is not on the plan's branch")
+    worktree_update.require_possible(place, branch, taken.base, taken.tree)
+    worktree_update.update(place, branch, taken.base, taken.tree)
+
+
+def clone_state(where: RepositoryPaths, config: Config, plan: Plan, commit: str) -> CloneState:
+    """Return what a plan's clone is to have at a commit."""
+    base = plan.pr_base or config.for_preset(plan.preset).base_branch
+    return CloneState(plan.branch, commit, base=base, like=where.worktree(plan.id))
 
 
 def _open(where: RepositoryPaths, plan_id: str) -> tuple[Plan, DispatchState]:

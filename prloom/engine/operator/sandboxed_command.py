@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -24,7 +23,6 @@ from prloom.storage import paths, plan_session
 from prloom.storage.paths import RepositoryPaths
 from prloom.workspace import checkout, clone, repository
 from prloom.workspace import snapshot as worktree_snapshot
-from prloom.workspace.clone import CloneState
 
 STAGE = "worker"
 
@@ -64,7 +62,7 @@ def _run(where: RepositoryPaths, config: Config, plan: Plan, command: AgentComma
         prompt="", stage=STAGE, cwd=where.clone(plan.id), root=where.root, rights="work", argv=tuple(command.argv)
     )
     around = RunEnvironment(repository.find(where.root), where.worktrees, environ)
-    shown = run_sandbox.of_run(config.sandbox, request, around)
+    shown = run_sandbox.of_run(config.sandbox, command.agent, request, around)
     names = (*config.agents.env, *config.sandbox.env)
     started = runner.command_launch(command.agent, replace(request, sandbox=shown), environ=environ, names=names)
     return session.run_in_terminal(started.argv, started.cwd, started.env)
@@ -74,7 +72,9 @@ def _agent(config: Config, environ: Mapping[str, str]) -> Agent:
     """Return the agent of the plan's workers; where there is none, one that needs nothing of its own."""
     name = stages.stage(config, STAGE).agent
     try:
-        return registry.auto(environ) if name == "auto" else registry.get(name)
+        if name == "auto":
+            return registry.auto(environ)
+        return registry.get(name)
     except AgentError:
         return command_agent
 
@@ -85,12 +85,11 @@ def _ensure_clone(where: RepositoryPaths, config: Config, plan: Plan, *, keeps_f
     head = repository.branch_sha(repo, plan.branch)
     if head is None:
         raise PrloomError(f"plan {plan.id} has no branch any more, so it has no clone either")
-    state = CloneState(plan.branch, head, base=plan.pr_base or config.base_branch, like=where.worktree(plan.id))
     if clone.exists(repo, path):
         with emit.open_local(where, plan.id) as local, local.make_sub(paths.BUS) as bus:
             is_at_work = snapshot.current_state(bus).work is not None
         present = checkout.head(worktree_snapshot.require(repo, path))
         if is_at_work or (keeps_files and present == head):
-            clone.rewrite_repository(repo, path, dataclasses.replace(state, commit=present))
+            clone.rewrite_repository(repo, path, own_changes.clone_state(where, config, plan, present))
             return
-    clone.renew(repo, path, state, junk=config.work.junk)
+    clone.renew(repo, path, own_changes.clone_state(where, config, plan, head), junk=config.work.junk)

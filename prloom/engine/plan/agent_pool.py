@@ -245,14 +245,15 @@ class AgentPool:
         self, folders: PlanFolders, config: Config, agent: Agent, request: RunRequest, access: Access | None
     ) -> Sandbox | None:
         """Return what a run sees; raises AgentError where it must have a sandbox and cannot."""
-        if config.sandbox.mode == "off":
-            return None
-        run_sandbox.make_folders(agent.home_files, self.environ)
         found = checkout.at(self.root)
-        git_dir = self.root / ".git" if found is None else found.common
+        git_dir = self.root / ".git"
+        if found is not None:
+            git_dir = found.common
         around = RunEnvironment(Repository(self.root, git_dir), folders.worktree.parent, self.environ)
-        sockets = Path(access.socket).parent if access is not None else None
-        return run_sandbox.of_run(config.sandbox, request, around, sockets=sockets)
+        sockets = None
+        if access is not None:
+            sockets = Path(access.socket).parent
+        return run_sandbox.of_run(config.sandbox, agent, request, around, sockets=sockets)
 
     async def run(self, folder: Path, agent: Agent, plan_id: str, now: Clock, *, found: bool = False) -> RunResult:
         """Have the prepared run of a folder done, and return its result; see `reply`."""

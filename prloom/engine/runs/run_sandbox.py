@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from prloom.agents import sandbox_check
-from prloom.agents.agent import RunRequest
+from prloom.agents import sandbox, sandbox_check
+from prloom.agents.agent import Agent, RunRequest
 from prloom.agents.sandbox import HomeFile, Sandbox
 from prloom.config.sandbox import SandboxSection
 from prloom.errors import AgentError
@@ -27,12 +27,17 @@ class RunEnvironment:
 
 
 def of_run(
-    rules: SandboxSection, request: RunRequest, around: RunEnvironment, *, sockets: Path | None = None
+    rules: SandboxSection,
+    agent: Agent,
+    request: RunRequest,
+    around: RunEnvironment,
+    *,
+    sockets: Path | None = None,
 ) -> Sandbox | None:
-    """Return what a run sees; None where it has no sandbox, because of the rules or because bubblewrap does not work.
+    """Return what a run of an agent sees; None where it has no sandbox, by the rules or as bubblewrap does not work.
 
-    `sockets` is the folder of the dispatcher's socket, for the run's own MCP server. Raises AgentError where a sandbox
-    is required and cannot be had.
+    The folders of the agent's sessions are made if need be. `sockets` is the folder of the dispatcher's socket, for
+    the run's own MCP server. Raises AgentError where a sandbox is required and cannot be had.
     """
     if rules.mode == "off":
         return None
@@ -41,7 +46,11 @@ def of_run(
         raise AgentError(f'{problem}, or set mode = "auto" under [sandbox]')
     if problem is not None:
         return None
-    home = around.environ.get("HOME") or "/nonexistent"
+    _make_folders(agent.home_files, around.environ)
+    home = str(sandbox.home_folder(around.environ))
+    own_home = ""
+    if Path(home).is_dir():
+        own_home = home
     hidden = [str(around.repo.root), str(around.repo.git_dir), str(around.worktrees)]
     read, write = list(_objects(around.repo)), []
     if request.rights == "work":
@@ -55,7 +64,7 @@ def of_run(
     if sockets is not None:
         read.append(str(sockets))
     return Sandbox(
-        home=home if Path(home).is_dir() else "",
+        home=own_home,
         hidden=tuple(each for each in hidden if Path(each).is_dir()),
         read=(*read, *_expanded(rules.read, home)),
         write=(*write, *_expanded(rules.write, home)),
@@ -63,9 +72,9 @@ def of_run(
     )
 
 
-def make_folders(files: Iterable[HomeFile], environ: Mapping[str, str]) -> None:
+def _make_folders(files: Iterable[HomeFile], environ: Mapping[str, str]) -> None:
     """Make the folders below HOME in which a program keeps its sessions, if it is set up there."""
-    home = Path(environ.get("HOME") or "/nonexistent")
+    home = sandbox.home_folder(environ)
     for each in files:
         folder = home / each.path
         if each.access == "write" and each.path.endswith("/") and folder.parent.is_dir():
@@ -90,4 +99,8 @@ def _objects(repo: Repository) -> tuple[str, ...]:
 
 
 def _expanded(paths: Iterable[str], home: str) -> Iterable[str]:
-    return (home + path[1:] if path == "~" or path.startswith("~/") else path for path in paths)
+    for path in paths:
+        if path == "~" or path.startswith("~/"):
+            yield home + path[1:]
+        else:
+            yield path

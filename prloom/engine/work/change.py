@@ -114,10 +114,9 @@ class Changes:
 
     def fill_clone(self, runtime: PlanRuntime, commit: str, *, tree: str | None = None) -> None:
         """Give the clone the files of a commit, or those of a tree on top of it; call it in a thread."""
-        state = CloneState(
-            branch=runtime.plan.branch, commit=commit, tree=tree, base=runtime.base, like=runtime.folders.worktree
+        clone.renew(
+            self.repo, runtime.folders.clone, _state(runtime, commit, tree), junk=runtime.rules.config.work.junk
         )
-        clone.renew(self.repo, runtime.folders.clone, state, junk=runtime.rules.config.work.junk)
 
     # ---- in a thread
 
@@ -130,10 +129,9 @@ class Changes:
         return base, moved
 
     def _ensure_clone(self, runtime: PlanRuntime, work: TodoWork) -> None:
-        base, tree, folder = _base(work), work.tree, runtime.folders
-        if clone.exists(self.repo, folder.clone):
-            state = CloneState(runtime.plan.branch, base, base=runtime.base, like=folder.worktree)
-            clone.rewrite_repository(self.repo, folder.clone, state)
+        base, tree = _base(work), work.tree
+        if clone.exists(self.repo, runtime.folders.clone):
+            clone.rewrite_repository(self.repo, runtime.folders.clone, _state(runtime, base))
             return
         before = self.root.joinpath(*paths.LOCAL, *_OF_EARLIER_VERSIONS, f"{runtime.id}.json")
         if tree is None and before.is_file():
@@ -184,6 +182,12 @@ class Changes:
         taken = self.take(runtime, work.base)
         if not taken.is_empty:
             backup_refs.save(self.repo, KeptTodo(runtime.id, work.id), base=work.base, tree=taken.tree)
+
+
+def _state(runtime: PlanRuntime, commit: str, tree: str | None = None) -> CloneState:
+    """Return what the plan's clone is to have."""
+    folder = runtime.folders.worktree
+    return CloneState(branch=runtime.plan.branch, commit=commit, tree=tree, base=runtime.base, like=folder)
 
 
 def _base(work: TodoWork) -> str:

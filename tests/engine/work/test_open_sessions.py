@@ -167,6 +167,25 @@ def test_what_an_agent_changes_for_a_person_is_in_the_worktree_or_kept(
     assert (bench.worktree / "readme.txt").read_text() == "mine\n"
 
 
+@pytest.mark.parametrize("is_switched", [True, False])
+def test_what_cannot_be_brought_into_the_worktree_is_named_and_stays(
+    bench: Workbench, where: RepositoryPaths, tmp_path: Path, *, is_switched: bool
+):
+    named = "-c user.name=a -c user.email=a"
+    script, told = f"git init -q new; git -C new {named} commit -qm a --allow-empty", "git cannot keep new"
+    if is_switched:
+        script, told = "echo x > new", "the worktree is not on the plan's branch"
+        bench.project.git("-C", str(bench.worktree), "switch", "-qc", "other")
+    program = executable.write(tmp_path / "bin/claude", f"#!/bin/sh\n{script}\n")
+    environ = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    bench.stage.configure('[stages]\nworker = "claude"\n[sandbox]\nmode = "off"\n')
+
+    with pytest.raises(PrloomError, match=rf"is not in its worktree, but kept as commit \w+: .*{told}"):
+        sandboxed_command.run_agent(where, bench.stage.config, "work", environ)
+
+    assert (where.clone("work") / "new").exists()
+
+
 def idle(tmp_path: Path) -> str:
     """Return a PATH with an agent that changes nothing."""
     return f"{executable.write(tmp_path / 'idle/claude', '#!/bin/sh').parent}:{os.environ['PATH']}"
