@@ -58,7 +58,7 @@ def append(sizes: Sizes, folder: Path) -> Iterator[Figure]:
 
         def appended() -> None:
             for _ in range(_MANY):
-                poll._append(runtime, page, from_file=False)  # noqa: SLF001 - it is what a poll does with a page
+                poll._append(runtime, page)  # noqa: SLF001 - it is what a poll does with a page
 
         paired = alternate(timed(written), timed(appended), sizes.rounds)  # a rate is the inverse of a time
     os.close(bare)

@@ -159,7 +159,7 @@ def history(root: Path, count: int, plan: str = PLAN) -> None:
     """Have a plan take in events and be done with them, as a dispatcher is: what it leaves is what it would leave."""
     with runtime(root, plan) as at_work:
         for numbers in slices(count):
-            poll._append(at_work, comments(numbers), from_file=False)  # noqa: SLF001 - it is what a poll does with a page
+            poll._append(at_work, comments(numbers))  # noqa: SLF001 - it is what a poll does with a page
             while admission.take_in(at_work, lambda _: None):
                 pass
             done = tuple(Change(event_id=i, verdict="handled", state="handled") for i in at_work.event_store.state.open)

@@ -64,9 +64,10 @@ def _usual_files(cwd: Path, git_dir: Path | None, environ: Mapping[str, str]) ->
     """Return the files that git looks for, also those that are not there yet."""
     home = environ.get("HOME", "")
     user = environ.get("GIT_CONFIG_GLOBAL")
-    found = (
-        [user] if user else [f"{home}/.gitconfig", f"{environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git/config"]
-    )
+    own_config = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    found = [f"{home}/.gitconfig", f"{own_config}/git/config"]
+    if user:
+        found = [user]
     found.append(environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")
     own = git_dir or cwd / ".git"
     found += [str(own / name) for name in ("config", "config.worktree", "commondir")]

@@ -107,26 +107,6 @@ def origin_address(repository: Repository) -> str | None:
     return os.fspath((repository.root / url).resolve())
 
 
-@dataclass(frozen=True)
-class RemoteUrls:
-    """Where a remote is, as the configuration has it; `push_urls` only where pushes go elsewhere."""
-
-    urls: tuple[str, ...] = ()
-    push_urls: tuple[str, ...] = ()
-
-
-def remote_urls(root: Path) -> tuple[RemoteUrls, ...]:
-    """Return the addresses of all remotes of the repository that a checkout belongs to."""
-    answer = git.run(["config", "-z", "--get-regexp", r"^remote\..*\.(url|pushurl)$"], cwd=root, codes=(0, 1))
-    found: dict[str, dict[str, list[str]]] = {}
-    for entry in answer.out.split("\0"):
-        key, _, value = entry.partition("\n")
-        name, _, kind = key.rpartition(".")
-        if value:
-            found.setdefault(name, {}).setdefault(kind, []).append(value)
-    return tuple(RemoteUrls(tuple(each.get("url", ())), tuple(each.get("pushurl", ()))) for each in found.values())
-
-
 def fetch_pull_request(repo: Repository, *, branch: str, ref: str | None, number: int, fork: bool) -> str:
     """Fetch a pull request's head from origin, and return the name of the branch to look after.
 

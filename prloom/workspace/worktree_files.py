@@ -66,13 +66,6 @@ def forget_operations(worktree: Checkout) -> None:
             shutil.rmtree(worktree.git_dir / name)
 
 
-def forget_pick(worktree: Checkout) -> None:
-    """Forget the pick of a commit that a rebase has stopped at, since that was committed; the rebase stays."""
-    for name in _OPERATIONS:
-        if name != "REBASE_HEAD":
-            (worktree.git_dir / name).unlink(missing_ok=True)
-
-
 def note_move(worktree: Checkout, old: str, new: str) -> None:
     """Note that the worktree is about to be moved from one commit to another: until then its files may be of both."""
     temporary = worktree.git_dir / f"{_MOVE}.tmp"

@@ -8,7 +8,7 @@ import pytest
 
 from prloom.errors import WorkspaceError
 from prloom.workspace import repository
-from prloom.workspace.repository import RemoteUrls, Repository
+from prloom.workspace.repository import Repository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -193,20 +193,3 @@ def test_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
 
     assert os.fspath(place) not in str(caught.value)
     assert str(caught.value).isprintable()
-
-
-def test_the_addresses_of_all_remotes_are_known_as_they_are_written(project: Project) -> None:
-    project.git("config", "--add", "remote.up.stream.url", "https://example.com/a.git")
-    project.git("config", "--add", "remote.up.stream.url", "ssh://example.com/b.git")
-    project.git("config", "--add", "remote.up.stream.pushurl", "odd: \n line")
-    project.git("config", "url.https://rewritten/.insteadOf", "https://example.com/")
-
-    assert RemoteUrls(("https://example.com/a.git", "ssh://example.com/b.git"), ("odd: \n line",)) in (
-        repository.remote_urls(project.root)
-    )
-
-
-def test_a_repository_without_remotes_has_no_addresses(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "--quiet", str(tmp_path / "new")], check=True)
-
-    assert repository.remote_urls(tmp_path / "new") == ()

@@ -231,7 +231,7 @@ def _commit(
             changes=(*settled.changes, *wake.missed(settled.changes, arrived)),
             actions=settled.actions,
             writes=store_writes(runtime.stores_by_scope, step.plugin, outcome),
-            plan=changed_plan(runtime, call, outcome),
+            plan=changed_plan(call, outcome),
             duration_ms=duration_ms,
         )
     except (TooLongError, TypeError, ValueError) as error:
@@ -239,7 +239,7 @@ def _commit(
     runtime.in_flight.clear({event.id for event in call.events}, runtime.event_store.state.open.keys())
 
 
-def changed_plan(runtime: PlanRuntime, call: HookCall, outcome: Outcome) -> PlanText | None:
+def changed_plan(call: HookCall, outcome: Outcome) -> PlanText | None:
     """Return the plan's text that a hook returned, if it did."""
     if outcome.plan is None:
         return None

@@ -142,8 +142,7 @@ class BridgeReader:
         plans = [runtime.plan for runtime in runtimes.values()]
         async with asyncio.timeout(LIMIT.total_seconds()):
             polled = await bridge_calls.wait(self._bridge.bridge.events, context, cursor)
-        read_plans = {plan.id for plan in context.plans if isinstance(plan.files, PlanFolder) and plan.files.was_read}
-        self.may_read_files = bool(read_plans)
+        self.may_read_files = any(isinstance(each.files, PlanFolder) and each.files.was_read for each in context.plans)
         polled, mistake = bridge_results.checked_poll(polled)
         self._note_forge(polled, runtimes, context.now)
         problems = [routing.reading_problem(event) for event in polled.events]
@@ -151,8 +150,7 @@ class BridgeReader:
         routed = _routed(sound, (*plans, *(runtime.plan for runtime in runtimes.values())))
         receivers = [runtimes.get(plan_id) if plan_id else repository for plan_id in routed]
         jobs = [
-            self._append(runtime, batch, context, from_file=plan_id in read_plans)
-            for runtime, (plan_id, batch) in zip(receivers, routed.items(), strict=True)
+            self._append(runtime, batch, context) for runtime, batch in zip(receivers, routed.values(), strict=True)
         ]
         counts = dict(zip(routed, await asyncio.gather(*jobs), strict=True))
         for event, problem in zip(polled.events, problems, strict=True):
@@ -207,9 +205,7 @@ class BridgeReader:
             if number in polled.bases:
                 _note_base(runtime, polled.bases[number])
 
-    async def _append(
-        self, runtime: PlanRuntime | None, batch: Sequence[Event], context: BridgeContext, *, from_file: bool
-    ) -> int | None:
+    async def _append(self, runtime: PlanRuntime | None, batch: Sequence[Event], context: BridgeContext) -> int | None:
         """Append what is new to a plan's bus, with the permissions of its authors as far as they are known now.
 
         Return how many events that were; or None if no plan could take them, because it cannot be used or was given up
@@ -224,7 +220,7 @@ class BridgeReader:
             # Meanwhile, others may have appended, and the plan may have been closed.
             if not runtime.usable:
                 return None
-            return _append(runtime, _new_events(runtime, events), from_file=from_file)
+            return _append(runtime, _new_events(runtime, events))
         except StorageError as error:
             log.warning("plan %s: %s", runtime.id, error)
             runtime.fail(str(error))
@@ -297,11 +293,8 @@ def _new_events(runtime: PlanRuntime, events: Sequence[Event]) -> tuple[Event, .
     return routing.new_events(events, runtime.seen_ids.__contains__, admission.own_posts(runtime))
 
 
-def _append(runtime: PlanRuntime, events: Sequence[Event], *, from_file: bool) -> int:
-    """Append events to the plan's bus, on disk when this returns; return how many.
-
-    Those that a bridge found in the plan's own files count as a worker's while one runs.
-    """
+def _append(runtime: PlanRuntime, events: Sequence[Event]) -> int:
+    """Append events to the plan's bus, on disk when this returns; return how many."""
     written = [_writable(routing.shortened(event)) for event in events]
     return entries.append(runtime.event_store.events, written, runtime.clock())
 

@@ -124,7 +124,7 @@ def _commit(
         changes=settled.changes,
         actions=settled.actions,
         writes=hooks.store_writes(runtime.stores_by_scope, plugin.key, outcome),
-        plan=hooks.changed_plan(runtime, call, outcome),
+        plan=hooks.changed_plan(call, outcome),
         work=hook.record(plugin.key),
         duration_ms=duration_ms,
     )

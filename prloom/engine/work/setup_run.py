@@ -34,7 +34,7 @@ class SetupRuns:
         if not config.setup:
             return
         files = await asyncio.to_thread(lambda: self.changes.take(runtime, work.base or "").tree)
-        digest = clone.setup_digest(self.changes.repo, files, config.setup, config.setup_files)
+        digest = await asyncio.to_thread(clone.setup_digest, self.changes.repo, files, config.setup, config.setup_files)
         if clone.noted_setup(runtime.folders.clone) == digest:
             return
         for command in config.setup:
